@@ -28,7 +28,7 @@ ENDS: frozenset[ArmKind] = frozenset({"none", "scaffold", "real"})
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class Contrast:
     """The difference of two neighbouring arms: what it is called, and the labels of the two."""
 
     name: str
@@ -41,7 +41,7 @@ class Ladder:
     """The arms of one condition with tools, by the labels of conditions.
 
     toolset      the label of that condition, the ladder's last arm
-    prompted     whether it has a prompt: without one there is neither an arm `scaffold` nor a rung `prompt`
+    prompted     whether it has a prompt: without one there is neither an arm `scaffold` nor a contrast `prompt`
     arms         in order, the first is `none` and the last `real`; those that the store lacks are not among them
     bounds       `oracle` and `adversarial`, where the store has them
     unprompted   arms from `offered` to `real` without their prompt, for the Shapley check
@@ -54,11 +54,13 @@ class Ladder:
     unprompted: Mapping[ArmKind, str]
 
     @property
-    def rungs(self) -> tuple[Rung, ...]:
-        """Neighbouring arms; where one between them is missing, its two rungs are one ("availability + calling")."""
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Neighbouring arms; where one between them is missing, its two contrasts are one ("availability +
+        calling")."""
         kinds = list(self.arms)
         return tuple(
-            Rung(self._crossed(before, after), self.arms[before], self.arms[after]) for before, after in pairwise(kinds)
+            Contrast(self._crossed(before, after), self.arms[before], self.arms[after])
+            for before, after in pairwise(kinds)
         )
 
     @property
@@ -68,7 +70,7 @@ class Ladder:
 
     @property
     def missing(self) -> tuple[ArmKind, ...]:
-        """Arms that would part a rung further."""
+        """Arms that would part a contrast further."""
         return tuple(kind for kind in ARMS if kind not in self.arms and (self.prompted or kind != "scaffold"))
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from toolablate.analysis.arms import ArmKind, Ladder, Rung, has_ladder, ladders
+from toolablate.analysis.arms import ArmKind, Contrast, Ladder, has_ladder, ladders
 from toolablate.analysis.effect import Effect, arms_effect, too_few
 from toolablate.analysis.flips import Chance, chance, right
 from toolablate.analysis.from_store import paired, require_ended
@@ -29,8 +29,8 @@ from toolablate.traces.store.summaries import TrialSummary
 class Step:
     """From one arm to another, paired over questions. What figures rest on is said in `Comparison`.
 
-    name               of a rung: the factors that differ ("availability + calling" where the arm between is missing);
-                         else `total`, `oracle` or `adversarial`
+    name               of a contrast: the factors that differ ("availability + calling" where the arm between is
+                         missing); else `total`, `oracle` or `adversarial`
     before, after      labels of the two conditions
     questions          questions that count; `clusters`: independent units that interval and p-value rest on
     small              too few of these, or too few that differ, for an interval that covers what it says (`effect`)
@@ -69,9 +69,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ShapleyValue:
-    """What a rung is worth whichever place the prompt takes among the others, in points, with its 95 % interval.
-    `own` is the rung in the ladder's own order, over the same questions; `moved_ci95` is the interval of how far the
-    value is from that. `small` as in Step."""
+    """What a contrast is worth whichever place the prompt takes among the others, in points, with its 95 % interval.
+    `own` is the contrast in the ladder's own order, over the same questions; `moved_ci95` is the interval of how far
+    the value is from that. `small` as in Step."""
 
     name: str
     small: bool
@@ -93,8 +93,8 @@ class ShapleyValue:
 
 @dataclass(frozen=True, slots=True)
 class Shapley:
-    """One value for each rung, over the `questions` scored in all arms with and without prompt; their sum is `total`,
-    the real arm less `none`, in points."""
+    """One value for each contrast, over the `questions` scored in all arms with and without prompt; their sum is
+    `total`, the real arm less `none`, in points."""
 
     questions: int
     clusters: int
@@ -104,11 +104,12 @@ class Shapley:
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """The rungs of one ladder for one model, over the questions that are scored in all its arms: they sum to the total.
+    """The contrasts of one ladder for one model, over the questions that are scored in all its arms: they sum to the
+    total.
 
     ladder               label of the condition whose ladder it is
     arms                 labels, in order
-    missing              arms that were not run; the rungs on both sides of such an arm are one
+    missing              arms that were not run; the contrasts on both sides of such an arm are one
     unscored             labels of arms that were run and have no question that is scored
     excluded_questions   questions that were asked in an arm and do not count, for want of a score in one
     relative             the total in percent of the score under `none`; None where that is 0. `relative_ci95`: its 95 %
@@ -129,7 +130,7 @@ class Waterfall:
     missing: tuple[ArmKind, ...]
     unscored: tuple[str, ...]
     excluded_questions: int
-    rungs: tuple[Step, ...]
+    contrasts: tuple[Step, ...]
     total: Step
     relative: float | None
     relative_ci95: tuple[float, float] | None
@@ -140,8 +141,8 @@ class Waterfall:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """All of them: rungs, total, bounds."""
-        return (*self.rungs, self.total, *self.bounds)
+        """All of them: contrasts, total, bounds."""
+        return (*self.contrasts, self.total, *self.bounds)
 
 
 def waterfalls_json(waterfalls: Iterable[Waterfall]) -> str:
@@ -150,8 +151,8 @@ def waterfalls_json(waterfalls: Iterable[Waterfall]) -> str:
 
 
 def waterfalls_csv(waterfalls: Iterable[Waterfall]) -> str:
-    """A line for each step (`kind` rung, total or bound) with its waterfall's model and ladder; what is unknown is
-    empty. The columns `shapley...` belong to rungs, `relative` and `excluded_questions` to totals."""
+    """A line for each step (`kind` contrast, total or bound) with its waterfall's model and ladder; what is unknown is
+    empty. The columns `shapley...` belong to contrasts, `relative` and `excluded_questions` to totals."""
     return csv_text(_COLUMNS, (line for each in waterfalls for line in _lines(each)))
 
 
@@ -167,8 +168,8 @@ _COLUMNS = (
 
 def _lines(waterfall: Waterfall) -> Iterator[dict[str, Any]]:
     shapley = waterfall.shapley
-    for place, rung in enumerate(waterfall.rungs):
-        line = _line(waterfall, "rung", rung)
+    for place, contrast in enumerate(waterfall.contrasts):
+        line = _line(waterfall, "contrast", contrast)
         if shapley is not None:
             value = shapley.values[place]
             line |= {"shapley_points": value.points, "shapley_small": value.small}
@@ -274,11 +275,11 @@ class Trials:
         return [self._units[question] for question in questions]
 
 
-# What a rung is worth whichever order the factors come in.
+# What a contrast is worth whichever order the factors come in.
 
 
 def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
-    """The Shapley value of each rung, of those that the ladder has; None where an arm is lacking.
+    """The Shapley value of each contrast, of those that the ladder has; None where an arm is lacking.
 
     There is no calling without availability and no content without calling, so that these factors form a chain; the
     prompt may come at any place in it. The value is the mean of a factor's marginal contributions over these orders,
@@ -292,9 +293,9 @@ def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
         return None
     with_prompt, without = ([trials.means(label, questions) for label in labels] for labels in (prompted, bare))
     scores = np.array([*with_prompt, *without])
-    shares = shares_of(inserted(len(ladder.rungs)))
+    shares = shares_of(inserted(len(ladder.contrasts)))
     worth = [(_weights(each, len(prompted)) @ scores).tolist() for each in shares]
-    own = [_differences(trials, rung.before, rung.after, questions) for rung in ladder.rungs]
+    own = [_differences(trials, contrast.before, contrast.after, questions) for contrast in ladder.contrasts]
     moved = [[value - here for value, here in zip(*both, strict=True)] for both in zip(worth, own, strict=True)]
     total = _differences(trials, bare[0], prompted[-1], questions)
     known = trials.means_known(questions, [*worth, *moved])
@@ -302,8 +303,10 @@ def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
         questions=len(questions),
         clusters=trials.clusters(questions),
         values=tuple(
-            ShapleyValue(rung.name, value.small, value.points, value.ci95, 100 * mean(here), away.ci95)
-            for rung, here, value, away in zip(ladder.rungs, own, known[: len(own)], known[len(own) :], strict=True)
+            ShapleyValue(contrast.name, value.small, value.points, value.ci95, 100 * mean(here), away.ci95)
+            for contrast, here, value, away in zip(
+                ladder.contrasts, own, known[: len(own)], known[len(own) :], strict=True
+            )
         ),
         total=100 * mean(total),
     )
@@ -342,8 +345,8 @@ def waterfalls(
     """One for each model and ladder, by model name, then in the order of the ladders.
 
     A model that did not run a ladder's first or last arm, or none between, has none; of the others those that it did
-    not run are merged as if the store lacked them. P-values are corrected (Holm) over all steps returned: rungs, totals
-    and bounds. The result depends on the summaries and the seed alone, not on their order.
+    not run are merged as if the store lacked them. P-values are corrected (Holm) over all steps returned: contrasts,
+    totals and bounds. The result depends on the summaries and the seed alone, not on their order.
     """
     by_model: dict[str, list[TrialSummary]] = defaultdict(list)
     for seen in summaries:
@@ -370,23 +373,26 @@ def _waterfall(model: str, trials: Trials, ladder: Ladder) -> tuple[Waterfall, l
         missing=ladder.missing,
         unscored=tuple(label for label in arms if not trials.scored([label])),
         excluded_questions=len(trials.asked(arms)) - len(questions),
-        rungs=tuple(_step(rung, *trials.compared(rung.before, rung.after, questions)) for rung in ladder.rungs),
-        total=_step(Rung("total", *ends), whole, flips),
+        contrasts=tuple(
+            _step(contrast, *trials.compared(contrast.before, contrast.after, questions))
+            for contrast in ladder.contrasts
+        ),
+        total=_step(Contrast("total", *ends), whole, flips),
         relative=whole.delta_relative,
         relative_ci95=whole.delta_relative_ci95,
         bounds=tuple(
-            _step(Rung(kind, ladder.below, label), *trials.compared(ladder.below, label, bounds[kind]))
+            _step(Contrast(kind, ladder.below, label), *trials.compared(ladder.below, label, bounds[kind]))
             for kind, label in ladder.bounds.items()
         ),
         comparisons=0,
         shapley=shapley(trials, ladder),
         lacking=ladder.missing_unprompted if ladder.prompted else (),
     )
-    over = [questions] * (len(found.rungs) + 1) + list(bounds.values())
+    over = [questions] * (len(found.contrasts) + 1) + list(bounds.values())
     return found, [(model, step.before, step.after, each) for step, each in zip(found.steps, over, strict=True)]
 
 
-def _step(between: Rung, found: Effect, flips: Chance) -> Step:
+def _step(between: Contrast, found: Effect, flips: Chance) -> Step:
     return Step(
         name=between.name,
         before=between.before,
@@ -418,12 +424,12 @@ def _corrected(found: Sequence[tuple[Waterfall, list[Test]]]) -> list[Waterfall]
 
 def _with_holm(waterfall: Waterfall, p_values: Sequence[float | None], comparisons: int) -> Waterfall:
     steps = [replace(step, p_holm=p) for step, p in zip(waterfall.steps, p_values, strict=True)]
-    rungs = len(waterfall.rungs)
+    contrasts = len(waterfall.contrasts)
     return replace(
         waterfall,
-        rungs=tuple(steps[:rungs]),
-        total=steps[rungs],
-        bounds=tuple(steps[rungs + 1 :]),
+        contrasts=tuple(steps[:contrasts]),
+        total=steps[contrasts],
+        bounds=tuple(steps[contrasts + 1 :]),
         comparisons=comparisons,
     )
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from toolablate.analysis.arms import Rung
+from toolablate.analysis.arms import Contrast
 from toolablate.analysis.pairing import Arm, Pair, pairs, scored_in_both, unit
 from toolablate.analysis.statistics.intervals import Floats
 from toolablate.analysis.statistics.variance import (
@@ -60,7 +60,7 @@ class Variances:
     """What one comparison's paired differences vary by, in squared shares.
 
     model, baseline, condition   whose they are; empty where they are assumed
-    rung                         of a ladder, whose neighbouring arms these two are: its name; else empty
+    contrast                         of a ladder, whose neighbouring arms these two are: its name; else empty
     measured                     what they were estimated from; None where they are assumed
     simulated                    the model is a stand-in, so they say nothing of a real one
     between                      over questions of the true difference, clusters counted in: times `design_effect`
@@ -74,7 +74,7 @@ class Variances:
     model: str
     baseline: str
     condition: str
-    rung: str
+    contrast: str
     measured: Components | None
     simulated: bool
     between: float
@@ -184,19 +184,19 @@ def measured_variances(
     baseline: str,
     order: Sequence[str] = (),
     *,
-    rungs: Sequence[Rung] = (),
+    contrasts: Sequence[Contrast] = (),
     seed: int = 0,
 ) -> tuple[list[VarianceEstimate], list[str]]:
-    """Of each model and condition of an earlier run, in the order of `compare`, then of each model and rung; and the
-    names of those that have fewer than two independent questions. Raises InputError where no trial of the baseline
+    """Of each model and condition of an earlier run, in the order of `compare`, then of each model and contrast; and
+    the names of those that have fewer than two independent questions. Raises InputError where no trial of the baseline
     ended."""
     seen = list(summaries)
     found: list[VarianceEstimate] = []
     left_out: list[str] = []
     compared = [(pair, "") for pair in pairs(seen, baseline, order)]
-    for rung in rungs:
-        of_rung = [each for each in seen if each.condition in (rung.before, rung.after)]
-        compared += [(pair, rung.name) for pair in pairs(of_rung, rung.before)]
+    for contrast in contrasts:
+        of_contrast = [each for each in seen if each.condition in (contrast.before, contrast.after)]
+        compared += [(pair, contrast.name) for pair in pairs(of_contrast, contrast.before)]
     for pair, name in compared:
         estimate = _measured(pair, name, seed)
         if estimate is None:
@@ -206,7 +206,7 @@ def measured_variances(
     return found, left_out
 
 
-def _measured(pair: Pair, rung: str, seed: int) -> VarianceEstimate | None:
+def _measured(pair: Pair, contrast: str, seed: int) -> VarianceEstimate | None:
     shared = scored_in_both(pair.scored_before, pair.scored_after)
     before, after = ([arm[question] for question in shared] for arm in (pair.scored_before, pair.scored_after))
     units = [unit(pair.after[question][0]) for question in shared]
@@ -224,7 +224,7 @@ def _measured(pair: Pair, rung: str, seed: int) -> VarianceEstimate | None:
         pair.model,
         pair.baseline,
         pair.condition,
-        rung,
+        contrast,
         found,
         _simulated(pair.before) or _simulated(pair.after),
         *parts,

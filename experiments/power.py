@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolablate.analysis.arms import Rung, ladders
+from toolablate.analysis.arms import Contrast, ladders
 from toolablate.analysis.from_store import Paired, paired
 from toolablate.analysis.power import (
     BETWEEN,
@@ -49,8 +49,8 @@ def plan_power(plan: Plan, aim: Aim, *, assumed: Assumed = Assumed(), earlier: P
         return power_table(planned, aim, [given])
     if assumed != Assumed():
         raise InputError("--from goes with neither --between nor --within, which it estimates", code="usage")
-    trials, rungs = _earlier(earlier)
-    found, left_out = measured_variances(trials.summaries, trials.baseline, trials.order, rungs=rungs)
+    trials, contrasts = _earlier(earlier)
+    found, left_out = measured_variances(trials.summaries, trials.baseline, trials.order, contrasts=contrasts)
     if not found:
         raise InputError(
             f"--from: {earlier} has no condition with two independent questions that are scored under it and"
@@ -73,14 +73,14 @@ def plan_design(plan: Plan) -> PairedDesign:
     return paired_design([question.cluster for question in found.questions], plan.repeats, comparisons)
 
 
-def _earlier(path: Path) -> tuple[Paired, list[Rung]]:
-    """The trials of a store's latest run, and the rungs of its ladders, each once; one that starts at the baseline is a
-    comparison already."""
+def _earlier(path: Path) -> tuple[Paired, list[Contrast]]:
+    """The trials of a store's latest run, and the contrasts of its ladders, each once; one that starts at the baseline
+    is a comparison already."""
     with Store(path) as store, store.at_one_moment():
         trials = paired(store)
         found = ladders(store.conditions_of(trials.summaries))
-    rungs = {(rung.before, rung.after): rung for ladder in found for rung in ladder.rungs}
-    return trials, [rung for rung in rungs.values() if rung.before != trials.baseline]
+    contrasts = {(contrast.before, contrast.after): contrast for ladder in found for contrast in ladder.contrasts}
+    return trials, [contrast for contrast in contrasts.values() if contrast.before != trials.baseline]
 
 
 def _check(aim: Aim, assumed: Assumed) -> None:

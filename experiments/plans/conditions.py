@@ -47,12 +47,12 @@ ARMS: tuple[Arm, ...] = get_args(Arm)
 """The arms that are made from a toolset, in the order of the ladder; the real one stands after `placebo`."""
 
 UNPROMPTED = "unprompted"
-_RUNGS: tuple[Arm, ...] = ("offered", "sham", "placebo")
+_PARTIAL: tuple[Arm, ...] = ("offered", "sham", "placebo")
 _BOUNDS: tuple[Arm, ...] = ("oracle", "adversarial")
 _UNCALLED = frozenset({"sham", "oracle", "adversarial"})
 _STAND_INS = _UNCALLED | {"placebo"}
 
-SUFFIXES = (*ARMS, "scaffold", UNPROMPTED, *(f"{arm}-{UNPROMPTED}" for arm in _RUNGS))
+SUFFIXES = (*ARMS, "scaffold", UNPROMPTED, *(f"{arm}-{UNPROMPTED}" for arm in _PARTIAL))
 """What may stand behind the name of a toolset and a colon."""
 
 
@@ -69,10 +69,10 @@ def ladder_of(condition: Condition, arms: Sequence[Arm] = ARMS, *, shapley: bool
     scaffold = nothing.model_copy(
         update={"name": f"{condition.name}:scaffold" if own else "scaffold", "prompt": prompt}
     )
-    rungs = [_arm(condition, arm) for arm in _RUNGS if arm in arms]
+    partial = [_arm(condition, arm) for arm in _PARTIAL if arm in arms]
     bounds = [_arm(condition, arm) for arm in _BOUNDS if arm in arms]
-    unprompted = [_unprompted(condition, each) for each in (*rungs, condition)] if shapley else []
-    return (nothing, *([scaffold] if prompt else []), *rungs, condition, *bounds, *unprompted)
+    unprompted = [_unprompted(condition, each) for each in (*partial, condition)] if shapley else []
+    return (nothing, *([scaffold] if prompt else []), *partial, condition, *bounds, *unprompted)
 
 
 def starts_kernel(condition: Condition) -> bool:
@@ -290,7 +290,7 @@ class LadderEntry(ConditionEntry):
     """A toolset whose ladder is run: its name, or the table of a condition with tools.
 
     `arms` names those that are wanted; `none`, `scaffold` and the real tools are always there. `shapley` adds the arms
-    without the prompt, from which `toolablate compare --ladder` tells what the order of the rungs does.
+    without the prompt, from which `toolablate compare --ladder` tells what the order of the contrasts does.
     """
 
     arms: tuple[Arm, ...] = ARMS

@@ -210,13 +210,13 @@ def _title(decomposition: Decomposition, *, simulated: bool) -> str:
     )
 
 
-# Ladders as waterfalls: each rung a bar from where the last one ended, in points from the first arm.
+# Ladders as waterfalls: each contrast a bar from where the last one ended, in points from the first arm.
 
 
 ABOUT_LADDERS = (
     "Each bar is what one factor does to the score, in points, from where the one above it ended; together they are the"
     " total, whose line is its 95 % interval; those of factors stand beside them. Pale: p is not below .05 after Holm's"
-    " correction, or questions are too few. Outlines: bounds, which are no part of the sum. The order of rungs is a"
+    " correction, or questions are too few. Outlines: bounds, which are no part of the sum. The order of contrasts is a"
     " convention."
 )
 
@@ -245,7 +245,7 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> frozenset[st
             _ladder_panel(panels[models.index(each.model)][toolsets.index(each.ladder)], each, limits)
         figure.supxlabel(
             "Points from the first arm, with 95 % intervals beside the bars. Pale: p (Holm) is not below .05, or too"
-            " few questions. The order of rungs is a convention.",
+            " few questions. The order of contrasts is a convention.",
             fontsize="small",
             color=GREY,
         )
@@ -253,8 +253,8 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> frozenset[st
 
 
 def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None, form: Form = BROAD) -> Drawing:
-    """The same for pages: ladders below each other on one scale. A rung leads to the trials of the arm that it leads
-    to."""
+    """The same for pages: ladders below each other on one scale. A contrast leads to the trials of the arm that it
+    leads to."""
     steps = [(each, step) for each in waterfalls for step in each.steps]
     simulated = {each.model for each in waterfalls if each.simulated}
     placed = grouped(steps, lambda row: titled(row[0].model, simulated, under=row[0].ladder, short=form.above), form)
@@ -286,8 +286,8 @@ def _rows_inches(waterfall: Waterfall) -> float:
 
 
 def _names(waterfall: Waterfall) -> list[str]:
-    rungs = [wrapped(plain(step.name, ROW_CHARS), LINE_CHARS) for step in waterfall.rungs]
-    return [*rungs, "total", *(f"bound: {bound.name}" for bound in waterfall.bounds)]
+    contrasts = [wrapped(plain(step.name, ROW_CHARS), LINE_CHARS) for step in waterfall.contrasts]
+    return [*contrasts, "total", *(f"bound: {bound.name}" for bound in waterfall.bounds)]
 
 
 def _step_limits(waterfalls: Sequence[Waterfall]) -> tuple[float, float]:
@@ -303,9 +303,9 @@ def _step_limits(waterfalls: Sequence[Waterfall]) -> tuple[float, float]:
 
 
 def _start(waterfall: Waterfall, step: Step) -> float:
-    """Where a step begins, in points from the first arm. A bound may rest on fewer questions than the rungs, and begins
-    where the rung beside it does all the same."""
-    beside = waterfall.rungs[-1] if step in waterfall.bounds else step
+    """Where a step begins, in points from the first arm. A bound may rest on fewer questions than the contrasts, and
+    begins where the contrast beside it does all the same."""
+    beside = waterfall.contrasts[-1] if step in waterfall.bounds else step
     return (beside.before_score or 0.0) - (waterfall.total.before_score or 0.0)
 
 
@@ -319,8 +319,8 @@ def _ladder_panel(axes: "Axes", waterfall: Waterfall, limits: tuple[float, float
         return
     for row, step in enumerate(waterfall.steps):
         _step_bar(axes, row, step, _start(waterfall, step), _colour(waterfall, step), total=step is waterfall.total)
-    for row, rung in enumerate(waterfall.rungs):
-        reached = (rung.score or 0.0) - base
+    for row, contrast in enumerate(waterfall.contrasts):
+        reached = (contrast.score or 0.0) - base
         axes.plot([reached, reached], [row, row + 1], color=GREY, linewidth=0.6, zorder=1)
     axes.axvline(0, color="black", linewidth=0.9, zorder=0)
     _labels(axes, waterfall)
@@ -350,7 +350,7 @@ def _labels(axes: "Axes", waterfall: Waterfall) -> None:
     for row, step in enumerate(waterfall.steps):
         beside(axes, row, with_interval(step.points, step.ci95), bold=step is waterfall.total)
     if waterfall.bounds:
-        axes.axhline(len(waterfall.rungs) + 0.5, color=GREY, linewidth=0.6, linestyle=":")
+        axes.axhline(len(waterfall.contrasts) + 0.5, color=GREY, linewidth=0.6, linestyle=":")
     frame(axes, len(waterfall.steps))
 
 

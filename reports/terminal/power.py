@@ -94,12 +94,12 @@ def _by_comparison(table: PowerTable) -> Fitted:
     """A row each, at the design's own number of repeats."""
     sights = table.sights
     rows = [next(row for row in sight.rows if row.repeats == table.design.repeats) for sight in sights]
-    rungs = [sight.variances.rung for sight in sights]
+    contrasts = [sight.variances.contrast for sight in sights]
     several, aims = table.design.comparisons > 1, table.aim.effect_points is not None
     columns = [
         names("model", [one_line(sight.variances.model) for sight in sights], common=True),
         names("condition", [one_line(sight.variances.condition) for sight in sights]),
-        *([names("rung", rungs)] if any(rungs) else []),
+        *([names("contrast", contrasts)] if any(contrasts) else []),
         figures("from", [_pilot(sight.variances) for sight in sights], common=True, spare=2),
         figures("between", [_between(sight.variances) for sight in sights], spare=3),
         figures("within", [_within(sight.variances) for sight in sights], spare=3),
@@ -115,9 +115,9 @@ def _by_comparison(table: PowerTable) -> Fitted:
 
 
 def _compared(table: PowerTable) -> Iterator[Text]:
-    baselines = [each.variances.baseline for each in table.sights if not each.variances.rung]
-    rungs = "; each rung with the arm before" if len(baselines) < len(table.sights) else ""
-    yield Text(f" Compared with {one_line(baselines[0])}{rungs}")
+    baselines = [each.variances.baseline for each in table.sights if not each.variances.contrast]
+    contrasts = "; each contrast with the arm before" if len(baselines) < len(table.sights) else ""
+    yield Text(f" Compared with {one_line(baselines[0])}{contrasts}")
 
 
 def _pilot(variances: Variances) -> str:

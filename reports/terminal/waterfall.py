@@ -1,4 +1,4 @@
-"""Ladders as waterfalls: each rung a bar from where the last one ended."""
+"""Ladders as waterfalls: each contrast a bar from where the last one ended."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SMALL = "*"
 MOST_BAR = 60
 LEAST_NAME = 13
 WHOLE_NAME = 18
-"""A rung of one factor stays on its line, where a terminal is not `NARROW`."""
+"""A contrast of one factor stays on its line, where a terminal is not `NARROW`."""
 NARROW = 72
 WIDE = 130
 """Here is room for flips beside the bars."""
@@ -80,8 +80,8 @@ def _table(waterfall: Waterfall, room: int) -> Fitted:
         *([_flips(steps)] if _tells_noise(waterfall, room) else []),
         figures("score", [numbers.percent(start), *(numbers.percent(step.score) for step in steps)], spare=2),
     )
-    bars = _bars((*waterfall.rungs, waterfall.total), start, _bar_room(columns, room))
-    # A bound is far away, by its nature: drawn to scale it would leave the rungs no room to be seen.
+    bars = _bars((*waterfall.contrasts, waterfall.total), start, _bar_room(columns, room))
+    # A bound is far away, by its nature: drawn to scale it would leave the contrasts no room to be seen.
     bars += [Text()] * len(waterfall.bounds)
     return Fitted((*columns, words("", bars)), ("", *(_row_style(step, waterfall) for step in steps)))
 
@@ -146,18 +146,18 @@ def _row_style(step: Step, waterfall: Waterfall) -> str:
 
 def _remarks(waterfall: Waterfall) -> Iterator[str]:
     total = waterfall.total
-    yield f"The rungs sum to the total{_relative(waterfall)}."
+    yield f"The contrasts sum to the total{_relative(waterfall)}."
     if waterfall.excluded_questions:
         be = "is" if waterfall.excluded_questions == 1 else "are"
         left_out = numbers.counted(waterfall.excluded_questions, "question")
-        yield f"{left_out} {be} left out, for want of a score in one of the arms."
+        yield f"{left_out} {be} left out, without a score in one of the arms."
     if total.clusters != total.questions:
         clusters = numbers.counted(total.clusters, "cluster")
         yield f"Interval and p rest on {clusters} of questions that share a source."
     if waterfall.missing:
-        yield f"Not run, so that the rungs on both sides are one: {', '.join(waterfall.missing)}."
+        yield f"Not run, so the adjacent contrasts are merged: {', '.join(waterfall.missing)}."
     if waterfall.bounds:
-        yield f"Bounds: from {one_line(waterfall.bounds[0].before)}, as the last rung is; no part of the sum."
+        yield f"Bounds start at {one_line(waterfall.bounds[0].before)}, like the last contrast; not in the sum."
     for bound in waterfall.bounds:
         if bound.questions != total.questions:
             yield f"The bound {bound.name} is over {numbers.counted(bound.questions, 'question')}."
@@ -186,7 +186,9 @@ def _check(shapley: Shapley) -> Iterator[RenderableType]:
     )
     told = [f"{each.name} ({numbers.signed(each.moved)})" for each in values if each.order_matters]
     said = (
-        f"The order of rungs matters to {', '.join(told)}." if told else "That the order of rungs matters is not shown."
+        f"Depends on the order of contrasts: {', '.join(told)}."
+        if told
+        else "No contrast is shown to depend on the order."
     )
     yield Padding(Text(said), (0, 1, 1, 1))
 
@@ -199,15 +201,12 @@ def _footnotes(waterfalls: Sequence[Waterfall], room: int) -> Iterator[str]:
     yield f"{GAIN} gain, {LOSS} loss; {coloured}."
     yield "points: percentage points, of questions scored in all arms. MDE: detected with 80 % power."
     if any(_tells_noise(each, room) for each in waterfalls):
-        yield (
-            "flips: questions right to wrong / wrong to right between single runs (either between two runs of the arm"
-            " before, by chance)."
-        )
+        yield "flips: right to wrong / wrong to right between single runs (noise floor: two runs of the arm before)."
     if small:
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
         yield f"{SMALL}: {few}; do not rely on their intervals."
-    shapley = " Shapley: the mean over all places that the prompt can take." if checks else ""
-    yield f"The order of rungs is a convention.{shapley}"
+    shapley = " Shapley: mean over all places of the prompt." if checks else ""
+    yield f"The order of contrasts is a convention.{shapley}"
     yield from _entries(waterfalls)
     yield "What each figure means: docs/statistics.md."
 

@@ -233,11 +233,13 @@ def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -
     (waterfall,) = json.loads(cli("compare", "--ladder", store, "--json").stdout)["waterfalls"]
     assert len(waterfall["arms"]) == 6
     assert [each["name"] for each in waterfall["bounds"]] == ["oracle", "adversarial"]
-    assert sum(rung["points"] for rung in waterfall["rungs"]) == pytest.approx(waterfall["total"]["points"], abs=1e-9)
+    assert sum(contrast["points"] for contrast in waterfall["contrasts"]) == pytest.approx(
+        waterfall["total"]["points"], abs=1e-9
+    )
     values = waterfall["shapley"]["values"]
     assert sum(each["points"] for each in values) == pytest.approx(waterfall["shapley"]["total"], abs=1e-9)
     with table.open(encoding="utf-8") as lines:
-        assert [line["kind"] for line in csv.DictReader(lines)] == ["rung"] * 5 + ["total", "bound", "bound"]
+        assert [line["kind"] for line in csv.DictReader(lines)] == ["contrast"] * 5 + ["total", "bound", "bound"]
     assert figure.read_bytes().startswith(b"<?xml")
     summaries = read_paired(store).summaries
     assert [each.ladder for each in waterfalls_of(store, summaries)] == ["python"]

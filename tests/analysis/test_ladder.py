@@ -37,13 +37,15 @@ def test_all_arms_of_a_condition_are_found_whatever_they_are_called() -> None:
     ]
     assert dict(ladder.bounds) == {"oracle": "c6", "adversarial": "c7"}
     assert list(ladder.unprompted.items()) == [("offered", "c8"), ("sham", "c9"), ("placebo", "c10"), ("real", "c11")]
-    assert [rung.name for rung in ladder.rungs] == NAMES
-    assert [(rung.before, rung.after) for rung in ladder.rungs] == [(f"c{n}", f"c{n + 1}") for n in range(5)]
+    assert [contrast.name for contrast in ladder.contrasts] == NAMES
+    assert [(contrast.before, contrast.after) for contrast in ladder.contrasts] == [
+        (f"c{n}", f"c{n + 1}") for n in range(5)
+    ]
     assert (ladder.missing, ladder.missing_unprompted, ladder.below) == ((), (), "c4")
 
 
 @pytest.mark.parametrize(
-    ("left_out", "rungs", "missing"),
+    ("left_out", "contrasts", "missing"),
     [
         (["offered"], ["prompt", "availability + calling", *NAMES[3:]], ("offered",)),
         (["sham", "placebo"], [*NAMES[:2], "calling + irrelevant content + real content"], ("sham", "placebo")),
@@ -51,17 +53,19 @@ def test_all_arms_of_a_condition_are_found_whatever_they_are_called() -> None:
         (["scaffold", "offered", "sham", "placebo"], [" + ".join(NAMES)], ("scaffold", "offered", "sham", "placebo")),
     ],
 )
-def test_rungs_without_an_arm_between_them_are_one(left_out: list[str], rungs: list[str], missing: tuple[str]) -> None:
+def test_contrasts_without_an_arm_between_them_are_one(
+    left_out: list[str], contrasts: list[str], missing: tuple[str]
+) -> None:
     kept = {label: each for label, each in ladder_conditions().items() if label.split(":")[-1] not in left_out}
     (ladder,) = ladders(kept)
-    assert [rung.name for rung in ladder.rungs] == rungs
+    assert [contrast.name for contrast in ladder.contrasts] == contrasts
     assert ladder.missing == missing
     assert ladder.missing_unprompted
 
 
-def test_a_condition_without_a_prompt_has_no_rung_of_that_name() -> None:
+def test_a_condition_without_a_prompt_has_no_contrast_of_that_name() -> None:
     (ladder,) = ladders(ladder_conditions(changed(REAL, prompt="")))
-    assert [rung.name for rung in ladder.rungs] == NAMES[1:]
+    assert [contrast.name for contrast in ladder.contrasts] == NAMES[1:]
     assert (ladder.missing, ladder.prompted, dict(ladder.unprompted)) == ((), False, {})
 
 
@@ -143,7 +147,7 @@ def test_without_a_baseline_and_real_tools_there_is_no_ladder(conditions: dict[s
     assert ladders(conditions) == []
 
 
-# What rungs are worth: exact sums, the questions that count, what is corrected, JSON and CSV.
+# What contrasts are worth: exact sums, the questions that count, what is corrected, JSON and CSV.
 
 
 LADDERS = ladders(ladder_conditions(shapley=True))
@@ -170,13 +174,17 @@ def scored(label: str, *values: float | None, **fields: object) -> list[TrialSum
 
 
 @given(st.integers(0, 10_000), st.integers(1, 12), st.sets(st.sampled_from(LABELS[1:5])), st.booleans())
-def test_rungs_and_shapley_values_sum_to_the_total(seed: int, questions: int, absent: set[str], clusters: bool) -> None:
+def test_contrasts_and_shapley_values_sum_to_the_total(
+    seed: int, questions: int, absent: set[str], clusters: bool
+) -> None:
     rng = random.Random(seed)
     seen = [each for each in drawn(seed, questions) if each.condition not in absent and rng.random() < 0.97]
     for found in waterfalls([replace(each, cluster=each.question[-1] if clusters else "") for each in seen],
                             LADDERS, resamples=50):  # fmt: skip
         if found.total.points is not None:
-            assert sum(rung.points or 0.0 for rung in found.rungs) == pytest.approx(found.total.points, abs=1e-9)
+            assert sum(contrast.points or 0.0 for contrast in found.contrasts) == pytest.approx(
+                found.total.points, abs=1e-9
+            )
         if found.shapley is not None:
             assert sum(each.points for each in found.shapley.values) == pytest.approx(found.shapley.total, abs=1e-9)
             assert sum(each.own for each in found.shapley.values) == pytest.approx(found.shapley.total, abs=1e-9)
@@ -193,7 +201,7 @@ def test_only_questions_scored_in_every_arm_count_and_the_others_are_told() -> N
     ]
     found = made([*seen, *scored("none", 1.0, 1.0, 1.0, 1.0, 1.0)])
     assert (found.total.questions, found.excluded_questions) == (2, 3)
-    assert {(rung.questions, rung.clusters) for rung in found.rungs} == {(2, 2)}
+    assert {(contrast.questions, contrast.clusters) for contrast in found.contrasts} == {(2, 2)}
     # Two repeats of the baseline: 1 and 1, 0 and 1.
     assert (found.total.before_score, found.total.score, found.total.points) == (75.0, 50.0, -25.0)
     assert found.relative == pytest.approx(-100 / 3)
@@ -223,14 +231,14 @@ def test_steps_have_an_mde_and_what_flips_by_chance() -> None:
         for each in scored(label, *(float(value if repeat else values[0]) for value in values))
     ]
     found = made(seen)
-    first = found.rungs[0]
+    first = found.contrasts[0]
     # Two runs of `none`: 1 and 1, 1 and 1, 1 and 0, 1 and 0; of `sham`: 1 and 1, 1 and 0, 1 and 1, 1 and 0.
     assert first.noise_questions == 60
     assert (first.flips_right_to_wrong, first.flips_wrong_to_right) == (15 * (0.5 + 0.25), 15 * (0.5 + 0.25))
     assert first.noise_flips == pytest.approx(15 * 2 / 2)
     assert first.detectable_points is not None
     assert 0 < first.detectable_points < 30
-    single = made([each for each in seen if not each.repeat]).rungs[0]
+    single = made([each for each in seen if not each.repeat]).contrasts[0]
     assert single.noise_flips is None
     assert (single.flips_right_to_wrong, single.flips_wrong_to_right) == (0, 0)
 
@@ -241,7 +249,7 @@ def test_intervals_and_p_values_rest_on_clusters() -> None:
     assert (one.total.clusters, ten.total.clusters) == (40, 10)
     assert one.total.points == ten.total.points
     assert one.total.ci95 != ten.total.ci95
-    assert all(this.p_value != that.p_value for this, that in zip(one.rungs, ten.rungs, strict=True))
+    assert all(this.p_value != that.p_value for this, that in zip(one.contrasts, ten.contrasts, strict=True))
 
 
 def test_the_bounds_stand_against_the_arm_just_below_the_real_one() -> None:
@@ -254,10 +262,10 @@ def test_the_bounds_stand_against_the_arm_just_below_the_real_one() -> None:
     ]
     assert [(each.points, each.questions) for each in found.bounds] == [(pytest.approx(100 / 3), 3), (-50.0, 4)]
     lower = [replace(each, condition="python:sham") if each.condition == "python:placebo" else each for each in seen]
-    assert made(lower).bounds[0].before == made(lower).rungs[-1].before == "python:sham"
+    assert made(lower).bounds[0].before == made(lower).contrasts[-1].before == "python:sham"
 
 
-def test_holm_is_over_all_that_is_shown_and_a_shared_rung_counts_once() -> None:
+def test_holm_is_over_all_that_is_shown_and_a_shared_contrast_counts_once() -> None:
     search = ladder_conditions(changed(REAL, name="search", tools=(ToolUse(name="search"),)))
     both = ladders(ladder_conditions() | search)
     labels = list(dict.fromkeys([*ladder_conditions(), *search]))
@@ -270,7 +278,7 @@ def test_holm_is_over_all_that_is_shown_and_a_shared_rung_counts_once() -> None:
         ("b", "search"),
     ]
     steps = {(each.model, step.before, step.after): step
-             for each in found for step in (*each.rungs, each.total, *each.bounds)}  # fmt: skip
+             for each in found for step in (*each.contrasts, each.total, *each.bounds)}  # fmt: skip
     assert len(steps) == 2 * (2 * 8 - 1)
     assert [step.p_holm for step in steps.values()] == pytest.approx(
         holm([step.p_value or 0 for step in steps.values()])
@@ -280,7 +288,7 @@ def test_holm_is_over_all_that_is_shown_and_a_shared_rung_counts_once() -> None:
 
 
 def test_the_same_arms_over_other_questions_are_another_comparison() -> None:
-    """Two ladders share their first rung, each over the 60 questions that it has; by chance with the same p-value."""
+    """Two ladders share their first contrast, each over the 60 questions that it has; by chance with the same p-value."""
     search = ladder_conditions(changed(REAL, name="search", tools=(ToolUse(name="search"),)))
     seen = []
     for label in dict.fromkeys([*ladder_conditions(), *search]):
@@ -290,8 +298,8 @@ def test_the_same_arms_over_other_questions_are_another_comparison() -> None:
             value = {"none": number % 2, "scaffold": number // 2 % 2}.get(label, number % 3 == 0)
             seen.append(TrialSummary(question=f"q{number:03}", model="m", condition=label, value=float(value)))
     python, web = waterfalls(seen, ladders(ladder_conditions() | search), resamples=200)
-    assert python.rungs[0].p_value == web.rungs[0].p_value == 1.0
-    assert (python.rungs[0].before, python.rungs[0].after) == (web.rungs[0].before, web.rungs[0].after)
+    assert python.contrasts[0].p_value == web.contrasts[0].p_value == 1.0
+    assert (python.contrasts[0].before, python.contrasts[0].after) == (web.contrasts[0].before, web.contrasts[0].after)
     assert python.comparisons == len(python.steps) + len(web.steps) == 16
 
 
@@ -306,8 +314,8 @@ def test_p_values_rest_on_as_many_repeats_of_one_side_as_of_the_other() -> None:
     ]
     even = [each for each in seen if not each.repeat]
     some, others = made(seen), made(even)
-    assert some.rungs[-1].p_value == others.rungs[-1].p_value
-    assert some.rungs[-1].points != others.rungs[-1].points
+    assert some.contrasts[-1].p_value == others.contrasts[-1].p_value
+    assert some.contrasts[-1].points != others.contrasts[-1].points
 
 
 def test_arms_that_a_model_did_not_run_are_merged_for_it_alone() -> None:
@@ -315,13 +323,13 @@ def test_arms_that_a_model_did_not_run_are_merged_for_it_alone() -> None:
     none = [each for each in drawn(2, model="nobody") if each.condition != "none"]
     found = waterfalls([*drawn(1), *few, *none], LADDERS, resamples=100)
     assert [each.model for each in found] == ["few", "gpt-x"]
-    assert [rung.name for rung in found[0].rungs] == [
+    assert [contrast.name for contrast in found[0].contrasts] == [
         "prompt + availability + calling",
         "irrelevant content + real content",
     ]
     assert found[0].missing == ("scaffold", "offered", "placebo")
     assert found[0].shapley is None
-    assert len(found[1].rungs) == 5
+    assert len(found[1].contrasts) == 5
 
 
 def test_an_arm_without_a_score_is_named_and_nothing_is_made_up() -> None:
@@ -331,7 +339,7 @@ def test_an_arm_without_a_score_is_named_and_nothing_is_made_up() -> None:
     )
     assert found.unscored == ("python:sham",)
     assert (found.total.questions, found.excluded_questions) == (0, 2)
-    for step in (found.total, *found.rungs):
+    for step in (found.total, *found.contrasts):
         assert (step.before_score, step.points, step.ci95, step.p_value, step.p_holm) == (None,) * 5
     assert found.relative is None
     assert json.loads(waterfalls_json([found]))["waterfalls"][0]["total"]["points"] is None
@@ -386,11 +394,11 @@ def test_without_an_arm_there_is_no_shapley_value_and_it_is_said_which() -> None
 def test_csv_has_a_line_for_each_step_and_runs_no_formula() -> None:
     found = waterfalls(drawn(model="=evil()\r=more()"), LADDERS, resamples=100)
     lines = list(csv.DictReader(io.StringIO(waterfalls_csv(found), newline="")))
-    assert [line["kind"] for line in lines] == ["rung"] * 5 + ["total", "bound", "bound"]
+    assert [line["kind"] for line in lines] == ["contrast"] * 5 + ["total", "bound", "bound"]
     assert {line["model"] for line in lines} == {"'=evil()\r=more()"}
-    rungs = sum(float(line["points"]) for line in lines[:5])
-    assert rungs == pytest.approx(float(lines[5]["points"]))
-    assert sum(float(line["shapley_points"]) for line in lines[:5]) == pytest.approx(rungs)
+    contrasts = sum(float(line["points"]) for line in lines[:5])
+    assert contrasts == pytest.approx(float(lines[5]["points"]))
+    assert sum(float(line["shapley_points"]) for line in lines[:5]) == pytest.approx(contrasts)
     assert (lines[0]["relative"], lines[6]["shapley_points"]) == ("", "")
     assert float(lines[5]["relative"]) == pytest.approx(found[0].relative)
     assert float(lines[5]["relative_ci95_low"]) == pytest.approx((found[0].relative_ci95 or (0,))[0])

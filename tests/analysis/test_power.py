@@ -382,7 +382,7 @@ def test_variances_come_from_an_earlier_store(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.deep
-def test_an_earlier_ladder_is_a_row_for_each_comparison_and_rung(cli: Cli, tmp_path: Path) -> None:
+def test_an_earlier_ladder_is_a_row_for_each_comparison_and_contrast(cli: Cli, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     content = SIMULATED.format(repeats=2, store="ladder.sqlite").replace(
         'file = "builtin"', 'file = "builtin"\nlimit = 8'
@@ -390,7 +390,7 @@ def test_an_earlier_ladder_is_a_row_for_each_comparison_and_rung(cli: Cli, tmp_p
     plan.write_text(content.replace('conditions = ["none", "scaffold"]', 'ladder = ["python"]'), encoding="utf-8")
     assert cli("run", plan).returncode == 0
     found = json.loads(cli("power", plan, "--from", tmp_path / "ladder.sqlite", "--json").stdout)
-    told = [(sight["variances"]["rung"], sight["variances"]["condition"]) for sight in found["sights"]]
+    told = [(sight["variances"]["contrast"], sight["variances"]["condition"]) for sight in found["sights"]]
     arms = ["scaffold", "python:offered", "python:sham", "python:placebo", "python"]
     assert told[:7] == [("", arm) for arm in (*arms, "python:oracle", "python:adversarial")]
     assert told[7:] == list(

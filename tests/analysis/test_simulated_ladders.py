@@ -1,4 +1,4 @@
-"""Error rates and coverage of rungs, totals and Shapley values, on data whose truth is known."""
+"""Error rates and coverage of contrasts, totals and Shapley values, on data whose truth is known."""
 
 from collections import Counter
 
@@ -55,19 +55,19 @@ def test_without_any_effect_at_most_one_step_in_twenty_is_significant(
     found_p, holm_p = [], []
     for number in range(RUNS):
         found = run(number, kinds, repeats=repeats[number % len(repeats)], resamples=resamples)
-        steps = (*found.rungs, found.total)
+        steps = (*found.contrasts, found.total)
         found_p.append([step.p_value for step in steps])
         holm_p.append(min(step.p_holm for step in steps if step.p_holm is not None))
     of_steps = (np.array(found_p, dtype=float) <= 0.05 + 1e-12).mean(axis=0)
     assert len(of_steps) == 6
     assert of_steps == pytest.approx(size, abs=0.01)
-    # Rungs share arms, so that one of the six is found less often than one in twenty, but not never.
+    # Contrasts share arms, so that one of the six is found less often than one in twenty, but not never.
     assert 0.02 <= (np.array(holm_p) <= 0.05 + 1e-12).mean() <= 0.05
 
 
 @pytest.mark.deep
 @pytest.mark.timeout(300)
-def test_intervals_of_rungs_totals_and_the_relative_change_cover_the_truth() -> None:
+def test_intervals_of_contrasts_totals_and_the_relative_change_cover_the_truth() -> None:
     kinds = chances(PLAIN, 0.15, seed=2)
     truth = {label: 100 * float(np.mean(kinds[label])) for label in PLAIN}
     covered: Counter[str] = Counter()
@@ -75,7 +75,7 @@ def test_intervals_of_rungs_totals_and_the_relative_change_cover_the_truth() -> 
         found = run(number, kinds, repeats=3)
         covered.update(
             step.name
-            for step in (*found.rungs, found.total)
+            for step in (*found.contrasts, found.total)
             if _covers(step.ci95, truth[step.after] - truth[step.before])
         )
         covered["relative"] += _covers(found.relative_ci95, 100 * (truth["python"] / truth["none"] - 1))
@@ -95,7 +95,7 @@ def test_intervals_of_shapley_values_cover_the_truth() -> None:
     for number in range(RUNS):
         found = shapley(Trials(trials(number, kinds, repeats=3), Drawing(number, RESAMPLES)), LADDER)
         assert found is not None
-        for each, own in zip(found.values, LADDER.rungs, strict=True):
+        for each, own in zip(found.values, LADDER.contrasts, strict=True):
             moved = truth[each.name] - (levels[own.after] - levels[own.before])
             covered[each.name] += _covers(each.ci95, truth[each.name])
             covered[f"{each.name} moved"] += _covers(each.moved_ci95, moved)
@@ -110,7 +110,7 @@ def _covers(interval: tuple[float, float] | None, truth: float) -> bool:
 
 def shapley_truth(truth: dict[str, float]) -> dict[str, float]:
     """By the five orders, written out."""
-    names = [rung.name for rung in LADDER.rungs]
+    names = [contrast.name for contrast in LADDER.contrasts]
     prompted, bare = PLAIN[1:], ["none", *LADDER.unprompted.values()]
     found = dict.fromkeys(names, 0.0)
     for place in range(5):

@@ -40,12 +40,12 @@ def made(summaries: list[TrialSummary], conditions: dict[str, object] | None = N
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 140, 200])
 @pytest.mark.parametrize("without", ["nothing", "unprompted", "offered"])
-def test_a_waterfall_fits_its_terminal_and_names_every_rung(width: int, without: str) -> None:
+def test_a_waterfall_fits_its_terminal_and_names_every_contrast(width: int, without: str) -> None:
     (found,) = made(seen(without=without))
     page = shown(waterfalls_view([found]), width)
     assert max(map(cell_len, page.splitlines())) <= width
     flat = re.sub(r"\s", "", page)
-    for step in (*found.rungs, found.total, *found.bounds):
+    for step in (*found.contrasts, found.total, *found.bounds):
         assert re.sub(r"\s", "", step.name)[:10] in flat, step.name
         assert f"{abs(step.points or 0):.1f}" in page
     assert "SIMULATED" not in page
@@ -65,12 +65,12 @@ def test_each_bar_begins_where_the_last_one_ended() -> None:
     (found,) = made(seen())
     page = shown(waterfalls_view([found]), 160)
     drawn = bars(page)
-    assert list(drawn) == ["none", *(rung.name for rung in found.rungs), "total"]
+    assert list(drawn) == ["none", *(contrast.name for contrast in found.contrasts), "total"]
     at = drawn["none"][0]
-    for rung in found.rungs:
-        left, right = drawn[rung.name]
-        start, end = (left, right - 1) if (rung.points or 0) > 0 else (right - 1, left)
-        assert start == at, rung.name
+    for contrast in found.contrasts:
+        left, right = drawn[contrast.name]
+        start, end = (left, right - 1) if (contrast.points or 0) > 0 else (right - 1, left)
+        assert start == at, contrast.name
         at = end
     assert drawn["total"] == (min(drawn["none"][0], at), max(drawn["none"][0], at) + 1)
     lines = {name: next(line for line in page.splitlines() if line.strip().startswith(name)) for name in drawn}
@@ -90,10 +90,10 @@ def test_what_does_not_count_and_what_is_missing_is_told() -> None:
         "gpt-x  ladder of python  over 148 questions",
         "2 questions are left out",
         "rest on 15 clusters",
-        "Not run, so that the rungs on both sides are one: offered.",
+        "Not run, so the adjacent contrasts are merged: offered.",
         "The bound oracle is over 140 questions.",
-        "Bounds: from python:placebo",
-        "The order of rungs is a convention",
+        "Bounds start at python:placebo",
+        "The order of contrasts is a convention",
         'ladder = ["python"] in a plan adds the missing arms.',
         "corrected for the 7 comparisons in these ladders",
     ):
@@ -112,7 +112,7 @@ def test_what_could_be_seen_and_what_chance_flips_is_shown_where_there_is_room()
         assert f"{step.detectable_points:.1f}" in narrow
         flips = f"{step.flips_right_to_wrong:.1f} / {step.flips_wrong_to_right:.1f} ({step.noise_flips:.1f})"
         assert flips in wide
-    assert "flips: questions right to wrong" in wide
+    assert "flips: right to wrong" in wide
     assert "flips" not in narrow
     (single,) = made(seen())
     assert "flips" not in shown(waterfalls_view([single]), 140)
@@ -129,10 +129,10 @@ def test_footnotes_are_six_lines_however_many_waterfalls() -> None:
 def test_steps_of_few_questions_are_marked_and_not_coloured() -> None:
     many = made(seen())
     few = made([each for each in seen() if each.question < "q0030"])
-    assert [any(step.small for step in (*each.rungs, each.total)) for (each,) in (many, few)] == [False, True]
+    assert [any(step.small for step in (*each.contrasts, each.total)) for (each,) in (many, few)] == [False, True]
     assert f"fewer than {FEW_CLUSTERS} independent questions" not in shown(waterfalls_view(many))
     page = shown(waterfalls_view(few), 120)
-    # Eight steps, five Shapley values, five times how far these are from the rung, and the footnote.
+    # Eight steps, five Shapley values, five times how far these are from the contrast, and the footnote.
     assert page.count(" *") == 8 + 5 + 5 + 1
     assert page.count("(*") == 1
     assert f"*: fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ" in page
@@ -146,14 +146,14 @@ def test_shapley_values_are_shown_where_they_can_be_and_else_how_to_get_them() -
     assert found.shapley is not None
     named = ", ".join(f"{each.name} ({each.moved:+.1f})" for each in found.shapley.values if each.order_matters)
     assert named
-    assert f"The order of rungs matters to {named}.".replace("-", "−") in " ".join(page.split())
+    assert f"Depends on the order of contrasts: {named}.".replace("-", "−") in " ".join(page.split())
     assert "shapley = true" not in page
     # Where the prompt does nothing its place does nothing either, and what chance moves is not told as a finding.
     flat = {label: [0.5] * 150 for label in CHANCES}
     (level,) = made(list(graded(flat, 1)))
     assert level.shapley is not None
     assert any(abs(each.moved) > 1 for each in level.shapley.values)
-    assert "That the order of rungs matters is not shown." in shown(waterfalls_view([level]), 100)
+    assert "No contrast is shown to depend on the order." in shown(waterfalls_view([level]), 100)
     told = shown(waterfalls_view(made(seen(without="unprompted"))), 100)
     assert told.count('ladder = [{ name = "python", shapley = true }] in a plan adds Shapley values.') == 1
     assert "Shapley values over" not in told
@@ -223,22 +223,24 @@ def test_other_kinds_of_files_are_refused(tmp_path: Path, name: str) -> None:
         require_plots(tmp_path / name)
 
 
-def test_bounds_begin_where_the_rung_beside_them_does_and_are_within_the_picture(tmp_path: Path) -> None:
-    """Also where a bound rests on fewer questions than the rungs, of which the arm below was right on others."""
+def test_bounds_begin_where_the_contrast_beside_them_does_and_are_within_the_picture(tmp_path: Path) -> None:
+    """Also where a bound rests on fewer questions than the contrasts, of which the arm below was right on others."""
     (found,) = made([each for each in seen() if each.condition != "python:oracle" or each.question < "q0030"])
     oracle = found.bounds[0]
     assert oracle.questions == 30
-    assert oracle.before_score != found.rungs[-1].before_score
+    assert oracle.before_score != found.contrasts[-1].before_score
     low, high = _step_limits([found])
     start = _start(found, oracle)
     assert (
-        start == _start(found, found.rungs[-1]) == (found.rungs[-1].before_score or 0) - (found.total.before_score or 0)
+        start
+        == _start(found, found.contrasts[-1])
+        == (found.contrasts[-1].before_score or 0) - (found.total.before_score or 0)
     )
     assert oracle.points is not None
     assert low < start < start + oracle.points < high
 
 
-def test_long_names_of_rungs_are_on_several_lines(tmp_path: Path) -> None:
+def test_long_names_of_contrasts_are_on_several_lines(tmp_path: Path) -> None:
     (found,) = made([each for each in seen() if each.condition.split(":")[-1] not in ("offered", "sham")])
     draw_waterfalls([found], tmp_path / "long.svg")
     told = "".join(ElementTree.parse(tmp_path / "long.svg").getroot().itertext())

@@ -104,7 +104,7 @@ def test_decompositions_and_ladders_are_those_of_the_largest_effects() -> None:
     assert sum(len(each.mechanisms) + 2 for each in few) <= MOST_ROWS
     assert said == f"{len(few)} of 50 conditions: those with the largest effects"
     assert bounded_ladders([ladder] * 3) == ([ladder] * 3, "")
-    long = replace(ladder, rungs=ladder.rungs * MOST_ROWS)
+    long = replace(ladder, contrasts=ladder.contrasts * MOST_ROWS)
     assert bounded_ladders([long, ladder])[0] in ([long], [ladder]), "one at least"
 
 
