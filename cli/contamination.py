@@ -29,7 +29,7 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
     \b
       share = 0.4                   # of a prompt's tokens (words, Han and kana
                                     # characters): what a model is given
-      file = "runs/exposure.jsonl"  # what came
+      file = "runs/contamination.jsonl"  # what came
       limit = 500                   # the first questions of each benchmark
       seed = 0                      # of chance's pairs, and of the bootstrap
       [benchmarks]
@@ -42,21 +42,23 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
     """
     from rich.console import Console
 
-    from toolablate.experiments.contamination.continuing import ExposureProgress, continue_prompts
-    from toolablate.experiments.contamination.overlap import exposures, exposures_json
-    from toolablate.experiments.contamination.prompts import load_exposure_plan
-    from toolablate.experiments.contamination.tables import exposures_view
+    from toolablate.experiments.contamination.continuing import ContaminationProgress, continue_prompts
+    from toolablate.experiments.contamination.overlap import contamination_json, contamination_results
+    from toolablate.experiments.contamination.prompts import load_contamination_plan
+    from toolablate.experiments.contamination.tables import contamination_view
     from toolablate.traces.commands import stopped_cleanly
     from toolablate.traces.plain import plain_text
 
-    loaded = load_exposure_plan(plan)
+    loaded = load_contamination_plan(plan)
     console = Console(stderr=True)
-    with stopped_cleanly(), ExposureProgress(console) as progress:
+    with stopped_cleanly(), ContaminationProgress(console) as progress:
         ran = continue_prompts(loaded, progress)
     for note in ran.notes:
         console.print(plain_text(note), style="yellow", markup=False)
-    found = exposures(ran.parts, loaded.share, seed=loaded.seed)
-    click.echo(exposures_json(found)) if as_json else Console().print(exposures_view(found, questions=questions))
+    found = contamination_results(ran.parts, loaded.share, seed=loaded.seed)
+    click.echo(contamination_json(found)) if as_json else Console().print(
+        contamination_view(found, questions=questions)
+    )
     if ran.missing:
         missing = f"{ran.missing} {'is' if ran.missing == 1 else 'are'} missing; the same command asks again."
         console.print(missing, style="yellow")

@@ -23,7 +23,7 @@ from toolablate.agents.chat import Tries
 from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
 from toolablate.agents.pacing import LetGo, pressures
 from toolablate.experiments.contamination.overlap import Continued, open_rouge
-from toolablate.experiments.contamination.prompts import Beginning, ExposurePlan, Prompts, read_prompts
+from toolablate.experiments.contamination.prompts import Beginning, ContaminationPlan, Prompts, read_prompts
 from toolablate.experiments.running.launch import told_at_the_end
 from toolablate.experiments.running.runner import Standing
 from toolablate.reports.numbers import counted
@@ -123,7 +123,7 @@ def _read(path: Path, content: bytes) -> tuple[dict[tuple[object, ...], Continua
 MOST_CHARACTERS = 20_000
 # Requests are alike but for their texts, so what one after the other is refused is no matter of a text.
 _IN_VAIN = frozenset({"bad_request"})
-_NO_TOOLS = Condition(name="exposure")
+_NO_TOOLS = Condition(name="contamination")
 
 
 class Watching(Protocol):
@@ -148,7 +148,7 @@ class Ran:
         return sum(part.prompts - part.too_short - len(part.continuations) for part in self.parts)
 
 
-def continue_prompts(plan: ExposurePlan, watching: Watching) -> Ran:
+def continue_prompts(plan: ContaminationPlan, watching: Watching) -> Ran:
     """Asks for what the plan's file does not hold yet. What came is in it at once, so that the same plan goes on where
     it was stopped or killed. Raises ToolablateError where nothing can be asked or kept, KeyboardInterrupt at Ctrl-C."""
     prompts = read_prompts(plan)
@@ -156,7 +156,7 @@ def continue_prompts(plan: ExposurePlan, watching: Watching) -> Ran:
     return asyncio.run(_continue_all(plan, prompts, watching))
 
 
-async def _continue_all(plan: ExposurePlan, prompts: Sequence[Prompts], watching: Watching) -> Ran:
+async def _continue_all(plan: ContaminationPlan, prompts: Sequence[Prompts], watching: Watching) -> Ran:
     lines = lines_of(plan.models)
     async with AsyncExitStack() as stack:
         endpoints = []
@@ -284,10 +284,10 @@ def _continuation(model: OpenAIModel, beginning: Beginning, reply: ModelReply) -
     )
 
 
-# Shows how far an exposure test is: a bar for each model in a terminal, a line at its beginning elsewhere.
+# Shows how far a contamination test is: a bar for each model in a terminal, a line at its beginning elsewhere.
 
 
-class ExposureProgress:
+class ContaminationProgress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bars: dict[str, TaskID] = {}

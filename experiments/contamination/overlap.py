@@ -168,14 +168,14 @@ def open_rouge() -> Any:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError:
         raise InputError(
-            "the exposure test needs the package rouge-score, which is not installed",
-            hint=to_install("exposure"),
+            "the contamination test needs the package rouge-score, which is not installed",
+            hint=to_install("contamination"),
             code="no_rouge",
         ) from None
     return RougeScorer(["rougeL"], tokenizer=_Blanks())
 
 
-# How much of the prompts of benchmarks models can go on with: the exposure test.
+# How much of the prompts of benchmarks models can go on with: the contamination test.
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Continued:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionExposure:
+class QuestionOverlap:
     """`own` is the overlap of the continuation with the rest of its own prompt, `chance` that with another's."""
 
     question: str
@@ -200,7 +200,7 @@ class QuestionExposure:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposure:
+class ContaminationResult:
     """One model on one benchmark; figures are means over questions, in percent.
 
     questions, clusters   that were continued; questions that share a cluster are one
@@ -234,11 +234,11 @@ class Exposure:
     long_runs: int
     chance_runs: int | None
     longest_run: int
-    of_questions: tuple[QuestionExposure, ...]
+    of_questions: tuple[QuestionOverlap, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ExposureDifference:
+class ContaminationDifference:
     """One benchmark less another under one model, in points, over different questions."""
 
     model: str
@@ -249,34 +249,34 @@ class ExposureDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Exposures:
+class ContaminationResults:
     """`share` is how much of a prompt was given."""
 
     share: float
-    exposures: tuple[Exposure, ...]
-    differences: tuple[ExposureDifference, ...]
+    results: tuple[ContaminationResult, ...]
+    differences: tuple[ContaminationDifference, ...]
 
 
-def exposures(parts: Sequence[Continued], share: float, *, seed: int = 0) -> Exposures:
+def contamination_results(parts: Sequence[Continued], share: float, *, seed: int = 0) -> ContaminationResults:
     """Of each model and benchmark, in their order. Raises InputError where rouge-score is not installed."""
-    found = tuple(_exposure(part, seed) for part in parts)
+    found = tuple(_result(part, seed) for part in parts)
     pairs = [pair for pair in combinations(found, 2) if pair[0].model == pair[1].model]
     differences = [_difference(one, other) for one, other in pairs]
-    return Exposures(share, found, tuple(each for each in differences if each is not None))
+    return ContaminationResults(share, found, tuple(each for each in differences if each is not None))
 
 
-def exposures_json(found: Exposures) -> str:
+def contamination_json(found: ContaminationResults) -> str:
     """The fields of the records, each question among them; what is unknown is null."""
     return json.dumps(asdict(found), ensure_ascii=False, indent=2)
 
 
-def worst_exposed(found: Exposures, count: int) -> list[tuple[Exposure, QuestionExposure]]:
+def most_contaminated(found: ContaminationResults, count: int) -> list[tuple[ContaminationResult, QuestionOverlap]]:
     """Of all models and benchmarks the questions of which most came back: by ROUGE-L, then by their longest run."""
-    rows = [(exposure, question) for exposure in found.exposures for question in exposure.of_questions]
+    rows = [(result, question) for result in found.results for question in result.of_questions]
     return sorted(rows, key=lambda row: (-row[1].own.rouge_l, -row[1].own.run, row[1].question))[:count]
 
 
-def _exposure(part: Continued, seed: int) -> Exposure:
+def _result(part: Continued, seed: int) -> ContaminationResult:
     units = [_unit(each) for each in part.continuations]
     questions = _questions(part.continuations, units, seed)
     own = [each.own for each in questions]
@@ -284,7 +284,7 @@ def _exposure(part: Continued, seed: int) -> Exposure:
     _, sizes = by_unit(units, [0.0] * len(units), [1.0] * len(units))
     above = [mine.rouge_l - other.rouge_l for mine, other in zip(own, chance, strict=False)]
     rouge_l = _mean([each.rouge_l for each in own], units, seed)
-    return Exposure(
+    return ContaminationResult(
         model=part.model,
         benchmark=part.benchmark,
         questions=len(own),
@@ -310,7 +310,7 @@ def _unit(continuation: Continuation) -> Unit:
     return ("cluster", continuation.cluster) if continuation.cluster else ("question", continuation.question)
 
 
-def _questions(found: Sequence[Continuation], units: Sequence[Unit], seed: int) -> tuple[QuestionExposure, ...]:
+def _questions(found: Sequence[Continuation], units: Sequence[Unit], seed: int) -> tuple[QuestionOverlap, ...]:
     own = [overlap(each.rest, each.text) for each in found]
     others = strangers(units, seed)
     chance: list[Overlap | None] = [None] * len(found)
@@ -321,7 +321,7 @@ def _questions(found: Sequence[Continuation], units: Sequence[Unit], seed: int) 
             for each, mine, places in zip(found, own, others, strict=True)
         ]
     return tuple(
-        QuestionExposure(each.question, mine, other) for each, mine, other in zip(found, own, chance, strict=True)
+        QuestionOverlap(each.question, mine, other) for each, mine, other in zip(found, own, chance, strict=True)
     )
 
 
@@ -341,12 +341,12 @@ def _mean(values: Sequence[float], units: Sequence[Unit], seed: int) -> Figure |
     return mean_of(values, units, seed=seed) if values else None
 
 
-def _difference(one: Exposure, other: Exposure) -> ExposureDifference | None:
+def _difference(one: ContaminationResult, other: ContaminationResult) -> ContaminationDifference | None:
     if one.rouge_l is None or other.rouge_l is None:
         return None
     above = None
     if one.above_chance is not None and other.above_chance is not None:
         above = difference_of(one.above_chance, other.above_chance)
-    return ExposureDifference(
+    return ContaminationDifference(
         one.model, one.benchmark, other.benchmark, difference_of(one.rouge_l, other.rouge_l), above
     )

@@ -20,7 +20,7 @@ from toolablate.traces.records import Continuation, OpenAIModel, Question
 from toolablate.traces.validation import explain, why_unreadable
 
 
-class ExposurePlan(Section):
+class ContaminationPlan(Section):
     """A validated plan. Paths in it are absolute; a benchmark may be "hf:OWNER/NAME" or "builtin".
 
     `share` is how much of a prompt's tokens a model is given, `file` what keeps the continuations, `limit` how many
@@ -61,7 +61,7 @@ class ExposurePlan(Section):
         return self
 
 
-def load_exposure_plan(path: Path) -> ExposurePlan:
+def load_contamination_plan(path: Path) -> ContaminationPlan:
     """Reads a plan; relative paths in it are relative to its folder. Raises InputError that names the key, what was
     found and what is allowed."""
     try:
@@ -74,9 +74,9 @@ def load_exposure_plan(path: Path) -> ExposurePlan:
         raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
     content.setdefault("file", f"runs/{path.stem}.jsonl")
     try:
-        plan = ExposurePlan.model_validate(content)
+        plan = ContaminationPlan.model_validate(content)
     except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, ExposurePlan)}", code="bad_plan") from None
+        raise InputError(f"{path}: {explain(error, ContaminationPlan)}", code="bad_plan") from None
     folder = path.parent.resolve()
     files = {name: _anchored(file, folder) for name, file in plan.benchmarks.items()}
     return plan.model_copy(update={"file": str(folder / plan.file), "benchmarks": files})
@@ -131,7 +131,7 @@ class Prompts:
         return tuple(found[key] for key in asked if key in found)
 
 
-def read_prompts(plan: ExposurePlan) -> tuple[Prompts, ...]:
+def read_prompts(plan: ContaminationPlan) -> tuple[Prompts, ...]:
     """Of each benchmark of a plan. Raises InputError for a question file that cannot be read."""
     return tuple(_prompts(name, _questions(file)[: plan.limit], plan.share) for name, file in plan.benchmarks.items())
 

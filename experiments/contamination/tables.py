@@ -1,4 +1,5 @@
-"""The exposure test's figures, what they differ by between benchmarks, and the questions of which most came back."""
+"""The contamination test's figures, what they differ by between benchmarks, and the questions of which most came
+back."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,12 +10,12 @@ from rich.text import Text
 from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.experiments.contamination.overlap import (
     LONG_RUN,
-    Exposure,
-    ExposureDifference,
-    Exposures,
+    ContaminationDifference,
+    ContaminationResult,
+    ContaminationResults,
     Figure,
-    QuestionExposure,
-    worst_exposed,
+    QuestionOverlap,
+    most_contaminated,
 )
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names
@@ -23,13 +24,13 @@ from toolablate.traces.plain import inert, one_line
 SMALL = "*"
 
 
-def exposures_view(found: Exposures, *, questions: int = 0) -> RenderableType:
+def contamination_view(found: ContaminationResults, *, questions: int = 0) -> RenderableType:
     """With so many of the questions of which most came back."""
-    parts: list[RenderableType] = [_title("Exposure: ROUGE-L of continuations"), _exposures(found.exposures)]
-    parts += [_title("Verbatim runs of tokens, and what is not in the figures"), _runs(found.exposures)]
+    parts: list[RenderableType] = [_title("Contamination: ROUGE-L of continuations"), _figures(found.results)]
+    parts += [_title("Verbatim runs of tokens, and what is not in the figures"), _runs(found.results)]
     if found.differences:
         parts += [_title("Differences between benchmarks, in points"), _differences(found.differences)]
-    if questions and any(each.of_questions for each in found.exposures):
+    if questions and any(each.of_questions for each in found.results):
         parts += [_title("Questions of which most came back"), _worst(found, questions)]
     return Group(*parts, Padding(Text("\n".join(_footnotes(found)), style="dim"), (0, 1, 1, 1)))
 
@@ -42,7 +43,7 @@ def _named(title: str, cells: Sequence[str]) -> Column:
     return names(title, [inert(one_line(cell)) for cell in cells], common=title == "model")
 
 
-def _exposures(rows: Sequence[Exposure]) -> Fitted:
+def _figures(rows: Sequence[ContaminationResult]) -> Fitted:
     return Fitted(
         (
             _named("benchmark", [row.benchmark for row in rows]),
@@ -57,7 +58,7 @@ def _exposures(rows: Sequence[Exposure]) -> Fitted:
     )
 
 
-def _runs(rows: Sequence[Exposure]) -> Fitted:
+def _runs(rows: Sequence[ContaminationResult]) -> Fitted:
     return Fitted(
         (
             _named("benchmark", [row.benchmark for row in rows]),
@@ -72,7 +73,7 @@ def _runs(rows: Sequence[Exposure]) -> Fitted:
     )
 
 
-def _differences(rows: Sequence[ExposureDifference]) -> Fitted:
+def _differences(rows: Sequence[ContaminationDifference]) -> Fitted:
     return Fitted(
         (
             _named("benchmark", [row.benchmark for row in rows]),
@@ -86,8 +87,8 @@ def _differences(rows: Sequence[ExposureDifference]) -> Fitted:
     )
 
 
-def _worst(found: Exposures, count: int) -> Fitted:
-    rows = worst_exposed(found, count)
+def _worst(found: ContaminationResults, count: int) -> Fitted:
+    rows = most_contaminated(found, count)
     return Fitted(
         (
             names("question", [inert(one_line(each.question)) for _, each in rows]),
@@ -118,7 +119,7 @@ def _signed_interval(figure: Figure | None) -> str:
     return numbers.interval(None if figure is None else figure.ci95)
 
 
-def _chance(question: QuestionExposure) -> str:
+def _chance(question: QuestionOverlap) -> str:
     return numbers.percent(None if question.chance is None else question.chance.rouge_l)
 
 
@@ -126,11 +127,11 @@ def _share(count: int, of: int) -> str:
     return f"{count} of {of} ({100 * count / of:.1f} %)" if of else numbers.UNKNOWN
 
 
-def _runs_by_chance(row: Exposure) -> str:
+def _runs_by_chance(row: ContaminationResult) -> str:
     return numbers.UNKNOWN if row.chance_runs is None else str(row.chance_runs)
 
 
-def _footnotes(found: Exposures) -> Iterator[str]:
+def _footnotes(found: ContaminationResults) -> Iterator[str]:
     yield (
         f"Each model was given the first {100 * found.share:.3g} % of each prompt's tokens: words, and Han or kana"
         " characters one by one."
@@ -139,7 +140,7 @@ def _footnotes(found: Exposures) -> Iterator[str]:
     yield "by chance: the same continuations with rests of other questions of the benchmark, as long as their own."
     yield f"runs ≥{LONG_RUN}: questions of which so many tokens in a row came back, of those whose rest has as many."
     yield "95 % interval: from a bootstrap over questions, those of one cluster taken together (BCa)."
-    if any(each.small for each in found.exposures):
+    if any(each.small for each in found.results):
         yield f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions; do not rely on their intervals."
     yield "empty: no token came, which counts as 0; missing: no reply came; too short: too few tokens to be cut in two."
     yield "A high figure may mean that texts are predictable; compare with chance, and look at the questions."

@@ -16,7 +16,7 @@ from tests.project.pages import ROOT, blocks, commands
 
 HERE = "http://localhost:8000/v1"
 ELSEWHERE = ("toolablate view", "ssh", "toolablate contamination")
-"""Of these pages, what tests/browser and tests/experiments/exposure run, and what leads to another machine."""
+"""Of these pages, what tests/browser and tests/experiments/contamination run, and what leads to another machine."""
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.contamination.exposure_plans import (
+from tests.experiments.contamination.contamination_plans import (
     KEY,
     few,
     flat,
@@ -27,7 +27,7 @@ from tests.experiments.contamination.exposure_plans import (
 from tests.experiments.plan_files import wait_for
 from tests.servers.chat_server import ChatServer, Status, Until, closed_port
 
-from toolablate.experiments.contamination.prompts import cut, load_exposure_plan, room_for
+from toolablate.experiments.contamination.prompts import cut, load_contamination_plan, room_for
 from toolablate.traces.errors import InputError
 
 ROOT = Path(__file__).parents[3]
@@ -44,7 +44,7 @@ def test_what_was_memorised_is_found_and_benchmarks_are_ordered_by_it(chat_serve
     done = ran(plan, "--json")
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    figures = {each["benchmark"]: each for each in found["exposures"]}
+    figures = {each["benchmark"]: each for each in found["results"]}
     for name, count in shares.items():
         figure = figures[name]
         assert (figure["questions"], figure["missing"], figure["too_short"]) == (80, 0, 0)
@@ -56,8 +56,8 @@ def test_what_was_memorised_is_found_and_benchmarks_are_ordered_by_it(chat_serve
         assert figure["rouge_l"]["ci95"][0] < expected < figure["rouge_l"]["ci95"][1]
         assert (figure["long_runs"], figure["able"], figure["chance_runs"]) == (count, 80, 0)
         assert figure["recall"] == pytest.approx(figure["precision"])
-        exposed = {each["question"] for each in figure["of_questions"] if each["own"]["rouge_l"] == 100}
-        assert exposed == {f"{name}-{n}" for n in range(count)}
+        contaminated = {each["question"] for each in figure["of_questions"] if each["own"]["rouge_l"] == 100}
+        assert contaminated == {f"{name}-{n}" for n in range(count)}
     assert figures["fresh"]["longest_run"] < 13
     low, high = figures["fresh"]["above_chance"]["ci95"]
     assert low < 0 < high
@@ -77,7 +77,7 @@ def test_each_prompt_is_cut_and_its_beginning_alone_is_sent(chat_server: ChatSer
     sent = {request["prompt"]: request for request in chat_server.requests}
     assert set(sent) == {"a b c d", "某公司在2023年的收"}
     assert sent["a b c d"] == {"model": "base", "prompt": "a b c d", "max_tokens": 16, "temperature": 0.0}
-    (figure,) = json.loads(done.stdout)["exposures"]
+    (figure,) = json.loads(done.stdout)["results"]
     assert (figure["questions"], figure["too_short"], figure["empty"]) == (2, 1, 2)
     assert figure["rouge_l"]["value"] == 0, "a model that ends a text has no more of it"
 
@@ -135,7 +135,7 @@ def test_what_infrastructure_failed_is_not_scored_and_asked_again(chat_server: C
     plan = write_plan(tmp_path, chat_server.url, {"B": known})
     done = ran(plan, "--json")
     assert done.exit_code == 1
-    (figure,) = json.loads(done.stdout)["exposures"]
+    (figure,) = json.loads(done.stdout)["results"]
     assert (figure["questions"], figure["missing"], figure["rouge_l"]["value"]) == (11, 1, 100)
     assert "base: 1 x content_filter" in done.stderr
     assert "1 is missing; the same command asks again" in done.stderr
@@ -218,16 +218,18 @@ def test_questions_of_one_source_are_one_and_never_each_others_chance(chat_serve
     chat_server.answers(remembering({}))
     plan = write_plan(tmp_path, chat_server.url, {"B": few()})
     write_questions(tmp_path / "B.jsonl", few(), cluster="one text")
-    (figure,) = json.loads(ran(plan, "--json").stdout)["exposures"]
+    (figure,) = json.loads(ran(plan, "--json").stdout)["results"]
     assert (figure["clusters"], figure["by_chance"], figure["rouge_l"]["ci95"]) == (1, None, None)
 
 
 def test_the_plan_of_the_guide_is_valid(tmp_path: Path) -> None:
-    section = (ROOT / "docs/lpfqa.md").read_text(encoding="utf-8").partition("## Exposure")[2].partition("\n## ")[0]
+    section = (
+        (ROOT / "docs/lpfqa.md").read_text(encoding="utf-8").partition("## Contamination test")[2].partition("\n## ")[0]
+    )
     (example,) = re.findall(r"^```toml\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     path = tmp_path / "plan.toml"
     path.write_text(example, encoding="utf-8")
-    plan = load_exposure_plan(path)
+    plan = load_contamination_plan(path)
     assert set(tomllib.loads(example)) == set(type(plan).model_fields), "it shows every key"
     assert plan.share == 0.4
 
@@ -338,7 +340,7 @@ def test_another_share_limit_or_model_is_asked_and_what_came_before_is_kept(
         before = len(chat_server.requests)
         done = ran(complete, "--json")
         assert len(chat_server.requests) - before == asked
-        (figure,) = json.loads(done.stdout)["exposures"]
+        (figure,) = json.loads(done.stdout)["results"]
         assert figure["questions"] == (5 if "limit" in change else 12)
     complete.write_text(original + "sampling = { temperature = 1.0 }\n", encoding="utf-8")
     ran(complete)

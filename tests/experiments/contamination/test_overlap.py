@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
 from toolablate.analysis.pairing import Unit
-from toolablate.experiments.contamination import overlap as exposure_overlap
+from toolablate.experiments.contamination import overlap as overlap_module
 from toolablate.experiments.contamination.overlap import (
     Continued,
     Figure,
+    contamination_results,
     difference_of,
-    exposures,
     longest_run,
     mean_of,
     open_rouge,
@@ -66,7 +66,7 @@ def continued(rng: np.random.Generator, memorised: float) -> Continued:
 def test_of_what_was_not_memorised_nothing_is_above_chance() -> None:
     rng, values, covered = np.random.default_rng(3), [], 0
     for run in range(RUNS_OF_CHANCE):
-        (found,) = exposures([continued(rng, 0.0)], 0.4, seed=run // 50).exposures
+        (found,) = contamination_results([continued(rng, 0.0)], 0.4, seed=run // 50).results
         assert found.by_chance is not None
         assert found.above_chance is not None
         assert found.above_chance.ci95 is not None
@@ -80,7 +80,7 @@ def test_of_what_was_not_memorised_nothing_is_above_chance() -> None:
 @pytest.mark.deep
 def test_what_was_memorised_is_above_chance_by_what_it_adds() -> None:
     rng = np.random.default_rng(4)
-    found = [exposures([continued(rng, 0.3)], 0.4).exposures[0] for _ in range(40)]
+    found = [contamination_results([continued(rng, 0.3)], 0.4).results[0] for _ in range(40)]
     above = np.mean([each.above_chance.value for each in found if each.above_chance])
     chance = np.mean([each.by_chance.value for each in found if each.by_chance])
     assert above == pytest.approx(0.3 * (100 - chance), abs=1.5)
@@ -95,12 +95,12 @@ def test_a_stranger_is_never_of_the_own_cluster_nor_shorter_than_it_need_be() ->
         for number, rest in enumerate(rests)
     )
     for seed in range(20):
-        (found,) = exposures([Continued("m", "B", 9, 0, own)], 0.4, seed=seed).exposures
+        (found,) = contamination_results([Continued("m", "B", 9, 0, own)], 0.4, seed=seed).results
         assert all(each.chance is not None and each.chance.rouge_l == 0 for each in found.of_questions)
         assert all(each.chance is not None and each.chance.tokens == each.own.tokens for each in found.of_questions)
 
 
-# The exposure test's estimators, on data of which the truth is known.
+# The contamination test's estimators, on data of which the truth is known.
 
 
 RUNS = 2_000
@@ -252,5 +252,5 @@ def test_without_rouge_score_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
     open_rouge.cache_clear()
     with pytest.raises(InputError, match="rouge-score") as caught:
-        exposure_overlap.overlap("a", "a")
-    assert caught.value.hint == to_install("exposure")
+        overlap_module.overlap("a", "a")
+    assert caught.value.hint == to_install("contamination")

@@ -1,4 +1,4 @@
-"""The page of an exposure test, at every width."""
+"""The page of a contamination test, at every width."""
 
 from datetime import UTC, datetime
 
@@ -6,8 +6,13 @@ import pytest
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 
-from toolablate.experiments.contamination.overlap import Continued, Exposures, exposures, worst_exposed
-from toolablate.experiments.contamination.tables import exposures_view
+from toolablate.experiments.contamination.overlap import (
+    ContaminationResults,
+    Continued,
+    contamination_results,
+    most_contaminated,
+)
+from toolablate.experiments.contamination.tables import contamination_view
 from toolablate.traces.records import Continuation
 
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"
@@ -30,24 +35,24 @@ def came(benchmark: str, number: int, tokens: int) -> Continuation:
     )
 
 
-def part(model: str, benchmark: str, count: int, exposed: int) -> Continued:
-    found = tuple(came(benchmark, number, 14 if number < exposed else number % 4) for number in range(count))
+def part(model: str, benchmark: str, count: int, contaminated: int) -> Continued:
+    found = tuple(came(benchmark, number, 14 if number < contaminated else number % 4) for number in range(count))
     return Continued(model, benchmark, prompts=count + 3, too_short=2, continuations=found)
 
 
-def sample(model: str = "org/base", *benchmarks: str) -> Exposures:
+def sample(model: str = "org/base", *benchmarks: str) -> ContaminationResults:
     names = benchmarks or ("LPFQA", "MMLU-devset")
-    return exposures([part(model, name, 45 - 10 * n, 5 + n) for n, name in enumerate(names)], 0.4)
+    return contamination_results([part(model, name, 45 - 10 * n, 5 + n) for n, name in enumerate(names)], 0.4)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
 def test_a_page_fits_and_loses_no_figure(width: int) -> None:
     found = sample()
-    page = shown(exposures_view(found, questions=2), width)
+    page = shown(contamination_view(found, questions=2), width)
     assert max(map(cell_len, page.splitlines())) <= width
     assert "…" not in page
     assert "Not shown" not in page
-    for each in found.exposures:
+    for each in found.results:
         assert each.rouge_l is not None
         assert each.above_chance is not None
         assert f"{each.rouge_l.value:.1f}" in page
@@ -60,27 +65,27 @@ def test_a_page_fits_and_loses_no_figure(width: int) -> None:
 
 def test_questions_are_listed_by_how_much_came_back() -> None:
     found = sample()
-    listed = worst_exposed(found, 4)
+    listed = most_contaminated(found, 4)
     assert all(question.own.run == 14 for _, question in listed)
     assert [question.own.rouge_l for _, question in listed] == sorted(
-        (question.own.rouge_l for each in found.exposures for question in each.of_questions), reverse=True
+        (question.own.rouge_l for each in found.results for question in each.of_questions), reverse=True
     )[:4]
-    page = shown(exposures_view(found, questions=4), 100)
+    page = shown(contamination_view(found, questions=4), 100)
     assert all(question.question in page for _, question in listed)
-    assert "Questions of which most came back" not in shown(exposures_view(found), 100)
+    assert "Questions of which most came back" not in shown(contamination_view(found), 100)
 
 
 @pytest.mark.deep
 def test_models_stand_side_by_side_and_benchmarks_are_compared_under_each() -> None:
     parts = [part(model, name, 45, 5) for model in ("one", "two") for name in ("A", "B", "C")]
-    found = exposures(parts, 0.4)
+    found = contamination_results(parts, 0.4)
     compared = [(each.model, each.benchmark, each.other) for each in found.differences]
     assert compared == [(model, *pair) for model in ("one", "two") for pair in (("A", "B"), ("A", "C"), ("B", "C"))]
-    assert all(each.rouge_l.value == 0 for each in found.differences), "they are exposed alike"
+    assert all(each.rouge_l.value == 0 for each in found.differences), "they are contaminated alike"
 
 
 def test_nothing_that_came_is_shown_as_nothing() -> None:
-    page = shown(exposures_view(exposures([Continued("m", "B", 3, 1, ())], 0.4), questions=5), 100)
+    page = shown(contamination_view(contamination_results([Continued("m", "B", 3, 1, ())], 0.4), questions=5), 100)
     assert "B" in page
     assert " 2 " in page
     assert "0.0" not in page
@@ -88,6 +93,6 @@ def test_nothing_that_came_is_shown_as_nothing() -> None:
 
 @pytest.mark.parametrize("width", [60, 140])
 def test_hostile_names_are_inert(width: int) -> None:
-    page = shown(exposures_view(sample(EVIL, f"a{EVIL}", f"b{EVIL}"), questions=3), width)
+    page = shown(contamination_view(sample(EVIL, f"a{EVIL}", f"b{EVIL}"), questions=3), width)
     assert SAFE.fullmatch(page)
     assert max(map(cell_len, page.splitlines())) <= width

@@ -1,4 +1,4 @@
-"""Plans of exposure tests, models that know some of their prompts, and the command that runs them."""
+"""Plans of contamination tests, models that know some of their prompts, and the command that runs them."""
 
 import json
 import random
