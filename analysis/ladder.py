@@ -69,7 +69,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class ShapleyValue:
-    """What a contrast is worth whichever place the prompt takes among the others, in points, with its 95 % interval.
+    """Shapley value of a contrast, over all places of the prompt among the others, in points, with its 95 % interval.
     `own` is the contrast in the ladder's own order, over the same questions; `moved_ci95` is the interval of how far
     the value is from that. `small` as in Step."""
 
@@ -275,7 +275,7 @@ class Trials:
         return [self._units[question] for question in questions]
 
 
-# What a contrast is worth whichever order the factors come in.
+# Shapley values of contrasts, over the orders of factors.
 
 
 def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
@@ -294,11 +294,11 @@ def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
     with_prompt, without = ([trials.means(label, questions) for label in labels] for labels in (prompted, bare))
     scores = np.array([*with_prompt, *without])
     shares = shares_of(inserted(len(ladder.contrasts)))
-    worth = [(_weights(each, len(prompted)) @ scores).tolist() for each in shares]
+    values = [(_weights(each, len(prompted)) @ scores).tolist() for each in shares]
     own = [_differences(trials, contrast.before, contrast.after, questions) for contrast in ladder.contrasts]
-    moved = [[value - here for value, here in zip(*both, strict=True)] for both in zip(worth, own, strict=True)]
+    moved = [[value - here for value, here in zip(*both, strict=True)] for both in zip(values, own, strict=True)]
     total = _differences(trials, bare[0], prompted[-1], questions)
-    known = trials.means_known(questions, [*worth, *moved])
+    known = trials.means_known(questions, [*values, *moved])
     return Shapley(
         questions=len(questions),
         clusters=trials.clusters(questions),

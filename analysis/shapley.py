@@ -1,4 +1,4 @@
-"""Shapley values of tool results and of factors of a ladder: their worth over the orders in which they can come."""
+"""Shapley values of tool results and of factors of a ladder: means over the orders in which they can come."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,8 @@ ALL_ORDERS = 5
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The orders over which the worth of `results` results is averaged, in groups that are drawn for themselves.
+    """The orders over which the Shapley values of `results` results are averaged, in groups that are drawn for
+    themselves.
 
     One group holds all orders where there are few results: the values are then exact. Else each group is an order and
     its reverse.
@@ -42,7 +43,7 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class ShapleyEstimate:
     """The Shapley value of one result, and its standard error over rollouts and over orders; None where some subset
     has a single rollout, or where the orders are a single pair."""
 
@@ -84,7 +85,7 @@ def shares_of(over: Design) -> Iterator[dict[Subset, float]]:
         yield {subset: float(found[place]) for subset, place in places.items()}
 
 
-def shapley_values(over: Design, rollouts: Mapping[Subset, Sequence[float]]) -> tuple[Worth, ...]:
+def shapley_values(over: Design, rollouts: Mapping[Subset, Sequence[float]]) -> tuple[ShapleyEstimate, ...]:
     """One for each result, from the scores of rollouts of every subset of the design.
 
     They sum to the mean score with all results less that with none, whatever noise is in them: each subset has one
@@ -99,21 +100,21 @@ def shapley_values(over: Design, rollouts: Mapping[Subset, Sequence[float]]) -> 
     told = over.exact or len(over.groups) > 1
     noise = _noise([rollouts[subset] for subset in subsets]) if told else None
     places = {subset: place for place, subset in enumerate(subsets)}
-    return tuple(_worth(_shares(over, result, places), means, noise) for result in range(over.results))
+    return tuple(_estimate(_shares(over, result, places), means, noise) for result in range(over.results))
 
 
-def _worth(shares: Floats, means: Floats, noise: Floats | None) -> Worth:
+def _estimate(shares: Floats, means: Floats, noise: Floats | None) -> ShapleyEstimate:
     """Of the groups' shares of each subset's mean (groups x subsets)."""
     value = float(shares.mean(axis=0) @ means)
     if noise is None:
-        return Worth(value, None)
+        return ShapleyEstimate(value, None)
     variance = float(shares.mean(axis=0) ** 2 @ noise)
     if len(shares) > 1:
         # Groups differ by their orders, and by the noise of their subsets, all of which is in the variance already.
         away = shares - shares.mean(axis=0)
         by_noise = float((away**2 @ noise).sum()) / (len(shares) - 1)
         variance += max(0.0, float(np.var(shares @ means, ddof=1)) - by_noise) / len(shares)
-    return Worth(value, math.sqrt(variance))
+    return ShapleyEstimate(value, math.sqrt(variance))
 
 
 def _shares(over: Design, result: int, places: Mapping[Subset, int]) -> Floats:

@@ -17,7 +17,7 @@ from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
 from toolablate.reports.terminal.causes import Apart, right_of, summed, why, without_tools
-from toolablate.reports.terminal.explanation import otherwise, turned, unknowns, worths
+from toolablate.reports.terminal.explanation import otherwise, shapley_lines, turned, unknowns
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
@@ -163,7 +163,7 @@ def _why(told: Explanation) -> Mapping[str, Any]:
         "steps_open": len(steps) <= OPEN_STEPS,
         "turned": tuple(map(_line, turned(told))),
         "otherwise": tuple((right_of(each.scores), each.changed) for each in otherwise(evidence)),
-        "worths": tuple(worths(evidence)),
+        "shapley": tuple(shapley_lines(evidence)),
         "why": tuple(why(told)),
         "summed": tuple(summed(evidence)),
         "unknowns": tuple(map(_line, unknowns(told))),

@@ -261,13 +261,13 @@ def mechanisms(
 
 
 def _by_kind(tools: frozenset[ToolKind], rollouts: Mapping[frozenset[ToolKind], Scores]) -> dict[ToolKind, float]:
-    """What the results of each kind are worth; nothing where rollouts are lacking."""
+    """Shapley values of the results of each kind; nothing where rollouts are lacking."""
     kinds = sorted(tools)
     over = design(len(kinds))
     real = {subset: rollouts.get(tools - {kinds[number] for number in subset}, ()) for subset in over.subsets}
     if not all(real.values()):
         return {}
-    return {kind: worth.value for kind, worth in zip(kinds, shapley_values(over, real), strict=True)}
+    return {kind: estimate.value for kind, estimate in zip(kinds, shapley_values(over, real), strict=True)}
 
 
 # One trial's share of a decomposition where only some trials were replayed.

@@ -12,12 +12,12 @@ from toolablate.analysis.attribution.decomposition import DecompositionInputs, S
 from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, Signals
 from toolablate.analysis.attribution.trace_rules import Bare
 from toolablate.analysis.pairing import RIGHT, mean
-from toolablate.analysis.shapley import Worth
+from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.traces.records import Attribution, Diagnosis, Event, Outcome, Question, Score
 
 
 @dataclass(frozen=True, slots=True)
-class Turning:
+class PivotalResult:
     """What the result at which a belief fell has to do with it: scores of runs that go on from the tool call `event`
     with its result as it was (`kept`), and with none (`without`)."""
 
@@ -60,8 +60,8 @@ class Evidence(Outline):
                 one with this trial there
     closing     scores of answers that were asked for once more after the final reply
     set_aside   scores of answers for which the tools' results were to be set aside
-    turning     None where the belief did not fall at a result, or nobody looked
-    worth       of its results, by their events: Shapley values of being right
+    pivotal     None where the belief did not fall at a result, or nobody looked
+    shapley     of its results, by their events: Shapley values of being right
     """
 
     signals: Signals
@@ -70,8 +70,8 @@ class Evidence(Outline):
     outset: Scores = ()
     closing: Scores = ()
     set_aside: Scores = ()
-    turning: Turning | None = None
-    worth: Mapping[int, Worth] = field(default_factory=dict)
+    pivotal: PivotalResult | None = None
+    shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
 
     @property
     def called(self) -> bool:

@@ -145,12 +145,12 @@ def _before(evidence: Evidence, order: Sequence[ToolKind], fall: Fall | None) ->
     if not order:
         return
     # What goes on from the one result has the trial's own budget and faults.
-    turning = None if stopped or broken else evidence.turning
+    pivotal = None if stopped or broken else evidence.pivotal
     turned = fall.kinds if fall else frozenset()
-    yield Level("again", _tally((*replay.rollouts.get(frozenset(), ()), *(turning.kept if turning else ()))))
+    yield Level("again", _tally((*replay.rollouts.get(frozenset(), ()), *(pivotal.kept if pivotal else ()))))
     for number, kind in enumerate(order, start=1):
-        if turning and kind in turned:
-            yield Level(kind, _tally(turning.without))
+        if pivotal and kind in turned:
+            yield Level(kind, _tally(pivotal.without))
         yield Level(kind, _tally(replay.rollouts.get(frozenset(order[:number]), ())))
     if not replay.rollouts.get(frozenset(order)):
         yield Level(order[-1], _believed(evidence, _step_before_results(evidence)))
@@ -401,7 +401,7 @@ def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iter
 
 
 def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:
-    """Where it fell; else the results that are worth less than nothing, else those of the tool."""
+    """Where the belief fell; else results of negative Shapley value, else those of the tool."""
     forms = {"lock_in": ("code",), "retrieval_distraction": ("search", "page"), "other_results": ("other",)}.get(
         mechanism
     )
@@ -412,5 +412,7 @@ def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | No
     if fall is not None:
         yield from (fall.event, *fall.events)
         return
-    harming = [call.event for call in calls if call.event in evidence.worth and evidence.worth[call.event].value < 0]
+    harming = [
+        call.event for call in calls if call.event in evidence.shapley and evidence.shapley[call.event].value < 0
+    ]
     yield from harming or [call.event for call in calls if call.gave or mechanism == "calling"]

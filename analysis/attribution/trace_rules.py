@@ -17,9 +17,9 @@ def distraction(
     signals: Signals,
     bare: Sequence[Signals],
     diagnoses: Sequence[Diagnosis] = (),
-    turning: Collection[int] = (),
+    pivotal: Collection[int] = (),
 ) -> Distraction | None:
-    """By judges where any say so; else by what results say of the answer, those at which the belief fell (`turning`,
+    """By judges where any say so; else by what results say of the answer, those at which the belief fell (`pivotal`,
     by their events) before others: one that claims it to be the better one misleads, one that only offers it does not.
     Where they say neither, by the reply's own argument, which goes from what there is to what should be, or is much
     longer than replies without tools (`bare`): what a model says moved it need not be what did. Else by where the
@@ -28,7 +28,7 @@ def distraction(
     if labels:
         return labels.most_common(1)[0][0]
     elaborate = bool(bare) and signals.echo.words > OUTWEIGHS * mean([each.echo.words for each in bare])
-    said = {each.kind for each in signals.backing if each.event in turning} or {each.kind for each in signals.backing}
+    said = {each.kind for each in signals.backing if each.event in pivotal} or {each.kind for each in signals.backing}
     if "claimed" in said:
         return "misleading_adoption"
     if said or signals.norm_hints:

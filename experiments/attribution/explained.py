@@ -344,8 +344,8 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
         flip=found.flip,
         closing=found.closing,
         set_aside=found.set_aside,
-        turning=found.turning,
-        worth=found.worth,
+        pivotal=found.pivotal,
+        shapley=found.shapley,
         diagnoses=tuple(reading.diagnoses.get(seen.trial, ())),
     )
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
 from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
-from toolablate.analysis.attribution.evidence import Turning
+from toolablate.analysis.attribution.evidence import PivotalResult
 from toolablate.analysis.attribution.signals.of_trace import troubles_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import fail_by_themselves
 from toolablate.analysis.pairing import counts, mean
-from toolablate.analysis.shapley import Worth, design, shapley_values
+from toolablate.analysis.shapley import ShapleyEstimate, design, shapley_values
 from toolablate.experiments.attribution.cases import Case
 from toolablate.experiments.attribution.replay_program import (
     Outcomes,
@@ -92,8 +92,8 @@ class Replays:
     flip: BeliefFlip | None = None
     closing: Scores = ()
     set_aside: Scores = ()
-    turning: Turning | None = None
-    worth: Mapping[int, Worth] = field(default_factory=dict)
+    pivotal: PivotalResult | None = None
+    shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
     replay: Replay | None = None
 
 
@@ -117,8 +117,8 @@ def replays_of(
         flip=flip,
         closing=closing,
         set_aside=_values(outcomes, "set_aside"),
-        turning=_turning(case, flip, outcomes, mending),
-        worth=_worth(case, outcomes, mending),
+        pivotal=_pivotal(case, flip, outcomes, mending),
+        shapley=_shapley(case, outcomes, mending),
         replay=_replay(case, own, closing, outcomes, mending),
     )
 
@@ -156,20 +156,20 @@ def _rollouts(outcomes: Outcomes, mending: Mending) -> dict[frozenset[ToolKind],
     return {swapped: scores for swapped, scores in scored.items() if scores}
 
 
-def _turning(case: Case, flip: BeliefFlip | None, outcomes: Outcomes, mending: Mending) -> Turning | None:
+def _pivotal(case: Case, flip: BeliefFlip | None, outcomes: Outcomes, mending: Mending) -> PivotalResult | None:
     event = case.turned_by(flip) if flip else None
     kept, without = (
-        mending.of_replays(outcomes.get(Purpose("turning", event=event, kept=each), ())) for each in (True, False)
+        mending.of_replays(outcomes.get(Purpose("pivotal", event=event, kept=each), ())) for each in (True, False)
     )
-    return Turning(event, kept, without) if event is not None and kept and without else None
+    return PivotalResult(event, kept, without) if event is not None and kept and without else None
 
 
-def _worth(case: Case, outcomes: Outcomes, mending: Mending) -> dict[int, Worth]:
+def _shapley(case: Case, outcomes: Outcomes, mending: Mending) -> dict[int, ShapleyEstimate]:
     """By the results' events; nothing where runs of some choice of results are lacking."""
     found = {
         purpose.real: scores
         for purpose, each in outcomes.items()
-        if purpose.kind == "worth" and (scores := mending.of_replays(each))
+        if purpose.kind == "shapley" and (scores := mending.of_replays(each))
     }
     if not found:
         return {}

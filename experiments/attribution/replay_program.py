@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     # Reading what replays came to needs nothing of what runs them.
     from toolablate.experiments.replay.requests import Content
 
-PurposeKind = Literal["probe", "closing", "set_aside", "extended", "repaired", "rollout", "turning", "worth"]
+PurposeKind = Literal["probe", "closing", "set_aside", "extended", "repaired", "rollout", "pivotal", "shapley"]
 
 T = TypeVar("T")
 
@@ -44,9 +44,9 @@ class Purpose:
 
     step     of a probe: its number among the steps of the trial
     swapped  of a rollout: the kinds of tools that give placebos
-    event    of turning: the call whose result it is about
-    kept     of turning: whether the result is as it was
-    real     of worth: the results that are as they were, by their numbers among `Case.shown`
+    event    of pivotal: the call whose result it is about
+    kept     of pivotal: whether the result is as it was
+    real     of shapley: the results that are as they were, by their numbers among `Case.shown`
     """
 
     kind: PurposeKind
@@ -93,13 +93,13 @@ def second_round_at_most(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
     """As much as round two can be, whatever round one finds, from where it costs most."""
     if not case.results or case.last is None:
         return ()
-    turning = Asked(
-        Purpose("turning", event=case.results[0].event), case.results[0].event, Again(), 2 * design.rollouts
+    pivotal = Asked(
+        Purpose("pivotal", event=case.results[0].event), case.results[0].event, Again(), 2 * design.rollouts
     )
     if not 2 <= len(case.shown) <= ALL_ORDERS:
-        return (turning,)
+        return (pivotal,)
     choices = len(orders(len(case.shown)).subsets)
-    return (turning, Asked(Purpose("worth"), case.last, Rerun(), choices * design.rollouts))
+    return (pivotal, Asked(Purpose("shapley"), case.last, Rerun(), choices * design.rollouts))
 
 
 def purposes_of(resumption: Resumption, case: Case) -> tuple[Purpose, ...]:
@@ -117,9 +117,9 @@ def purposes_of(resumption: Resumption, case: Case) -> tuple[Purpose, ...]:
         case SetAside() if case.results and event == case.steps[-1]:
             return (Purpose("set_aside"),)
         case Again() if _is_result(case, event):
-            return (Purpose("turning", event=event),)
+            return (Purpose("pivotal", event=event),)
         case Swap(content="null") if _is_result(case, event):
-            return (Purpose("turning", event=event, kept=False),)
+            return (Purpose("pivotal", event=event, kept=False),)
         case Rerun() as change:
             return tuple(_of_rerun(change, event, case))
         case _:
@@ -146,7 +146,7 @@ def _first_round(case: Case, design: ReplayDesign) -> Iterator[Asked]:
 def _second_round(case: Case, flip: BeliefFlip, nothing: Mapping[int, str], design: ReplayDesign) -> Iterator[Asked]:
     turned_by = case.turned_by(flip)
     if turned_by is not None:
-        kept, without = Purpose("turning", event=turned_by), Purpose("turning", event=turned_by, kept=False)
+        kept, without = Purpose("pivotal", event=turned_by), Purpose("pivotal", event=turned_by, kept=False)
         yield Asked(kept, turned_by, Again(), design.rollouts)
         yield Asked(without, turned_by, "null", design.rollouts)
     if case.last is None or not 2 <= len(case.shown) <= ALL_ORDERS:
@@ -154,7 +154,7 @@ def _second_round(case: Case, flip: BeliefFlip, nothing: Mapping[int, str], desi
     for real in orders(len(case.shown)).subsets:
         hidden = (event for number, event in enumerate(case.shown) if number not in real)
         change = Rerun(shown=tuple(ShownResult(event=event, text=nothing[event]) for event in hidden))
-        yield Asked(Purpose("worth", real=real), case.last, change, design.rollouts)
+        yield Asked(Purpose("shapley", real=real), case.last, change, design.rollouts)
 
 
 def _extended(case: Case) -> Rerun:
@@ -178,7 +178,7 @@ def _of_rerun(change: Rerun, event: int, case: Case) -> Iterator[Purpose]:
     if event == case.last and change == Rerun(shown=change.shown):
         hidden = {each.event for each in change.shown}
         if hidden <= set(case.shown):
-            yield Purpose("worth", real=frozenset(n for n, each in enumerate(case.shown) if each not in hidden))
+            yield Purpose("shapley", real=frozenset(n for n, each in enumerate(case.shown) if each not in hidden))
     if event == case.last and case.budget is not None and change == _extended(case):
         yield Purpose("extended")
     if case.fault is not None and event == case.fault and change == _repaired(case):
@@ -316,7 +316,7 @@ def _cost(plan: Search) -> Cost:
 # trial's own is, so that the loss of its form is not taken for anything else.
 
 
-COMPARED: frozenset[PurposeKind] = frozenset({"rollout", "extended", "repaired", "turning", "worth"})
+COMPARED: frozenset[PurposeKind] = frozenset({"rollout", "extended", "repaired", "pivotal", "shapley"})
 """Replays that run to their end. Of the others each is asked for its answer alone."""
 
 

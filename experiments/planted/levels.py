@@ -145,14 +145,14 @@ def parts(world: World, run: Run, found: Levels, score: float, mended: float, th
 def signals(world: World, run: Run, found: Levels) -> frozenset[Signal]:
     """Which names the contents of a run deserve: by what the belief in the right answer is without them."""
     names: set[Signal] = set()
-    worth = {
+    shapley = {
         toolset: found.mended - world.believed(run, moved_by(world, run, toolset))[world.right] for toolset in TOOLSETS
     }
-    if worth["code"] <= -FALL and found.aside - found.mended >= FALL / 2:
+    if shapley["code"] <= -FALL and found.aside - found.mended >= FALL / 2:
         names.add("lock_in")
-    if worth["code"] >= FALL:
+    if shapley["code"] >= FALL:
         names.add("computed")
-    if worth["search"] >= FALL:
+    if shapley["search"] >= FALL:
         names.add("retrieved")
     return frozenset(names)
 

@@ -264,7 +264,7 @@ def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None, f
             _step_line(on, at, each, step, link)
         zero(on, placed, zorder=1)
         scale(on, placed, *_step_limits(waterfalls), "Points from the first arm")
-        return on.drawing("What each factor of the tools is worth", ABOUT_LADDERS)
+        return on.drawing("Contrasts of each ladder", ABOUT_LADDERS)
 
 
 def _step_line(on: Sheet, at: float, each: Waterfall, step: Step, link: Link | None) -> None:

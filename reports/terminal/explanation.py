@@ -180,7 +180,7 @@ def _argument(arguments: str) -> str:
 
 QUOTED_LINES, QUOTED_CHARS = 3, 210
 _NUMBERED = re.compile(r"L\d+: ")
-MOST_TURNING_LINES, MOST_CHARS = 400, 40_000
+MOST_OUTPUT_LINES, MOST_CHARS = 400, 40_000
 
 
 def turned(told: Explanation) -> Iterator[Said]:
@@ -228,7 +228,7 @@ def quoted(number: int, event: Event, told: Explanation) -> Iterator[Said]:
 
 def telling_lines(text: str, matters: Sequence[str]) -> list[str]:
     """At most QUOTED_LINES, from the first that holds one of the texts that matter on, or else from the start."""
-    read = [line.rstrip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_TURNING_LINES] if line.strip()]
+    read = [line.rstrip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_OUTPUT_LINES] if line.strip()]
     # A page is numbered line by line; what stands before is the browser's own.
     lines = [line for line in read if _NUMBERED.match(line)] or read
     wanted = [each.strip().lower() for each in matters if len(each.strip()) > 1]
@@ -316,13 +316,13 @@ def otherwise(evidence: Evidence) -> Iterator[Without]:
     yield from (each for each in found if each.scores)
 
 
-def worths(evidence: Evidence) -> Iterator[str]:
-    """What each result is worth, those first that cost most."""
-    ordered = sorted(evidence.worth.items(), key=lambda item: item[1].value)
-    for event, worth in ordered[:SHOWN_RESULTS]:
-        sign = "+" if worth.value >= 0 else "\u2212"
-        error = "" if worth.standard_error is None else f" ({_spread(worth.standard_error)})"
-        yield f"The result of event {event} is worth {sign}{chance(abs(worth.value))} of being right{error}."
+def shapley_lines(evidence: Evidence) -> Iterator[str]:
+    """Shapley values of results, the most harmful first."""
+    ordered = sorted(evidence.shapley.items(), key=lambda item: item[1].value)
+    for event, shapley in ordered[:SHOWN_RESULTS]:
+        sign = "+" if shapley.value >= 0 else "\u2212"
+        error = "" if shapley.standard_error is None else f" ({_spread(shapley.standard_error)})"
+        yield f"Shapley value of event {event}'s result: {sign}{chance(abs(shapley.value))}{error}."
 
 
 def _spread(standard_error: float) -> str:
@@ -333,10 +333,10 @@ def _spread(standard_error: float) -> str:
 
 
 def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
-    turning = evidence.turning
-    if turning is not None:
-        yield Without(f"from event {turning.event} on again, {AS_IT_WAS}", turning.kept)
-        yield Without(f"from event {turning.event} on, {NO_RESULT}", turning.without)
+    pivotal = evidence.pivotal
+    if pivotal is not None:
+        yield Without(f"from event {pivotal.event} on again, {AS_IT_WAS}", pivotal.kept)
+        yield Without(f"from event {pivotal.event} on, {NO_RESULT}", pivotal.without)
 
 
 def _rollouts(evidence: Evidence) -> Iterator[Without]:
@@ -486,7 +486,7 @@ class _Page:
         if changed:
             yield from _section("What happens otherwise", ())
             yield Padding(_pairs(changed), (0, 0, 0, 2))
-            yield from _lines(worths(told.explained.evidence))
+            yield from _lines(shapley_lines(told.explained.evidence))
         yield from _section("Why", why(told))
         yield from _lines(summed(told.explained.evidence))
         yield from _section("What is not known", unknowns(told))

@@ -58,8 +58,8 @@ def test_few_results_have_exact_values(results: int) -> None:
 
 
 def test_two_results_take_the_mean_of_both_orders() -> None:
-    worth = {(): 0.8, (0,): 0.5, (1,): 0.7, (0, 1): 0.1}
-    found = shapley_values(design(2), {frozenset(each): [value, value] for each, value in worth.items()})
+    shapley = {(): 0.8, (0,): 0.5, (1,): 0.7, (0, 1): 0.1}
+    found = shapley_values(design(2), {frozenset(each): [value, value] for each, value in shapley.items()})
     first, second = (each.value for each in found)
     assert first == pytest.approx(((0.5 - 0.8) + (0.1 - 0.7)) / 2)
     assert second == pytest.approx(((0.7 - 0.8) + (0.1 - 0.5)) / 2)

@@ -11,11 +11,11 @@ from tests.analysis.attribution.stories import asked, ended, ran, read, right, s
 
 from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
-from toolablate.analysis.attribution.evidence import KINDS, Evidence, Turning
+from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult
 from toolablate.analysis.attribution.replay_rules import LevelTally, blame, chains, drawn_chances, layer_two
 from toolablate.analysis.attribution.trace_rules import Bare
 from toolablate.analysis.pairing import mean
-from toolablate.analysis.shapley import Worth
+from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.traces.records import Attribution, Diagnosis, Event, Mechanism, Question, SpansTarget
 
 NONE: frozenset[ToolKind] = frozenset()
@@ -134,11 +134,11 @@ def test_levels_without_runs_hand_on_what_they_would_have_shown() -> None:
 
 
 def test_runs_that_go_on_from_the_one_result_count_at_their_level() -> None:
-    each = replace(drawn("search"), turning=Turning(1, (0.0,) * 4, (1.0,) * 4))
+    each = replace(drawn("search"), pivotal=PivotalResult(1, (0.0,) * 4, (1.0,) * 4))
     tallies = [level.tally for level in chains(each)[0]]
     assert tallies[1:4] == [LevelTally(8, 0.0), LevelTally(4, 4.0), LevelTally(4, 4.0)]
     stopped = drawn("budget")
-    assert chains(replace(stopped, turning=each.turning)) == chains(stopped)
+    assert chains(replace(stopped, pivotal=each.pivotal)) == chains(stopped)
 
 
 def test_of_a_limit_and_a_fault_the_one_whose_removal_restores_it_first_is_blamed() -> None:
@@ -227,8 +227,8 @@ def test_of_two_kinds_of_tools_one_without_placebos_is_named_by_what_the_other_d
 def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall_was_found() -> None:
     each = drawn("search")
     signals = read(*PAGE, *PAGE, *ended("Answer: C"))
-    worth = {1: Worth(0.1, None), 3: Worth(-0.8, None)}
-    assert label(replace(each, signals=signals, flip=None, worth=worth)).evidence == (3,)
+    shapley = {1: ShapleyEstimate(0.1, None), 3: ShapleyEstimate(-0.8, None)}
+    assert label(replace(each, signals=signals, flip=None, shapley=shapley)).evidence == (3,)
     assert label(replace(each, signals=signals, flip=None)).evidence == (1, 3)
 
 

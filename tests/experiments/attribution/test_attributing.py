@@ -53,8 +53,8 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
         "closing": 3,
         "set_aside": 3,
         "rollout": 2 * 2,
-        "turning": 2 * 2,
-        "worth": 4 * 2,
+        "pivotal": 2 * 2,
+        "shapley": 4 * 2,
     }
     assert done.replays == len(replays_of(store)) == 37
     found = belief_of(outcomes_in(store))
@@ -67,11 +67,11 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
     assert values(store, Purpose("closing")) == [0] * 3
     assert values(store, Purpose("rollout")) == [0, 0]
     assert values(store, Purpose("rollout", swapped=frozenset({"code"}))) == [1, 1]
-    assert values(store, Purpose("turning", event=3)) == [0, 0]
-    assert values(store, Purpose("turning", event=3, kept=False)) == [1, 1]
-    worth = {frozenset[int](): 1, frozenset({0}): 1, frozenset({1}): 0, frozenset({0, 1}): 0}
-    assert {real: values(store, Purpose("worth", real=real)) for real in worth} == {
-        real: [value] * 2 for real, value in worth.items()
+    assert values(store, Purpose("pivotal", event=3)) == [0, 0]
+    assert values(store, Purpose("pivotal", event=3, kept=False)) == [1, 1]
+    shapley = {frozenset[int](): 1, frozenset({0}): 1, frozenset({1}): 0, frozenset({0, 1}): 0}
+    assert {real: values(store, Purpose("shapley", real=real)) for real in shapley} == {
+        real: [value] * 2 for real, value in shapley.items()
     }
     assert verify(store).ok
 
@@ -242,12 +242,12 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
         kinds = opened.resumptions(case.trial)
         costs = [opened.trace(trial).cost_usd or 0.0 for trial in kinds]
     assert part.spent_usd == pytest.approx(sum(costs))
-    assert {(each.purpose, each.reason) for each in part.refused} == {("turning", "too_dear"), ("worth", "too_dear")}
+    assert {(each.purpose, each.reason) for each in part.refused} == {("pivotal", "too_dear"), ("shapley", "too_dear")}
     assert sum(each.replays for each in part.refused) == 12
     assert heard.told[-1].startswith("12 replays left out: --max-cost")
     assert purposes_in(store).keys() == {"probe", "closing", "set_aside", "rollout"}
     assert attribute(store, ALL, max_cost=of_round_one).refused == ()
-    assert {"turning", "worth"} < purposes_in(store).keys()
+    assert {"pivotal", "shapley"} < purposes_in(store).keys()
 
 
 @pytest.mark.deep

@@ -140,7 +140,7 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
         done = attribute(scored, design, watcher=heard)
     # The trial with a result: 3 steps, closing and set aside of 2 each and 2 rollouts; the others a step and closing.
     assert heard.told[0].startswith("3 trials to be replayed: 20 replays for about $")
-    # Then one turning and its counterpart, closings of these and of rollouts, and one of the sham without an answer.
+    # Then the ablation of one pivotal result and its counterpart, closings of these and of rollouts, and one of the sham without an answer.
     assert " more by what these show, at most 7 replays for about $" in heard.told[0]
     # Likely are the former, since every arm without results is right, a sixth of four closings, and the sham's.
     assert ", and then about 4 replays for about $" in heard.told[0]

@@ -160,16 +160,16 @@ def test_where_the_first_result_is_the_fault_one_run_serves_for_both() -> None:
 def test_round_two_looks_at_the_result_at_which_the_belief_fell_and_at_the_worth_of_all() -> None:
     nothing = {1: "(no output)", 3: "none", 5: "empty"}
     wanted = second_round(USED, flip(3, 4), nothing, DESIGN)
-    turning = {each.purpose.kept: each for each in wanted if each.purpose.kind == "turning"}
-    assert {kept: (each.event, each.change) for kept, each in turning.items()} == {
+    pivotal = {each.purpose.kept: each for each in wanted if each.purpose.kind == "pivotal"}
+    assert {kept: (each.event, each.change) for kept, each in pivotal.items()} == {
         True: (3, Again()),
         False: (3, "null"),
     }
-    worth = {each.purpose.real: each for each in wanted if each.purpose.kind == "worth"}
-    assert len(worth) == 8
-    assert {each.event for each in worth.values()} == {6}
-    assert worth[frozenset({0, 1, 2})].change == Rerun()
-    assert worth[frozenset({1})].change == Rerun(
+    shapley = {each.purpose.real: each for each in wanted if each.purpose.kind == "shapley"}
+    assert len(shapley) == 8
+    assert {each.event for each in shapley.values()} == {6}
+    assert shapley[frozenset({0, 1, 2})].change == Rerun()
+    assert shapley[frozenset({1})].change == Rerun(
         shown=(ShownResult(event=1, text="(no output)"), ShownResult(event=5, text="empty"))
     )
     assert {each.repeats for each in wanted} == {3}
@@ -178,8 +178,8 @@ def test_round_two_looks_at_the_result_at_which_the_belief_fell_and_at_the_worth
 
 def test_a_belief_that_falls_in_a_reply_or_nobody_knows_where_has_no_result_that_turned_it() -> None:
     nothing = dict.fromkeys((1, 3, 5), "none")
-    assert "turning" not in kinds(second_round(USED, flip(2, 3), nothing, DESIGN))
-    assert "turning" not in kinds(second_round(USED, flip(2, 4), nothing, DESIGN))
+    assert "pivotal" not in kinds(second_round(USED, flip(2, 3), nothing, DESIGN))
+    assert "pivotal" not in kinds(second_round(USED, flip(2, 4), nothing, DESIGN))
     assert second_round(USED, None, nothing, DESIGN) == ()
 
 
@@ -193,8 +193,8 @@ def test_of_calls_of_one_turn_the_last_is_the_one_that_turned_it() -> None:
 def test_more_than_five_results_or_a_single_one_are_not_weighed() -> None:
     many = case(*(event for _ in range(6) for event in ran("1", "1")), *ended("Answer: B"))
     for each in (many, STOPPED):
-        assert "worth" not in kinds(second_round(each, flip(1, 2), {}, DESIGN))
-        assert kinds(second_round_at_most(each, DESIGN)) == ["turning"]
+        assert "shapley" not in kinds(second_round(each, flip(1, 2), {}, DESIGN))
+        assert kinds(second_round_at_most(each, DESIGN)) == ["pivotal"]
 
 
 @pytest.mark.parametrize("of", [USED, STOPPED, FAULTY, FIRST_FAULTY], ids=["used", "stopped", "faulty", "first"])

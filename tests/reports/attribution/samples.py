@@ -17,11 +17,11 @@ from toolablate.analysis.attribution.decomposition import (
     Replay,
     decompositions,
 )
-from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation, Turning
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation, PivotalResult
 from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.attribution.trace_rules import Bare
 from toolablate.analysis.flips import Chance, Floor
-from toolablate.analysis.shapley import Worth
+from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.traces.records import Attribution, Event, ReplayDesign
 
 HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)
@@ -92,14 +92,14 @@ def evidence(events: tuple[Event, ...] = EVENTS, **more: Any) -> Evidence:
         "flip": flip_step(found, 0.3),
         "closing": (0.0,) * 8,
         "set_aside": (1.0,) * 7 + (0.0,),
-        "turning": Turning(1, (0.0, 0.0, 1.0, 0.0), (1.0, 1.0, 1.0, 0.0)),
-        "worth": {1: Worth(-0.5, 0.2)},
+        "pivotal": PivotalResult(1, (0.0, 0.0, 1.0, 0.0), (1.0, 1.0, 1.0, 0.0)),
+        "shapley": {1: ShapleyEstimate(-0.5, 0.2)},
     }
     return Evidence("m", "search", "q", "biology", **(known | more))
 
 
 UNREPLAYED: dict[str, Any] = {
-    "inputs": inputs(), "trajectory": None, "flip": None, "closing": (), "set_aside": (), "turning": None, "worth": {},
+    "inputs": inputs(), "trajectory": None, "flip": None, "closing": (), "set_aside": (), "pivotal": None, "shapley": {},
 }  # fmt: skip
 
 

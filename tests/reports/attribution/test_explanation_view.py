@@ -21,7 +21,7 @@ from tests.reports.attribution.samples import (
 from toolablate.analysis.attribution.belief import flip_step
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
-from toolablate.analysis.shapley import Worth
+from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.reports.terminal.causes import why
 from toolablate.reports.terminal.explanation import explanation_view, telling_lines
 from toolablate.traces.records import Diagnosis, Event
@@ -98,7 +98,7 @@ def test_what_happens_otherwise_is_counted() -> None:
         ("told to set aside what its tools gave", "7 of 8"),
     ):
         assert re.search(rf"{came} right +{re.escape(changed)}", text), changed
-    assert "The result of event 1 is worth −.50 of being right (standard error .20)." in text
+    assert "Shapley value of event 1's result: −.50 (standard error .20)." in text
 
 
 def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> None:
@@ -226,8 +226,8 @@ def test_a_trial_without_results_is_asked_at_once() -> None:
 
 
 def test_runs_that_all_end_alike_are_not_called_certain() -> None:
-    text = flat(shown(explanation(explained(evidence(worth={1: Worth(-1.0, 0.0)})))))
-    assert "worth \u22121.0 of being right (runs of a kind all end alike)" in text
+    text = flat(shown(explanation(explained(evidence(shapley={1: ShapleyEstimate(-1.0, 0.0)})))))
+    assert "\u22121.0 (runs of a kind all end alike)" in text
 
 
 def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:

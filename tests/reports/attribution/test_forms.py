@@ -58,8 +58,8 @@ def test_json_of_one_trial_has_all_of_its_evidence() -> None:
         (): [0, 0, 0, 1],
         ("search",): [1, 1, 1, 0],
     }
-    assert found["evidence"]["worth"] == {"1": {"value": -0.5, "standard_error": 0.2}}
-    assert found["evidence"]["turning"]["without"] == [1, 1, 1, 0]
+    assert found["evidence"]["shapley"] == {"1": {"value": -0.5, "standard_error": 0.2}}
+    assert found["evidence"]["pivotal"]["without"] == [1, 1, 1, 0]
     assert found["attribution"]["turned_at"] == 1
     assert json.loads(explained_json(Explained(evidence(**UNREPLAYED), None)))["attribution"] is None
 
