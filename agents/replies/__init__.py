@@ -1,6 +1,6 @@
 """Replies of models, recorded by what was asked and given again to all who ask the same."""
 
-from toolablate.agents.replies.library import ReplyLibrary, read_root
+from toolablate.agents.replies.cache import ResponseCache, read_root
 from toolablate.agents.replies.source import RecordedSource, ReplayedSource
 from toolablate.agents.replies.verification import RepliesInfo, RepliesReport, info, verify
 
@@ -9,7 +9,7 @@ __all__ = [
     "ReplayedSource",
     "RepliesInfo",
     "RepliesReport",
-    "ReplyLibrary",
+    "ResponseCache",
     "info",
     "read_root",
     "verify",

@@ -21,7 +21,7 @@ from toolablate.traces.database import (
 from toolablate.traces.errors import InputError, StoreError
 
 APPLICATION_ID = 0x746C7270
-"""`tlrp`: in the file's header, so that no other SQLite database is taken for a library."""
+"""`tlrp`: in the file's header, so that no other SQLite database is taken for a response cache."""
 SCHEMA_VERSION = 1
 
 _TABLES = """
@@ -53,7 +53,7 @@ SCHEMA = FileSchema(APPLICATION_ID, SCHEMA_VERSION, _TABLES)
 
 
 def is_ours(connection: sqlite3.Connection) -> bool:
-    """Whether it is a library, or was one before it was damaged: by its number, or by a table of ours."""
+    """Whether it is a cache, or was one before it was damaged: by its number, or by a table of ours."""
     statements = {statement for *_, statement in SCHEMA.layout if statement is not None}
     return SCHEMA.numbers(connection)[0] == APPLICATION_ID or any(row[-1] in statements for row in layout(connection))
 
@@ -81,8 +81,8 @@ DAMAGE = (
 
 @contextmanager
 def using(path: Path, doing: str) -> Iterator[None]:
-    """Turns what goes wrong while an open library is used into StoreError, which ends a run: what is not kept must
-    not happen, and what is damaged must not be taken for a model's words. `doing` is `read` or `write`.
+    """Turns what goes wrong while an open response cache is used into StoreError, which ends a run: what is not kept
+    must not happen, and what is damaged must not be taken for a model's words. `doing` is `read` or `write`.
     """
     try:
         yield
@@ -111,14 +111,14 @@ def cannot_open(path: Path, error: sqlite3.Error | OSError, *, new: bool = False
     """`new` says that a file which is not there yet would do."""
     if isinstance(error, sqlite3.Error):
         if getattr(error, "sqlite_errorname", "").startswith("SQLITE_NOTADB"):
-            return not_a_library(path, new=new)
+            return not_a_cache(path, new=new)
         told = failed(path, "open", error)
         return InputError(told.message, hint=told.hint, code=told.code)
     reason = error.strerror or str(error)
     return InputError(f"Cannot open the recorded replies {path}: {reason}", code="cannot_open")
 
 
-def not_a_library(path: Path, *, new: bool = False) -> InputError:
+def not_a_cache(path: Path, *, new: bool = False) -> InputError:
     """`new` as in `cannot_open`."""
     return InputError(
         f"{path} does not hold recorded replies",
@@ -144,7 +144,7 @@ def open_recording(path: Path) -> sqlite3.Connection:
         if patiently(lambda: SCHEMA.is_empty(connection)):
             patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
             patiently(lambda: SCHEMA.create(connection))
-        _require_library(path, connection, new=True)
+        _require_cache(path, connection, new=True)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         # Refuses a read-only file now, and not after the first reply was paid for.
@@ -162,7 +162,7 @@ def open_recording(path: Path) -> sqlite3.Connection:
 def open_reading(path: Path, *, damaged: bool = False) -> sqlite3.Connection:
     """For reading, at one moment of the file, whatever others add to it meanwhile; on a read-only disk too.
 
-    `damaged` lets through what was a library once, for who looks for damage. Raises InputError.
+    `damaged` lets through what was a cache once, for who looks for damage. Raises InputError.
     """
     if not path.is_file():
         raise _none_there(path)
@@ -207,7 +207,7 @@ def _opened(path: Path, options: str, *, damaged: bool) -> sqlite3.Connection:
         if SCHEMA.is_empty(connection):
             # Whoever was to record into it was killed before it could.
             raise _none_there(path)
-        _require_library(path, connection, damaged=damaged)
+        _require_cache(path, connection, damaged=damaged)
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except BaseException:
@@ -233,7 +233,7 @@ def _none_there(path: Path) -> InputError:
     )
 
 
-def _require_library(path: Path, connection: sqlite3.Connection, *, damaged: bool = False, new: bool = False) -> None:
+def _require_cache(path: Path, connection: sqlite3.Connection, *, damaged: bool = False, new: bool = False) -> None:
     if is_newer(connection):
         raise InputError(
             f"The replies in {path} were recorded by a newer toolablate",
@@ -241,7 +241,7 @@ def _require_library(path: Path, connection: sqlite3.Connection, *, damaged: boo
             code="newer_version",
         )
     if not (is_ours(connection) if damaged else SCHEMA.fits(connection)):
-        raise not_a_library(path, new=new)
+        raise not_a_cache(path, new=new)
 
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:

@@ -148,7 +148,7 @@ class Came(NamedTuple):
 
 
 def row_digest(key: bytes, repeat: int, content: dict[str, Any]) -> bytes:
-    """Of what was asked and what was said: 32 bytes. These, sorted, make a library's root digest."""
+    """Of what was asked and what was said: 32 bytes. These, sorted, make a cache's root digest."""
     text = canonical_json([key.hex(), repeat, content])
     return hashlib.sha256(text.encode("utf-8", "replace")).digest()
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
 from toolablate.agents.pacing.waits import counting_waits, note_in_line, note_wait
-from toolablate.agents.replies.library import ReplyLibrary
+from toolablate.agents.replies.cache import ResponseCache
 from toolablate.agents.replies.recorded import NONE_OF_THE_MODEL, AskedRequest, Came, KeptReply, NoReply, asked
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel, Question
@@ -18,30 +18,30 @@ JOINS = 2
 
 
 class ReplayedSource:
-    """Answers from the library alone: there is no client, no key and no network. The library is its opener's."""
+    """Answers from the cache alone: there is no client, no key and no network. The cache is its opener's."""
 
-    def __init__(self, model: OpenAIModel, library: ReplyLibrary) -> None:
+    def __init__(self, model: OpenAIModel, cache: ResponseCache) -> None:
         self._model = model
-        self._library = library
+        self._cache = cache
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
-        return ReplayedChat(self._model, self._library, repeat)
+        return ReplayedChat(self._model, self._cache, repeat)
 
     async def close(self) -> None:
         """Holds nothing of its own."""
 
 
 class RecordedSource:
-    """Answers from the library what it holds, and asks `source` the rest, which is kept before it is given."""
+    """Answers from the cache what it holds, and asks `source` the rest, which is kept before it is given."""
 
-    def __init__(self, source: ModelSource, model: OpenAIModel, library: ReplyLibrary) -> None:
+    def __init__(self, source: ModelSource, model: OpenAIModel, cache: ResponseCache) -> None:
         self._source = source
         self._model = model
-        self._library = library
+        self._cache = cache
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         inner = self._source.session(question, condition, repeat)
-        return RecordedChat(inner, self._model, self._library, repeat)
+        return RecordedChat(inner, self._model, self._cache, repeat)
 
     async def close(self) -> None:
         await self._source.close()
@@ -50,18 +50,18 @@ class RecordedSource:
 class ReplayedChat:
     """One trial's requests. `_told` holds, by request, the replies that were none and after which it asked again."""
 
-    def __init__(self, model: OpenAIModel, library: ReplyLibrary, repeat: int) -> None:
+    def __init__(self, model: OpenAIModel, cache: ResponseCache, repeat: int) -> None:
         self._model = model
-        self._library = library
+        self._cache = cache
         self._repeat = repeat
         self._told: dict[bytes, list[NoReply]] = {}
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         """Raises ModelError with the code `not_recorded`; NoReplyError where that is what was recorded."""
         wanted = asked(self._model, request, self._repeat)
-        kept = self._library.get(wanted)
+        kept = self._cache.get(wanted)
         if kept is None:
-            raise self._library.not_recorded(wanted)
+            raise self._cache.not_recorded(wanted)
         return self._give(wanted, kept)
 
     def _give(self, wanted: AskedRequest, kept: KeptReply) -> ModelReply:
@@ -73,14 +73,14 @@ class ReplayedChat:
 
 
 class RecordedChat(ReplayedChat):
-    def __init__(self, inner: ChatModel, model: OpenAIModel, library: ReplyLibrary, repeat: int) -> None:
-        super().__init__(model, library, repeat)
+    def __init__(self, inner: ChatModel, model: OpenAIModel, cache: ResponseCache, repeat: int) -> None:
+        super().__init__(model, cache, repeat)
         self._inner = inner
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         """Raises what the model's own client raises; StoreError where a reply cannot be kept."""
         wanted = asked(self._model, request, self._repeat)
-        kept = self._library.get(wanted) or await self._asked(wanted, request, seconds)
+        kept = self._cache.get(wanted) or await self._asked(wanted, request, seconds)
         return self._give(wanted, kept)
 
     async def _asked(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> KeptReply:
@@ -95,16 +95,16 @@ class RecordedChat(ReplayedChat):
                 note_wait(max(0.0, took - came.seconds))
                 return self._taken(wanted, came, seconds)
             note_wait(took)
-            kept = self._library.get(wanted)
+            kept = self._cache.get(wanted)
             if kept is not None:
                 return kept
         return await self._ask_alone(wanted, request, seconds)
 
     async def _joined(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> Came:
         try:
-            return await self._library.flight.run(wanted.name, partial(self._ask, wanted, request, seconds))
+            return await self._cache.flight.run(wanted.name, partial(self._ask, wanted, request, seconds))
         except asyncio.CancelledError:
-            if not self._library.is_out(wanted.name):
+            if not self._cache.is_out(wanted.name):
                 note_in_line()
             raise
 
@@ -123,14 +123,14 @@ class RecordedChat(ReplayedChat):
     async def _ask(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> Came:
         """For all who join: their waits are counted by each of them."""
         began = time.monotonic()
-        with counting_waits() as waited, self._library.asking(wanted.name, waited):
+        with counting_waits() as waited, self._cache.asking(wanted.name, waited):
             what = await self._tried(wanted, request, seconds)
         took = time.monotonic() - began - waited.seconds
-        return Came(await self._library.keep(wanted, what) if isinstance(what, KeptReply) else what, took, self)
+        return Came(await self._cache.keep(wanted, what) if isinstance(what, KeptReply) else what, took, self)
 
     async def _ask_alone(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> KeptReply:
         what = await self._tried(wanted, request, seconds)
-        came = Came(await self._library.keep(wanted, what) if isinstance(what, KeptReply) else what, 0.0, self)
+        came = Came(await self._cache.keep(wanted, what) if isinstance(what, KeptReply) else what, 0.0, self)
         return self._taken(wanted, came, seconds)
 
     async def _tried(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> KeptReply | ModelError:

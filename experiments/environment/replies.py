@@ -150,17 +150,17 @@ async def _open(
     stack: AsyncExitStack,
     fingerprint: Mapping[str, str],
 ) -> dict[str, ModelSource]:
-    """The sources that are asked, and those that the library of replies stands before. A replay has to be that of
+    """The sources that are asked, and those that the cache of replies stands before. A replay has to be that of
     `fingerprint`, where that names one."""
     sources, replayed = dict(live), fingerprint.get(REPLIES, "")
     endpoints = [model for model in models if isinstance(model, OpenAIModel)]
     if plan.replies.mode == "live" or not endpoints:
         return sources
-    from toolablate.agents.replies import RecordedSource, ReplayedSource, ReplyLibrary
+    from toolablate.agents.replies import RecordedSource, ReplayedSource, ResponseCache
 
     recording = plan.replies.mode == "record"
-    library = await stack.enter_async_context(ReplyLibrary(plan.replies.file, write=recording))
-    if not recording and replayed and replayed != _replay(library.root()):
+    cache = await stack.enter_async_context(ResponseCache(plan.replies.file, write=recording))
+    if not recording and replayed and replayed != _replay(cache.root()):
         raise InputError(
             f"replies.file: {plan.replies.file} is just being recorded into",
             hint="Wait until that run is done, and run again.",
@@ -168,7 +168,7 @@ async def _open(
         )
     for model in endpoints:
         sources[model.name] = (
-            RecordedSource(sources[model.name], model, library) if recording else ReplayedSource(model, library)
+            RecordedSource(sources[model.name], model, cache) if recording else ReplayedSource(model, cache)
         )
     return sources
 
@@ -184,7 +184,7 @@ def _replay(root: str) -> str:
 
 @asynccontextmanager
 async def _connected(model: Model, line: Line | None) -> AsyncIterator[ModelSource]:
-    """A model behind an endpoint waits in line; what a library holds is given without."""
+    """A model behind an endpoint waits in line; what a cache holds is given without."""
     source = connect(model)
     if line is not None and isinstance(model, OpenAIModel):
         source = PacedSource(source, line, model.sampling.max_tokens)

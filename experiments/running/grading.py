@@ -60,7 +60,7 @@ class JudgeWork:
 
     `graded` counts answers that have a grade, those among them that another process was quicker to grade; `unscored`
     says why others have none, `ungraded` what kept the rest from being graded. `requests` is what was asked and replied
-    to, also with what was no reply, without what a library of recorded replies gave. `cost_usd` is what those of known
+    to, also with what was no reply, without what a response cache gave. `cost_usd` is what those of known
     cost came to in US dollars, `unpriced` how many others there were.
     """
 

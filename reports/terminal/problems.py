@@ -101,7 +101,7 @@ def same_lines(report: SameReport) -> Iterator[str]:
 def _line(difference: TraceDifference) -> str:
     trial = f"trial {difference.trial[:12]}"
     if difference.kind == "answered_later":
-        return f"  answered later  {trial}: failed there, answered here: the library got the reply later"
+        return f"  answered later  {trial}: failed there, answered here: the cache got the reply later"
     return f"  differs  {trial}: {difference.path}: here {difference.here}, there {difference.there}"
 
 

@@ -97,7 +97,7 @@ async def test_what_was_answered_after_it_had_failed_is_told_as_such(tmp_path: P
         3: "answered_later",
     }
     lines = "\n".join(same_lines(report))
-    assert lines.count("failed there, answered here: the library got the reply later") == 2
+    assert lines.count("failed there, answered here: the cache got the reply later") == 2
     back = same_as(there, here)
     assert {each.kind for each in back.differences} == {"other"}
 

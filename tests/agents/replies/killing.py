@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.agents.replies.samples import kept, question
 
-from toolablate.agents.replies import ReplyLibrary, verify
+from toolablate.agents.replies import ResponseCache, verify
 from toolablate.traces.errors import InputError
 
 ROUNDS, WRITERS = 8, 3
@@ -22,10 +22,10 @@ ROUNDS, WRITERS = 8, 3
 
 async def write(path: Path, seed: int, say: int) -> None:
     generator = random.Random(seed)
-    async with ReplyLibrary(path, write=True) as library:
+    async with ResponseCache(path, write=True) as cache:
 
         async def keep(number: int) -> None:
-            await library.keep(question(number), kept(f"{seed} " * 1_000))
+            await cache.keep(question(number), kept(f"{seed} " * 1_000))
             os.write(say, b"%d\n" % number)
 
         while True:
@@ -47,8 +47,8 @@ def begin(path: Path, seed: int) -> tuple[int, int]:
 
 
 async def found(path: Path, numbers: set[int]) -> list[int]:
-    async with ReplyLibrary(path) as library:
-        return [number for number in sorted(numbers) if library.get(question(number)) is not None]
+    async with ResponseCache(path) as cache:
+        return [number for number in sorted(numbers) if cache.get(question(number)) is not None]
 
 
 def main() -> None:

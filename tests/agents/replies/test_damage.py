@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 from tests.agents.replies.samples import kept, question
 
-from toolablate.agents.replies import ReplyLibrary, info, verify
+from toolablate.agents.replies import ResponseCache, info, verify
 from toolablate.traces.errors import InputError, StoreError
 
 
 @pytest.fixture
 async def path(tmp_path: Path) -> Path:
     file = tmp_path / "replies.sqlite"
-    async with ReplyLibrary(file, write=True) as library:
+    async with ResponseCache(file, write=True) as cache:
         for number in range(3):
-            await library.keep(question(number), kept(f"reply {number}"))
+            await cache.keep(question(number), kept(f"reply {number}"))
     return file
 
 
 async def test_what_is_whole_is_found_whole(path: Path) -> None:
     report = verify(path)
     assert (report.replies, report.problems) == (3, ())
-    async with ReplyLibrary(path) as library:
-        assert report.root == library.root()
+    async with ResponseCache(path) as cache:
+        assert report.root == cache.root()
 
 
 SAID = "(SELECT said FROM replies WHERE key = x'{key}')"
@@ -70,10 +70,10 @@ async def test_all_that_was_changed_is_found(path: Path, statement: str, found: 
 async def test_what_was_changed_is_not_given(path: Path, statement: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement.format(key=question(1).key.hex()))
-    async with ReplyLibrary(path) as library:
-        assert library.get(question(2)) == kept("reply 2")
+    async with ResponseCache(path) as cache:
+        assert cache.get(question(2)) == kept("reply 2")
         with pytest.raises(StoreError, match=r"(?s)are damaged.*toolablate verify"):
-            library.get(question(1))
+            cache.get(question(1))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ async def test_a_schema_that_was_made_to_act_does_not(path: Path) -> None:
     assert "database: its tables are not those of recorded replies" in problems
     assert any("unsafe use of virtual table" in problem for problem in problems), problems
     with pytest.raises(InputError, match="does not hold recorded replies"):
-        ReplyLibrary(path)
+        ResponseCache(path)
 
 
 @pytest.mark.parametrize("statement", ["CREATE TABLE texts (id UNIQUE)", "PRAGMA application_id = 7"])

@@ -12,7 +12,7 @@ from tests.servers.chat_server import ChatServer, Hang, Slow, Status, Step, repl
 
 from toolablate.agents import RetryPolicy, connect, run_agent
 from toolablate.agents.pacing import EndpointPace, LetGo, Line, PacedSource
-from toolablate.agents.replies import RecordedSource, ReplyLibrary
+from toolablate.agents.replies import RecordedSource, ResponseCache
 from toolablate.agents.session import CUT_OFF
 from toolablate.traces.records import Condition, Event, Failure, Message, ModelRequest, OpenAIModel
 
@@ -20,8 +20,8 @@ QUICK = RetryPolicy(attempts=4, base_seconds=0.01, cap_seconds=0.02, paced=True)
 
 
 @pytest.fixture
-async def library(tmp_path: Path) -> AsyncIterator[ReplyLibrary]:
-    async with ReplyLibrary(tmp_path / "replies.sqlite", write=True) as opened:
+async def cache(tmp_path: Path) -> AsyncIterator[ResponseCache]:
+    async with ResponseCache(tmp_path / "replies.sqlite", write=True) as opened:
         yield opened
 
 
@@ -31,9 +31,9 @@ def line() -> Line:
 
 
 @pytest.fixture
-async def source(chat_server: ChatServer, library: ReplyLibrary, line: Line) -> AsyncIterator[RecordedSource]:
+async def source(chat_server: ChatServer, cache: ResponseCache, line: Line) -> AsyncIterator[RecordedSource]:
     model = OpenAIModel(name="m", endpoint=chat_server.url)
-    source = RecordedSource(PacedSource(connect(model), line), model, library)
+    source = RecordedSource(PacedSource(connect(model), line), model, cache)
     yield source
     await source.close()
 
@@ -87,7 +87,7 @@ async def test_a_request_that_was_out_was_cut_off_for_all_who_joined_it(
     assert len(chat_server.requests) == 1
 
 
-async def test_who_has_had_a_reply_from_the_library_is_not_let_go(
+async def test_who_has_had_a_reply_from_the_cache_is_not_let_go(
     chat_server: ChatServer, source: RecordedSource, line: Line
 ) -> None:
     chat_server.plays(reply("well"))

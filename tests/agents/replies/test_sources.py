@@ -13,7 +13,7 @@ from tests.servers.chat_server import ChatServer, Hang, Slow, Status, reply
 from toolablate.agents import ChatModel, connect
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.pacing.waits import counting_waits, note_wait
-from toolablate.agents.replies import RecordedSource, ReplayedSource, ReplyLibrary, verify
+from toolablate.agents.replies import RecordedSource, ReplayedSource, ResponseCache, verify
 from toolablate.agents.replies.source import RecordedChat
 from toolablate.traces.errors import ModelError, StoreError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel
@@ -23,8 +23,8 @@ USAGE = {"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}
 
 
 @pytest.fixture
-async def library(tmp_path: Path) -> AsyncIterator[ReplyLibrary]:
-    async with ReplyLibrary(tmp_path / "replies.sqlite", write=True) as opened:
+async def cache(tmp_path: Path) -> AsyncIterator[ResponseCache]:
+    async with ResponseCache(tmp_path / "replies.sqlite", write=True) as opened:
         yield opened
 
 
@@ -34,8 +34,8 @@ def model(chat_server: ChatServer) -> OpenAIModel:
 
 
 @pytest.fixture
-async def source(model: OpenAIModel, library: ReplyLibrary) -> AsyncIterator[RecordedSource]:
-    source = RecordedSource(connect(model), model, library)
+async def source(model: OpenAIModel, cache: ResponseCache) -> AsyncIterator[RecordedSource]:
+    source = RecordedSource(connect(model), model, cache)
     yield source
     await source.close()
 
@@ -132,7 +132,7 @@ async def test_who_waits_at_a_dead_endpoint_waits_no_longer_than_by_itself(
 
 @pytest.mark.deep
 async def test_the_place_that_another_waited_for_is_a_wait_of_all_who_ask_the_same(
-    drifting: ChatServer, model: OpenAIModel, library: ReplyLibrary
+    drifting: ChatServer, model: OpenAIModel, cache: ResponseCache
 ) -> None:
     class Queued:
         """A chat whose requests stand in line for two seconds."""
@@ -147,7 +147,7 @@ async def test_the_place_that_another_waited_for_is_a_wait_of_all_who_ask_the_sa
 
     async def ask_and_count() -> float:
         with counting_waits() as waited:
-            await ask(RecordedChat(Queued(inner), model, library, 0), seconds=1.8)
+            await ask(RecordedChat(Queued(inner), model, cache, 0), seconds=1.8)
         return waited.seconds
 
     source = connect(model)
@@ -168,9 +168,9 @@ async def test_one_who_gives_up_leaves_the_others_their_reply(chat_server: ChatS
 
 
 async def test_two_processes_that_record_the_same_both_get_what_was_kept_first(
-    drifting: ChatServer, source: RecordedSource, model: OpenAIModel, library: ReplyLibrary
+    drifting: ChatServer, source: RecordedSource, model: OpenAIModel, cache: ResponseCache
 ) -> None:
-    async with ReplyLibrary(library.path, write=True) as others:
+    async with ResponseCache(cache.path, write=True) as others:
         other = RecordedSource(connect(model), model, others)
         chats = (source.session(QUESTION, NONE, 0), other.session(QUESTION, NONE, 0))
         assert len(set(await asyncio.gather(*map(ask, chats)))) == 1
@@ -189,17 +189,17 @@ async def test_a_failure_of_infrastructure_is_not_recorded(chat_server: ChatServ
 
 
 async def test_a_reply_that_cannot_be_kept_is_not_given(
-    drifting: ChatServer, source: RecordedSource, library: ReplyLibrary
+    drifting: ChatServer, source: RecordedSource, cache: ResponseCache
 ) -> None:
-    assert library._writer is not None
-    library._writer.execute("PRAGMA query_only = ON")
+    assert cache._writer is not None
+    cache._writer.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError, match="Cannot write the recorded replies"):
         await ask(source.session(QUESTION, NONE, 0))
 
 
-async def replayed(library: ReplyLibrary, model: OpenAIModel, times: int) -> list[Any]:
+async def replayed(cache: ResponseCache, model: OpenAIModel, times: int) -> list[Any]:
     """What a trial gets that asks the same so many times: texts, or the codes of errors with their usage."""
-    async with ReplyLibrary(library.path) as reading:
+    async with ResponseCache(cache.path) as reading:
         chat = ReplayedSource(model, reading).session(QUESTION, PROMPTED, 0)
         return [await outcome(chat) for _ in range(times)]
 
@@ -214,23 +214,23 @@ async def outcome(chat: ChatModel) -> Any:
 
 
 async def test_what_a_filter_stopped_is_stopped_in_the_replay_too(
-    chat_server: ChatServer, source: RecordedSource, library: ReplyLibrary, model: OpenAIModel
+    chat_server: ChatServer, source: RecordedSource, cache: ResponseCache, model: OpenAIModel
 ) -> None:
     chat_server.plays(reply("no w", finish_reason="content_filter", usage=USAGE))
     chat = source.session(QUESTION, NONE, 0)
     told = [await outcome(chat), await outcome(chat)]
     assert told[0] == told[1]
     assert told[0][0::3] == ("content_filter", 7)
-    assert await replayed(library, model, 2) == told
+    assert await replayed(cache, model, 2) == told
     assert len(chat_server.requests) == 1
 
 
 @pytest.mark.parametrize("code", ["context_length_exceeded", "content_filter"])
 async def test_a_refusal_of_the_request_itself_is_kept(
-    chat_server: ChatServer, source: RecordedSource, library: ReplyLibrary, model: OpenAIModel, code: str
+    chat_server: ChatServer, source: RecordedSource, cache: ResponseCache, model: OpenAIModel, code: str
 ) -> None:
     chat_server.plays(Status(400, {"message": "too much of it", "code": code}))
-    async with ReplyLibrary(library.path, write=True) as recording:
+    async with ResponseCache(cache.path, write=True) as recording:
         chats = [source.session(QUESTION, NONE, 0), ReplayedSource(model, recording).session(QUESTION, NONE, 0)]
         told = []
         for chat in chats:
@@ -239,11 +239,11 @@ async def test_a_refusal_of_the_request_itself_is_kept(
             told.append((caught.value.code, str(caught.value), caught.value.retryable))
     assert told[0] == told[1]
     assert told[0][0] == code.removesuffix("_exceeded")
-    assert verify(library.path).problems == ()
+    assert verify(cache.path).problems == ()
 
 
 async def test_empty_replies_come_again_in_the_replay_as_they_came(
-    chat_server: ChatServer, source: RecordedSource, library: ReplyLibrary, model: OpenAIModel
+    chat_server: ChatServer, source: RecordedSource, cache: ResponseCache, model: OpenAIModel
 ) -> None:
     chat_server.plays(reply("", usage=USAGE), Status(503), reply("", usage=USAGE), reply("at last"))
     chat = source.session(QUESTION, NONE, 0)
@@ -256,7 +256,7 @@ async def test_empty_replies_come_again_in_the_replay_as_they_came(
         ("empty_reply", True),
         "at last",
     ]
-    assert await replayed(library, model, 4) == [*told, "at last"]
+    assert await replayed(cache, model, 4) == [*told, "at last"]
 
 
 async def test_a_reply_that_never_came_is_asked_for_again(chat_server: ChatServer, source: RecordedSource) -> None:
@@ -267,12 +267,12 @@ async def test_a_reply_that_never_came_is_asked_for_again(chat_server: ChatServe
 
 
 async def test_a_replay_asks_nobody_and_needs_no_key(
-    drifting: ChatServer, source: RecordedSource, library: ReplyLibrary
+    drifting: ChatServer, source: RecordedSource, cache: ResponseCache
 ) -> None:
     said = await ask(source.session(QUESTION, NONE, 0))
     keyed = OpenAIModel(name="m", endpoint=drifting.url, api_key_env="NOT_SET_ANYWHERE")
-    assert await replayed(library, keyed, 1) == [said]
-    async with ReplyLibrary(library.path) as reading:
+    assert await replayed(cache, keyed, 1) == [said]
+    async with ResponseCache(cache.path) as reading:
         with pytest.raises(ModelError, match=r'messages\[1\]\.content: recorded "Why\?", asked "What\?"'):
             await ask(ReplayedSource(keyed, reading).session(QUESTION, NONE, 0), "What?")
     assert len(drifting.requests) == 1

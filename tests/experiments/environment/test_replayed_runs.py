@@ -19,7 +19,7 @@ from tests.experiments.plan_files import endpoint_plan
 from tests.servers.chat_server import ChatServers, Step, reply
 from tests.servers.responses import calls, response, says, thinks
 
-from toolablate.agents.replies import ReplyLibrary
+from toolablate.agents.replies import ResponseCache
 from toolablate.agents.replies.recorded import KeptReply, asked
 from toolablate.traces.records import ModelCall, OpenAIModel
 from toolablate.traces.store import Store
@@ -222,7 +222,7 @@ async def change_one_reply(recorded: Recorded) -> None:
     with closing(sqlite3.connect(library)) as opened, opened:
         assert opened.execute("DELETE FROM replies WHERE key = ? AND repeat = 0", (wanted.key,)).rowcount == 1
     message = call.reply.message.model_copy(update={"content": "Something else."})
-    async with ReplyLibrary(library, write=True) as opened:
+    async with ResponseCache(library, write=True) as opened:
         await opened.keep(wanted, KeptReply(reply=call.reply.model_copy(update={"message": message})))
 
 

@@ -30,7 +30,7 @@ def test_a_replay_answers_what_had_failed_and_says_so_until_the_recording_is_run
     compared = cli("verify", replayed, "--same-as", recorded)
     assert compared.returncode == 1
     assert "3 of 4 trials are the same" in compared.stdout
-    assert "failed there, answered here: the library got the reply later" in compared.stdout
+    assert "failed there, answered here: the cache got the reply later" in compared.stdout
     assert run("record") == (0, recorded)
     assert cli("verify", replayed, "--same-as", recorded).returncode == 0
     assert len(chat_server.requests) == 3

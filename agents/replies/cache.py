@@ -94,7 +94,7 @@ def _most_alike_models(connection: sqlite3.Connection, asked: AskedRequest) -> l
 
 
 def _known_ids(connection: sqlite3.Connection, asked: AskedRequest) -> list[int]:
-    """The ids of the first messages that the library holds."""
+    """The ids of the first messages that the cache holds."""
     known = []
     for message in asked.messages:
         identity = find_text(connection, message.digest)
@@ -182,7 +182,7 @@ def _in_order(model: Any, messages: list[Any], tools: Any, parameters: Any, repe
 Waiting = tuple[AskedRequest, KeptReply, "asyncio.Future[KeptReply]"]
 
 
-class ReplyLibrary:
+class ResponseCache:
     """Reads, and with `write` records, also while other processes record into the same file.
 
     To be used inside one event loop. Opening raises InputError; all else raises StoreError where the file cannot be
