@@ -4,37 +4,29 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-
-from rich.console import Console
 
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.from_store import observe
 from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.experiments.attribution.cases import Case, scorers_of
 from toolablate.experiments.attribution.choosing import ChosenTrial, candidates, choose, refuse_other_scorers
+from toolablate.experiments.attribution.replay_evidence import Outcomes, flip_of, outcomes_of, unparsed_replays
 from toolablate.experiments.attribution.replay_program import (
-    Asked,
-    Outcomes,
-    PurposeKind,
+    all_early_answers,
     bisects,
-    closing,
-    closings_of,
     compared_runs,
     first_round,
-    flip_of,
     likely_share,
-    most_probes,
-    outcomes_of,
-    probes,
+    most_early_answers,
+    re_ask,
+    re_asks_of,
     searched,
     second_round,
     second_round_at_most,
     unparsed_arms,
-    unparsed_replays,
 )
 from toolablate.experiments.replay.batch import (
     Amount,
@@ -46,7 +38,7 @@ from toolablate.experiments.replay.batch import (
     total_cost,
 )
 from toolablate.experiments.replay.replayed_tools import UnrecordedPages, UnrecordedSearch, UnrecordedTool
-from toolablate.experiments.replay.requests import RefusedError, Wanted
+from toolablate.experiments.replay.requests import RefusedError, ReplayRequest
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import Watcher
 from toolablate.reports.numbers import counted, dollars
@@ -55,15 +47,21 @@ from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting
 from toolablate.tools.python import no_files
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, InterventionUse, ModelCall, ReplayDesign, ToolCall, Trace, clean_text
+from toolablate.traces.records import (
+    Condition,
+    InterventionUse,
+    ModelCall,
+    ReplayDesign,
+    ReplayPurposeKind,
+    ToolCall,
+    Trace,
+    clean_text,
+)
 from toolablate.traces.store import Recorder, Store, TrialSummary
 
 _TOO_DEAR = ("too_dear", "unknown_cost")
 _OF_THE_PLAN = ("no_plan", "other_model")
 """Refusals that `--plan` mends, and that are told at once."""
-
-Job = tuple[str, Asked]
-"""What is asked of the trial of this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class Refused:
     """So many `replays` for this `purpose` that cannot be made: `reason` is the code of the error, `message` what it
     says of the first of them, and of what can be done."""
 
-    purpose: PurposeKind
+    purpose: ReplayPurposeKind
     reason: str
     message: str
     replays: int
@@ -92,25 +90,25 @@ class Rounds:
     charged: float = 0.0
     stopped: bool = False
     _trials: set[str] = field(default_factory=set)
-    _refused: dict[Job, InputError] = field(default_factory=dict)
+    _refused: dict[ReplayRequest, InputError] = field(default_factory=dict)
 
-    def estimate(self, jobs: Sequence[Job], *, anew: bool = False) -> Estimate:
-        """Of those that can be made, each by its place among `jobs`; of those that are missing, or of all as if they
-        were made `anew`. Raises InputError where none can for want of the plan."""
-        left = dict(enumerate(jobs))
+    def estimate(self, requests: Sequence[ReplayRequest], *, anew: bool = False) -> Estimate:
+        """Of those that can be made, each by its place among `requests`; of those that are missing, or of all as if
+        they were made `anew`. Raises InputError where none can for want of the plan."""
+        left = dict(enumerate(requests))
         while True:
             try:
-                found = estimate_many(self.store, _wanted(list(left.values())), plan=self.plan, anew=anew)
+                found = estimate_many(self.store, list(left.values()), plan=self.plan, anew=anew)
             except RefusedError as error:
                 refused = _refusals(list(left.values()), error)
-                left = {place: job for place, job in left.items() if job not in refused}
+                left = {place: request for place, request in left.items() if request not in refused}
             else:
                 return replace(found, by_place={place: found.by_place[nth] for nth, place in enumerate(left)})
 
-    def run(self, jobs: Sequence[Job]) -> None:
+    def run(self, requests: Sequence[ReplayRequest]) -> None:
         """Those that can be made. What does not fit into what is left to spend is left out as a whole. Raises
         ToolablateError."""
-        batch = self._run(jobs)
+        batch = self._run(requests)
         if batch is None:
             return
         thought = batch.estimated_usd
@@ -124,11 +122,11 @@ class Rounds:
     @property
     def refused(self) -> tuple[Refused, ...]:
         """By what they are for and why, in the order in which they were refused."""
-        replays: Counter[tuple[PurposeKind, str]] = Counter()
-        said: dict[tuple[PurposeKind, str], str] = {}
-        for (_, asked), error in self._refused.items():
-            key = asked.purpose.kind, error.code
-            replays[key] += asked.repeats
+        replays: Counter[tuple[ReplayPurposeKind, str]] = Counter()
+        said: dict[tuple[ReplayPurposeKind, str], str] = {}
+        for request, error in self._refused.items():
+            key = request.purposes[0].kind, error.code
+            replays[key] += request.repeats
             said.setdefault(key, "; ".join(filter(None, (error.message, error.hint))))
         return tuple(Refused(*key, said[key], number) for key, number in replays.items())
 
@@ -137,13 +135,12 @@ class Rounds:
         with Store(self.store) as opened:
             return len(self._trials), len(self._trials - opened.finished_resumptions())
 
-    def _run(self, jobs: Sequence[Job]) -> Batch | None:
-        while (left := self._left(jobs)) and not self.stopped:
-            wanted = _wanted(left)
+    def _run(self, requests: Sequence[ReplayRequest]) -> Batch | None:
+        while (left := self._left(requests)) and not self.stopped:
             try:
                 return replay_many(
                     self.store,
-                    wanted,
+                    left,
                     plan=self.plan,
                     max_cost=self._to_spend(),
                     live=self.live,
@@ -161,24 +158,20 @@ class Rounds:
     def _to_spend(self) -> float | None:
         return None if self.max_cost is None else max(0.0, self.max_cost - self.charged)
 
-    def _left(self, jobs: Sequence[Job]) -> list[Job]:
-        return [job for job in dict.fromkeys(jobs) if job not in self._refused]
+    def _left(self, requests: Sequence[ReplayRequest]) -> list[ReplayRequest]:
+        return [request for request in dict.fromkeys(requests) if request not in self._refused]
 
 
-def _refusals(jobs: Sequence[Job], error: RefusedError) -> dict[Job, InputError]:
+def _refusals(requests: Sequence[ReplayRequest], error: RefusedError) -> dict[ReplayRequest, InputError]:
     """Raises InputError for what naming the plan would mend."""
     for each in error.refusals:
         if each.error.code in _OF_THE_PLAN:
             raise each.error
-    return {jobs[each.place]: each.error for each in error.refusals}
+    return {requests[each.place]: each.error for each in error.refusals}
 
 
-def _replays(jobs: Sequence[Job]) -> int:
-    return sum(asked.repeats for _, asked in jobs)
-
-
-def _wanted(jobs: Sequence[Job]) -> list[Wanted]:
-    return [Wanted(trial, asked.event, asked.change, asked.repeats) for trial, asked in jobs]
+def _replays(requests: Sequence[ReplayRequest]) -> int:
+    return sum(each.repeats for each in requests)
 
 
 # What the results of a trial would be where its tools found nothing.
@@ -231,26 +224,26 @@ class Chosen:
         return ((each, outcomes_of(each.case, found.get(each.case.trial, ()))) for each in self.trials)
 
 
-def first_jobs(chosen: Chosen) -> list[Job]:
-    return [(each.case.trial, asked) for each in chosen.trials for asked in _first_of(each.case, chosen.design)]
+def first_requests(chosen: Chosen) -> list[ReplayRequest]:
+    return [request for each in chosen.trials for request in _first_of(each.case, chosen.design)]
 
 
-def searches(store: Store, cases: Mapping[str, Case], chosen: Chosen) -> dict[str, Asked]:
+def searches(store: Store, cases: Mapping[str, Case], chosen: Chosen) -> dict[str, ReplayRequest]:
     """What the bisections of these trials want next; of those that have come to their end, nothing."""
     found = {trial: searched(case, chosen.outcomes(store, case), chosen.design) for trial, case in cases.items()}
     return {trial: asked for trial, asked in found.items() if asked is not None}
 
 
-def second_jobs(path: Path, chosen: Chosen) -> list[Job]:
+def second_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
     with Store(path) as store:
         return [
-            (each.case.trial, asked)
+            request
             for each, outcomes in chosen.all_outcomes(store)
-            for asked in second_of(store, each, outcomes, chosen.design)
+            for request in second_of(store, each, outcomes, chosen.design)
         ]
 
 
-def second_of(store: Store, trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[Asked, ...]:
+def second_of(store: Store, trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
     """Of a wrong trial, where its belief falls."""
     flip = flip_of(outcomes) if trial.is_wrong else None
     if flip is None:
@@ -259,26 +252,30 @@ def second_of(store: Store, trial: ChosenTrial, outcomes: Outcomes, design: Repl
     return second_round(trial.case, flip, nothing, design)
 
 
-def last_jobs(path: Path, chosen: Chosen) -> list[Job]:
+def last_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
     with Store(path) as store:
-        return closings(store, chosen.arms, (outcomes for _, outcomes in chosen.all_outcomes(store)))
+        return re_asks(store, chosen.arms, (outcomes for _, outcomes in chosen.all_outcomes(store)))
 
 
-def closings(store: Store, arms: Iterable[str], found: Iterable[Outcomes]) -> list[Job]:
+def re_asks(store: Store, arms: Iterable[str], found: Iterable[Outcomes]) -> list[ReplayRequest]:
     """A run may serve for several purposes, and one of an arm for several trials."""
     replays = (trial for outcomes in found for trial in unparsed_replays(outcomes))
-    asked = ((trial, closing(store, trial)) for trial in dict.fromkeys((*arms, *replays)))
-    return [(trial, each) for trial, each in asked if each is not None]
+    asked = (re_ask(store, trial) for trial in dict.fromkeys((*arms, *replays)))
+    return [each for each in asked if each is not None]
 
 
-def _first_of(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
-    return first_round(case, design) if bisects(case, design) else (*probes(case, design), *first_round(case, design))
+def _first_of(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
+    return (
+        first_round(case, design)
+        if bisects(case, design)
+        else (*all_early_answers(case, design), *first_round(case, design))
+    )
 
 
 # What the rounds after the first will take, as far as that can be known before: what is likely, and the most.
 
 
-_Possible = tuple[Job, float]
+_Possible = tuple[ReplayRequest, float]
 """Replays that may be wanted, and the share of them that is likely to be."""
 
 
@@ -336,20 +333,21 @@ def foresee(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance], 
         }
         unknown = missing | searches(store, bisected, chosen).keys()
         shown = [(each, found) for each, found in chosen.all_outcomes(store) if each.case.trial not in unknown]
-        second = [(each, asked) for each, found in shown for asked in second_of(store, each, found, chosen.design)]
-        last = closings(store, chosen.arms, (found for _, found in shown))
-    known = rounds.estimate([*((each.case.trial, asked) for each, asked in second), *last])
+        second = [request for each, found in shown for request in second_of(store, each, found, chosen.design)]
+        last = re_asks(store, chosen.arms, (found for _, found in shown))
+    known = rounds.estimate([*second, *last])
     possible = [
         each
         for trial in chosen.trials
         if trial.case.trial in unknown
         for each in _possible(trial, likely[trial.case.trial], chosen.design)
     ]
-    for place, (trial, asked) in enumerate(second):
+    cases = {each.case.trial: each.case for each in chosen.trials}
+    for place, request in enumerate(second):
         runs = known.by_place[place].missing if place in known.by_place else 0
-        if compared_runs([asked]):
-            possible += _unreadable(trial, likely[trial.case.trial].unread, runs)
-    of_each = rounds.estimate([job for job, _ in possible], anew=True).by_place
+        if compared_runs([request]):
+            possible += _unreadable(cases[request.trial], likely[request.trial].unread, runs)
+    of_each = rounds.estimate([request for request, _ in possible], anew=True).by_place
     shares = [(each, possible[place][1]) for place, each in of_each.items()]
     return Foreseen(_with(known, shares), _with(known, [(each, 1.0) for each, _ in shares]))
 
@@ -365,21 +363,21 @@ def _possible(trial: ChosenTrial, chance: AnswerChance, design: ReplayDesign) ->
     be, from where it costs most."""
     case = trial.case
     second = second_round_at_most(case, design) if trial.is_wrong else ()
-    for asked in most_probes(case, design):
-        yield (case.trial, asked), likely_share(case, design)
+    for asked in most_early_answers(case, design):
+        yield asked, likely_share(case, design)
     for asked in second:
-        yield (case.trial, asked), chance.falls
+        yield asked, chance.falls
     first, then = compared_runs(first_round(case, design)), compared_runs(second)
     runs = first + then
     if runs:
-        yield from _unreadable(trial, chance.unread * (first + chance.falls * then) / runs, runs)
+        yield from _unreadable(case, chance.unread * (first + chance.falls * then) / runs, runs)
 
 
-def _unreadable(trial: ChosenTrial, share: float, runs: int) -> Iterator[_Possible]:
-    """The closings of so many runs."""
-    asked = closings_of(trial.case, runs)
-    if asked is not None:
-        yield (trial.case.trial, asked), share
+def _unreadable(case: Case, share: float, runs: int) -> Iterator[_Possible]:
+    """The answer re-asks of so many runs."""
+    request = re_asks_of(case, runs)
+    if request is not None:
+        yield request, share
 
 
 # Attribution by replay: chooses trials, says what their replays cost, and runs them.
@@ -424,17 +422,17 @@ def attribute(
     will cost is told before anything is spent. Raises InputError where that is too much, and for names that are not
     there; ToolablateError.
     """
-    with RunProgress(Console(quiet=True)) if watcher is None else nullcontext(watcher) as told:
-        rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, told)
-        with Store(rounds.store) as opened:
-            seen = observe(opened, run=run, scorer=design.scorer or None)
-            chosen = choose(opened, design, seen, models=models, conditions=conditions)
-            chooseable = candidates(opened, design, seen, models=models, conditions=conditions)
-            labelled = opened.conditions_of(seen)
-            arms = tuple(unparsed_arms(chooseable, seen, labelled))
-            scorers = scorers_of(opened, design, run)
-            refuse_other_scorers(opened, [each.case.trial for each in chosen], scorers, rounds.plan)
-        _run(rounds, Chosen(design, chosen, arms, scorers), chances((each.seen for each in chosen), seen, labelled))
+    told = watcher or RunProgress()
+    rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, told)
+    with Store(rounds.store) as opened:
+        seen = observe(opened, run=run, scorer=design.scorer or None)
+        chosen = choose(opened, design, seen, models=models, conditions=conditions)
+        chooseable = candidates(opened, design, seen, models=models, conditions=conditions)
+        labelled = opened.conditions_of(seen)
+        arms = tuple(unparsed_arms(chooseable, seen, labelled))
+        scorers = scorers_of(opened, design, run)
+        refuse_other_scorers(opened, [each.case.trial for each in chosen], scorers, rounds.plan)
+    _run(rounds, Chosen(design, chosen, arms, scorers), chances((each.seen for each in chosen), seen, labelled))
     replays, missing = rounds.counts()
     return Attributed(
         *(design, len(chosen), replays, missing),
@@ -443,9 +441,9 @@ def attribute(
 
 
 def _run(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance]) -> None:
-    jobs = first_jobs(chosen)
-    estimate = rounds.estimate(jobs)
-    missing = {jobs[place][0] for place, each in estimate.by_place.items() if each.missing}
+    requests = first_requests(chosen)
+    estimate = rounds.estimate(requests)
+    missing = {requests[place].trial for place, each in estimate.by_place.items() if each.missing}
     trials, then = counted(len(chosen.trials), "trial"), foresee(rounds, chosen, likely, missing)
     rounds.watcher.tell(
         f"{trials} to be replayed: {_amount(Amount(estimate.missing, estimate.usd))}, and {_told(then)}"
@@ -453,23 +451,23 @@ def _run(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance]) -> 
     refuse_too_dear(estimate.usd, rounds.max_cost)
     with Recorder(rounds.store) as recorder:
         recorder.keep_design(chosen.design)
-    rounds.run(jobs)
+    rounds.run(requests)
     _bisect(rounds, chosen)
-    rounds.run(second_jobs(rounds.store, chosen))
-    rounds.run(last_jobs(rounds.store, chosen))
+    rounds.run(second_requests(rounds.store, chosen))
+    rounds.run(last_requests(rounds.store, chosen))
 
 
 def _bisect(rounds: Rounds, chosen: Chosen) -> None:
     """All searches side by side, so that each round is one batch."""
     cases = {each.case.trial: each.case for each in chosen.trials if bisects(each.case, chosen.design)}
-    asked: dict[str, Asked] = {}
+    asked: dict[str, ReplayRequest] = {}
     while cases and not rounds.stopped:
         with Store(rounds.store) as opened:
             found = searches(opened, cases, chosen)
         # Where the same is wanted once more, some of it did not end: that is for the next run.
         asked = {trial: wants for trial, wants in found.items() if wants != asked.get(trial)}
         cases = {trial: cases[trial] for trial in asked}
-        rounds.run(list(asked.items()))
+        rounds.run(list(asked.values()))
 
 
 def _told(then: Foreseen) -> str:

@@ -1,29 +1,87 @@
 """What the replays of one trial and the arms below its condition say."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
-from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory
+from toolablate.analysis.attribution.belief import BeliefFlip, Probe, Trajectory, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import PivotalResult
 from toolablate.analysis.attribution.signals.of_trace import troubles_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import fail_by_themselves
-from toolablate.analysis.pairing import counts, mean
+from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.analysis.shapley import ShapleyEstimate, design, shapley_values
 from toolablate.experiments.attribution.cases import Case
-from toolablate.experiments.attribution.replay_program import (
-    Outcomes,
-    Purpose,
-    PurposeKind,
-    belief_of,
-    flip_of,
-    outcomes_of,
-)
-from toolablate.traces.records import AnswerNow, Condition, Trace
+from toolablate.traces.records import Condition, ReplayPurpose, ReplayPurposeKind, Trace
 from toolablate.traces.store import Counterfactual, Store, TrialSummary
+
+# What the stored replays of a trial came to, by the purposes in their records.
+
+
+TAU = 0.3
+"""How far a belief in the right answer has to fall for a flip."""
+
+Outcomes = Mapping[ReplayPurpose, Sequence[Counterfactual]]
+"""A trial's replays by what they are for, in the order of their repeats, those that did not end among them."""
+
+
+def outcomes_of(case: Case, counterfactuals: Iterable[Counterfactual]) -> Outcomes:
+    """By the purposes in their records, of counterfactuals of the trial as `Store.counterfactuals` gives them; those of
+    another attempt are left out."""
+    found: dict[ReplayPurpose, list[Counterfactual]] = defaultdict(list)
+    for each in counterfactuals:
+        if (each.resumption.trial, each.resumption.attempt) == (case.trial, case.attempt):
+            for purpose in each.resumption.purposes:
+                found[purpose].append(each)
+    return found
+
+
+def belief_of(outcomes: Outcomes) -> Trajectory | None:
+    """By the probes that there are, None without any."""
+    probes = [
+        probe
+        for purpose, replays in outcomes.items()
+        if purpose.step is not None and (probe := _probe(purpose.step, replays)) is not None
+    ]
+    return trajectory(probes) if probes else None
+
+
+def flip_of(outcomes: Outcomes) -> BeliefFlip | None:
+    """Where the belief falls by TAU for good."""
+    found = belief_of(outcomes)
+    return flip_step(found, TAU) if found else None
+
+
+def is_right(replay: Counterfactual) -> bool:
+    return replay.value is not None and replay.value >= RIGHT
+
+
+def _probe(step: int, replays: Sequence[Counterfactual]) -> Probe | None:
+    scored = [each for each in replays if each.value is not None]
+    options: dict[str, int] = defaultdict(int)
+    for each in scored:
+        if each.verdict != "unparsed":
+            # A judge reads no answer out of a reply: its verdict is all that tells replies apart.
+            options[", ".join(each.answered) or str(each.verdict)] += 1
+    unreadable = len(scored) - sum(options.values())
+    return Probe(step, options, unreadable, sum(map(is_right, scored))) if scored else None
+
+
+COMPARED: frozenset[ReplayPurposeKind] = frozenset({"rollout", "extended", "repaired", "pivotal", "shapley"})
+"""Replays that run to their end. Of the others each is asked for its answer alone."""
+
+
+def unparsed_replays(outcomes: Outcomes) -> Iterator[str]:
+    """The ids of replays of a trial whose answer could not be read."""
+    for purpose, replays in outcomes.items():
+        if purpose.kind in COMPARED:
+            yield from (each.trial for each in replays if each.verdict == "unparsed")
+
+
+# Answers that could not be read, and were asked for once more.
+
 
 Children = Callable[[str], Sequence[Counterfactual]]
 """The counterfactuals of a trial, by its id."""
@@ -68,11 +126,15 @@ class Mending:
 
     def _closings(self, trial: str, before: int) -> Scores:
         """Scores of what was asked for just before the trial's answer: after its final reply."""
-        asked = [each for each in self._children(trial) if isinstance(each.resumption.change, AnswerNow)]
+        asked = [each for each in self._children(trial) if _is_re_ask(each)]
         answered = self._store.answered_at(trial) if asked else None
         if answered is None:
             return ()
         return values(each for each in asked if each.resumption.event == before + answered)
+
+
+def _is_re_ask(replay: Counterfactual) -> bool:
+    return any(purpose.kind == "answer_re_ask" for purpose in replay.resumption.purposes)
 
 
 def values(replays: Iterable[Counterfactual]) -> Scores:
@@ -111,12 +173,12 @@ def replays_of(
         outcomes = {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in outcomes.items()}
     if not outcomes:
         return Replays()
-    closing, flip = _values(outcomes, "closing"), flip_of(outcomes)
+    closing, flip = _values(outcomes, "answer_re_ask"), flip_of(outcomes)
     return Replays(
         trajectory=belief_of(outcomes),
         flip=flip,
         closing=closing,
-        set_aside=_values(outcomes, "set_aside"),
+        set_aside=_values(outcomes, "ignore_tools"),
         pivotal=_pivotal(case, flip, outcomes, mending),
         shapley=_shapley(case, outcomes, mending),
         replay=_replay(case, own, closing, outcomes, mending),
@@ -124,7 +186,7 @@ def replays_of(
 
 
 def _with_tools_that_work(
-    purpose: Purpose, replays: Sequence[Counterfactual], traces: Callable[[str], Trace]
+    purpose: ReplayPurpose, replays: Sequence[Counterfactual], traces: Callable[[str], Trace]
 ) -> Sequence[Counterfactual]:
     """Without the replays that were to have such tools, and in which one failed again: no intervention made it fail
     that could be left out, and it was not asked again, or has no better to say."""
@@ -138,7 +200,7 @@ def _replay(case: Case, own: Scores, closing: Scores, outcomes: Outcomes, mendin
     its answer."""
     rollouts = _rollouts(outcomes, mending)
     if not case.results and case.steps:
-        rollouts = {frozenset(): values(outcomes.get(Purpose("probe", step=len(case.steps) - 1), ()))}
+        rollouts = {frozenset(): values(outcomes.get(ReplayPurpose(kind="early_answer", step=len(case.steps) - 1), ()))}
     if not rollouts.get(frozenset()):
         return None
     extended = _mended(outcomes, "extended", mending) if case.budget is not None else own or closing
@@ -151,7 +213,7 @@ def _replay(case: Case, own: Scores, closing: Scores, outcomes: Outcomes, mendin
 
 
 def _rollouts(outcomes: Outcomes, mending: Mending) -> dict[frozenset[ToolKind], Scores]:
-    found = {purpose.swapped: each for purpose, each in outcomes.items() if purpose.kind == "rollout"}
+    found = {frozenset(purpose.placebos): each for purpose, each in outcomes.items() if purpose.kind == "rollout"}
     scored = {swapped: mending.of_replays(each) for swapped, each in found.items()}
     return {swapped: scores for swapped, scores in scored.items() if scores}
 
@@ -159,7 +221,8 @@ def _rollouts(outcomes: Outcomes, mending: Mending) -> dict[frozenset[ToolKind],
 def _pivotal(case: Case, flip: BeliefFlip | None, outcomes: Outcomes, mending: Mending) -> PivotalResult | None:
     event = case.turned_by(flip) if flip else None
     kept, without = (
-        mending.of_replays(outcomes.get(Purpose("pivotal", event=event, kept=each), ())) for each in (True, False)
+        mending.of_replays(outcomes.get(ReplayPurpose(kind="pivotal", event=event, kept=each), ()))
+        for each in (True, False)
     )
     return PivotalResult(event, kept, without) if event is not None and kept and without else None
 
@@ -167,7 +230,7 @@ def _pivotal(case: Case, flip: BeliefFlip | None, outcomes: Outcomes, mending: M
 def _shapley(case: Case, outcomes: Outcomes, mending: Mending) -> dict[int, ShapleyEstimate]:
     """By the results' events; nothing where runs of some choice of results are lacking."""
     found = {
-        purpose.real: scores
+        frozenset(purpose.real): scores
         for purpose, each in outcomes.items()
         if purpose.kind == "shapley" and (scores := mending.of_replays(each))
     }
@@ -179,12 +242,12 @@ def _shapley(case: Case, outcomes: Outcomes, mending: Mending) -> dict[int, Shap
     return dict(zip(case.shown, shapley_values(over, found), strict=True))
 
 
-def _values(outcomes: Outcomes, kind: PurposeKind) -> Scores:
-    return values(outcomes.get(Purpose(kind), ()))
+def _values(outcomes: Outcomes, kind: ReplayPurposeKind) -> Scores:
+    return values(outcomes.get(ReplayPurpose(kind=kind), ()))
 
 
-def _mended(outcomes: Outcomes, kind: PurposeKind, mending: Mending) -> Scores:
-    return mending.of_replays(outcomes.get(Purpose(kind), ()))
+def _mended(outcomes: Outcomes, kind: ReplayPurposeKind, mending: Mending) -> Scores:
+    return mending.of_replays(outcomes.get(ReplayPurpose(kind=kind), ()))
 
 
 # The arms below a condition with tools: which conditions they are, and what a question scores under each.

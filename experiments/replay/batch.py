@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from rich.console import Console
-
 from toolablate.agents import Start
 from toolablate.agents.spending import estimated_tokens, rates_of
-from toolablate.experiments.replay.requests import Content, Parent, RefusedError, TakenUp, Wanted, take_up
+from toolablate.experiments.replay.requests import (
+    Content,
+    ForkedTrial,
+    Parent,
+    RefusedError,
+    ReplayRequest,
+    fork_trials,
+)
 from toolablate.experiments.replay.running import Cap, OpenedGroup, open_group
 from toolablate.experiments.running.launch import Launched, carry_out
 from toolablate.experiments.running.progress import RunProgress
@@ -42,8 +47,8 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How many trials are wanted, how many of these are missing, and what they will cost in US dollars, None where no
-    price is known. `by_place` is that of each replay; a trial that several call for counts for the first."""
+    """How many trials were requested, how many of these are missing, and what they will cost in US dollars, None where
+    no price is known. `by_place` is that of each replay; a trial that several call for counts for the first."""
 
     trials: int
     missing: int
@@ -51,25 +56,25 @@ class Estimate:
     by_place: Mapping[int, Amount]
 
 
-def estimated(wanted: Sequence[TakenUp], finished: AbstractSet[str]) -> Estimate:
+def estimated(forked_trials: Sequence[ForkedTrial], finished: AbstractSet[str]) -> Estimate:
     """`finished` are the counterfactuals that the store has."""
     known, trials, missing = set(finished), set[str](), 0
     by_place: dict[int, Amount] = {}
     unnamed = 0
-    for taken in sorted(wanted, key=lambda taken: taken.place):
-        count = taken.missing(known)
+    for forked in sorted(forked_trials, key=lambda forked: forked.place):
+        count = forked.missing(known)
         missing += count
-        unnamed += 0 if taken.trials else count
-        ids = {entry.trial.id for entry in taken.trials}
+        unnamed += 0 if forked.trials else count
+        ids = {entry.trial.id for entry in forked.trials}
         trials |= ids
         known |= ids
-        cost = _of_one(taken) if count else 0.0
-        by_place[taken.place] = Amount(count, None if cost is None else cost * count)
+        cost = _of_one(forked) if count else 0.0
+        by_place[forked.place] = Amount(count, None if cost is None else cost * count)
     return Estimate(len(trials) + unnamed, missing, total_cost([each.usd for each in by_place.values()]), by_place)
 
 
-def _of_one(taken: TakenUp) -> float | None:
-    return total_cost([estimated_cost(taken.parent, taken.start, taken.condition.budget), taken.parent.grading_usd])
+def _of_one(forked: ForkedTrial) -> float | None:
+    return total_cost([estimated_cost(forked.parent, forked.start, forked.condition.budget), forked.parent.grading_usd])
 
 
 def told(estimate: Estimate) -> str:
@@ -139,7 +144,7 @@ def total_cost(costs: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(costs) else None
 
 
-# Many trials taken up again in one go: one environment, one recorder, and each parent read once.
+# Many trials forked in one go: one environment, one recorder, and each parent read once.
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`replayed` is in the order of what was wanted. `spent_usd` is what was paid for replies that came now, judges'
+    """`replayed` is in the order of the requests. `spent_usd` is what was paid for replies that came now, judges'
     among them, as far as their cost is known."""
 
     replayed: tuple[Replayed, ...]
@@ -168,7 +173,7 @@ class Batch:
 
 def replay_many(
     store: str | PathLike[str],
-    wanted: Sequence[Wanted],
+    requests: Sequence[ReplayRequest],
     *,
     plan: str | PathLike[str] | None = None,
     max_cost: float | None = None,
@@ -182,16 +187,14 @@ def replay_many(
     is thought to cost more is refused, and what turns out to is not gone on with. Raises ToolablateError; what can be
     refused is refused before anything is spent or written, with RefusedError for those of which that is so.
     """
-    asked = _Asked(Path(store), tuple(wanted), Path(plan) if plan is not None else None, max_cost, live)
-    if watcher is not None:
-        return asyncio.run(_replay_many(asked, watcher))
-    with RunProgress(Console(quiet=True)) as silent:
-        return asyncio.run(_replay_many(asked, silent))
+    return asyncio.run(
+        _replay_many(Path(store), requests, Path(plan) if plan is not None else None, max_cost, watcher, live=live)
+    )
 
 
 def estimate_many(
     store: str | PathLike[str],
-    wanted: Sequence[Wanted],
+    requests: Sequence[ReplayRequest],
     *,
     plan: str | PathLike[str] | None = None,
     anew: bool = False,
@@ -199,36 +202,36 @@ def estimate_many(
     """What `replay_many` would run, and for how much, or would run `anew` if none were there; nothing is opened but the
     store. Raises InputError and StoreError as it does."""
     with Store(store) as opened:
-        groups = take_up(opened, wanted, Path(plan) if plan is not None else None)
+        groups = fork_trials(opened, requests, Path(plan) if plan is not None else None)
         finished = frozenset[str]() if anew else opened.finished_resumptions()
-        return estimated([taken for group in groups for taken in group.taken], finished)
+        return estimated([forked for group in groups for forked in group.forked], finished)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    store: Path
-    wanted: tuple[Wanted, ...]
-    plan: Path | None
-    max_cost: float | None
-    live: bool
-
-
-async def _replay_many(asked: _Asked, watcher: Watcher) -> Batch:
-    with Store(asked.store) as opened:
-        groups = take_up(opened, asked.wanted, asked.plan)
+async def _replay_many(
+    store: Path,
+    requests: Sequence[ReplayRequest],
+    plan: Path | None,
+    max_cost: float | None,
+    watcher: Watcher | None,
+    *,
+    live: bool,
+) -> Batch:
+    watcher = watcher or RunProgress()
+    with Store(store) as opened:
+        groups = fork_trials(opened, requests, plan)
         finished = opened.finished_resumptions()
-    estimate = estimated([taken for group in groups for taken in group.taken], finished)
+    estimate = estimated([forked for group in groups for forked in group.forked], finished)
     watcher.tell(told(estimate))
-    refuse_too_dear(estimate.usd, asked.max_cost)
+    refuse_too_dear(estimate.usd, max_cost)
     if not groups:
-        return Batch((), _together(asked.store, ()), estimate.usd, 0.0)
-    cap = Cap(asked.max_cost, watcher)
+        return Batch((), _together(store, ()), estimate.usd, 0.0)
+    cap = Cap(max_cost, watcher)
     async with AsyncExitStack() as stack:
-        ready = [await open_group(group, finished, stack, cap, live=asked.live) for group in groups]
-        recorder = stack.enter_context(Recorder(asked.store))
+        ready = [await open_group(group, finished, stack, cap, live=live) for group in groups]
+        recorder = stack.enter_context(Recorder(store))
         for each in ready:
             recorder.resume(each.fingerprint, each.planned.conditions, [entry.trial for entry in each.planned.trials])
-        launched = _together(asked.store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
+        launched = _together(store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
     spent = cap.spent + sum(work.cost_usd for work in launched.judges)
     return Batch(_replayed(ready, estimate, launched), launched, estimate.usd, spent)
 
@@ -281,7 +284,7 @@ def _together(store: Path, runs: Sequence[Launched]) -> Launched:
 
 
 def _replayed(ready: Sequence[OpenedGroup], estimate: Estimate, launched: Launched) -> tuple[Replayed, ...]:
-    taken = sorted((each for group in ready for each in group.taken), key=lambda each: each.place)
+    forked = sorted((each for group in ready for each in group.forked), key=lambda each: each.place)
     return tuple(
         Replayed(
             each.parent.trial.id,
@@ -290,7 +293,7 @@ def _replayed(ready: Sequence[OpenedGroup], estimate: Estimate, launched: Launch
             estimate.by_place[each.place].usd,
             launched,
         )
-        for each in taken
+        for each in forked
     )
 
 
@@ -320,9 +323,9 @@ def replay(
     `plan` names the plan where its paths have moved. `max_cost` is in US dollars. Raises ToolablateError; what can be
     refused is refused before anything is spent or written.
     """
-    wanted = Wanted(trial, event, change or Again(), repeats)
+    request = ReplayRequest(trial, event, change or Again(), repeats)
     try:
-        batch = replay_many(store, [wanted], plan=plan, max_cost=max_cost, live=live, watcher=watcher)
+        batch = replay_many(store, [request], plan=plan, max_cost=max_cost, live=live, watcher=watcher)
     except RefusedError as refused:
         raise refused.refusals[0].error from None
     return batch.replayed[0]

@@ -28,6 +28,7 @@ from toolablate.traces.records import (
     ModelCall,
     Question,
     ReplayChange,
+    ReplayPurpose,
     Rerun,
     Resumption,
     Swap,
@@ -42,38 +43,41 @@ Content = Literal["null", "placebo", "gold", "adversarial"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Trials that go on from an event of another one, with one thing changed, as `replay` takes them; `repeats` is how
-    many there are to be."""
+class ReplayRequest:
+    """`repeats` trials that go on from an event of another one, with one thing changed. `purposes` says what
+    attribution needs them for; it is empty for replays that a user asked for."""
 
     trial: str
     event: int
     change: ReplayChange | Content = field(default_factory=Again)
     repeats: int = 1
+    purposes: tuple[ReplayPurpose, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the replay at `place` among those that were wanted cannot be made."""
+    """Why the request at `place` cannot be replayed."""
 
     place: int
     error: InputError
 
 
 class RefusedError(InputError):
-    """Some of the replays that were wanted cannot be made; `refusals` says which, and why, in their order."""
+    """Some of the requests cannot be replayed; `refusals` says which, and why, in their order."""
 
-    def __init__(self, wanted: Mapping[int, Wanted], refusals: Sequence[Refusal]) -> None:
+    def __init__(self, requests: Mapping[int, ReplayRequest], refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
         first = self.refusals[0]
-        asked, error = wanted[first.place], first.error
+        request, error = requests[first.place], first.error
         more = f" ({len(refusals) - 1:,} more are refused)" if len(refusals) > 1 else ""
         super().__init__(
-            f"trial {asked.trial[:12]}, event {asked.event}: {error.message}{more}", hint=error.hint, code=error.code
+            f"trial {request.trial[:12]}, event {request.event}: {error.message}{more}",
+            hint=error.hint,
+            code=error.code,
         )
 
 
-# A trial that is taken up again, with what its digests stand for, and the plan that it was run by.
+# A trial that is forked, with what its digests stand for, and the plan that it was run by.
 
 
 _REMEDY = "name the plan where it lies now: --plan PLAN"
@@ -177,7 +181,7 @@ class Parents:
         if run.imported:
             raise InputError(
                 f"trial {origin.id[:10]} was imported from a log: its model cannot be asked again",
-                hint="Only trials that a plan of toolablate ran can be taken up again.",
+                hint="Only trials that a plan of toolablate ran can be forked.",
                 code="imported",
             )
         return self._kept(run.plan)
@@ -224,7 +228,7 @@ def _places(text: str, store: Path) -> Iterator[Path]:
     yield Path.cwd() / f"{name}.toml"
 
 
-# Interventions before and after the event at which a trial is taken up again.
+# Interventions before and after the event at which a trial is forked.
 
 
 @dataclass(slots=True)
@@ -256,16 +260,16 @@ def joined(before: Sequence[InterventionUse], after: Sequence[InterventionUse]) 
     return (*(use for use in after if use not in before), *before)
 
 
-# From the replays that are wanted to the trials that they call for: read and refused before anything is opened.
+# From replay requests to forked trials: read and refused before anything is opened.
 
 
 @dataclass(frozen=True, slots=True)
-class TakenUp:
-    """One of the replays that are wanted, by its `place` among them. `resumption` and `trials` are missing while the
+class ForkedTrial:
+    """The trials of one request, which is at `place` among all. `resumption` and `trials` are missing while the
     text of its swap has not been found."""
 
     place: int
-    wanted: Wanted
+    request: ReplayRequest
     parent: Parent
     start: Start
     resumption: Resumption | None = None
@@ -282,7 +286,7 @@ class TakenUp:
 
     def missing(self, finished: AbstractSet[str]) -> int:
         if not self.trials:
-            return self.wanted.repeats
+            return self.request.repeats
         return sum(each.trial.id not in finished for each in self.trials)
 
 
@@ -291,7 +295,7 @@ class Group:
     """Replays of trials of one plan, which has those of its models alone that are asked."""
 
     plan: Plan
-    taken: list[TakenUp]
+    forked: list[ForkedTrial]
     fingerprint: dict[str, str] = field(default_factory=dict)
 
     def scorers(self) -> Scorers:
@@ -301,7 +305,9 @@ class Group:
         """As a plan's trials are: so they run, are scored and counted as those are. What needs no kernel comes first,
         since it waits for none."""
         trials = {
-            each.trial.id: each for taken in sorted(self.taken, key=lambda taken: taken.calls) for each in taken.trials
+            each.trial.id: each
+            for forked in sorted(self.forked, key=lambda forked: forked.calls)
+            for each in forked.trials
         }
         entries = tuple(trials.values())
         questions = {each.trial.question: each.question for each in entries}
@@ -310,34 +316,35 @@ class Group:
         return Design(tuple(questions.values()), tuple(models.values()), tuple(conditions.values()), entries)
 
 
-def take_up(store: Store, wanted: Sequence[Wanted], path: Path | None) -> list[Group]:
+def fork_trials(store: Store, requests: Sequence[ReplayRequest], path: Path | None) -> list[Group]:
     """Raises RefusedError where any of them cannot be made, InputError where their plan's environment is no more that
     of the store."""
     parents, groups, refusals = Parents(store, path), dict[int, Group](), list[Refusal]()
-    for place, each in enumerate(wanted):
+    for place, each in enumerate(requests):
         try:
             parent, plan = parents.take(each.trial)
-            taken = _taken(store, place, each, parent)
+            forked = _forked(store, place, each, parent)
         except InputError as error:
             refusals.append(Refusal(place, error))
         else:
-            groups.setdefault(id(plan), Group(plan, [])).taken.append(taken)
+            groups.setdefault(id(plan), Group(plan, [])).forked.append(forked)
     if refusals:
-        raise RefusedError(dict(enumerate(wanted)), refusals)
+        raise RefusedError(dict(enumerate(requests)), refusals)
     for group in groups.values():
         _complete(group, store)
     return list(groups.values())
 
 
-def settled(taken: TakenUp, change: ReplayChange) -> TakenUp:
+def settled(forked: ForkedTrial, change: ReplayChange) -> ForkedTrial:
     """With its trials, once it is known what is changed. Raises InputError where the model cannot be asked so."""
-    parent, trial = taken.parent, taken.parent.trial
+    parent, trial = forked.parent, forked.parent.trial
     resumption = Resumption(
         trial=trial.id,
         attempt=parent.attempt,
         repeat=parent.origin.repeat,
-        event=taken.wanted.event,
+        event=forked.request.event,
         change=change,
+        purposes=forked.request.purposes,
     )
     if isinstance(change, Rerun):
         refuse_unfit(change, parent.specs)
@@ -352,29 +359,29 @@ def settled(taken: TakenUp, change: ReplayChange) -> TakenUp:
             parent.model,
             condition,
         )
-        for repeat in range(taken.wanted.repeats)
+        for repeat in range(forked.request.repeats)
     )
-    return replace(taken, resumption=resumption, trials=trials)
+    return replace(forked, resumption=resumption, trials=trials)
 
 
-def _taken(store: Store, place: int, wanted: Wanted, parent: Parent) -> TakenUp:
-    change = wanted.change
+def _forked(store: Store, place: int, request: ReplayRequest, parent: Parent) -> ForkedTrial:
+    change = request.change
     if isinstance(change, str):
-        change = _swapped_before(store.resumptions(parent.trial.id).values(), wanted, parent) or change
+        change = _swapped_before(store.resumptions(parent.trial.id).values(), request, parent) or change
     tried = Swap(content=change, text="") if isinstance(change, str) else change
-    start = changed_start(parent.conversation, wanted.event, tried, parent.condition)
-    _refuse_changed_turn(parent, wanted.event)
-    taken = TakenUp(place, wanted, parent, start)
-    return taken if isinstance(change, str) else settled(taken, change)
+    start = changed_start(parent.conversation, request.event, tried, parent.condition)
+    _refuse_changed_turn(parent, request.event)
+    forked = ForkedTrial(place, request, parent, start)
+    return forked if isinstance(change, str) else settled(forked, change)
 
 
-def _swapped_before(conditions: Iterable[Condition], wanted: Wanted, parent: Parent) -> Swap | None:
+def _swapped_before(conditions: Iterable[Condition], request: ReplayRequest, parent: Parent) -> Swap | None:
     """The same swap as it was made before: its text need not be found again."""
     for condition in conditions:
         resumed = condition.resumed
-        if resumed is None or (resumed.attempt, resumed.event) != (parent.attempt, wanted.event):
+        if resumed is None or (resumed.attempt, resumed.event) != (parent.attempt, request.event):
             continue
-        if isinstance(resumed.change, Swap) and resumed.change.content == wanted.change:
+        if isinstance(resumed.change, Swap) and resumed.change.content == request.change:
             return resumed.change
     return None
 
@@ -398,7 +405,7 @@ def _refuse_changed_turn(parent: Parent, event: int) -> None:
 
 def _complete(group: Group, store: Store) -> None:
     """Raises InputError."""
-    parents = {each.parent.trial.id: each.parent for each in group.taken}.values()
+    parents = {each.parent.trial.id: each.parent for each in group.forked}.values()
     models = {parent.model.name: parent.model for parent in parents}
     group.plan = group.plan.model_copy(update={"store": str(store.path), "models": tuple(models.values())})
     conditions = {parent.trial.condition: parent.condition for parent in parents}

@@ -39,13 +39,13 @@ from toolablate.experiments.replay.replayed_tools import (
 )
 from toolablate.experiments.replay.requests import (
     Content,
+    ForkedTrial,
     Group,
     Parent,
     Refusal,
     RefusedError,
     Stage,
     StagedScope,
-    TakenUp,
     files_that_may_have_moved,
     joined,
     settled,
@@ -211,26 +211,26 @@ _DRAW_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class ReplayExecutor:
-    """An `Executor` of the trials of counterfactuals, which `taken` has by the ids of their conditions."""
+    """An `Executor` of the trials of counterfactuals, which `forked` has by the ids of their conditions."""
 
-    taken: Mapping[str, TakenUp]
+    forked: Mapping[str, ForkedTrial]
     replay_environment: ReplayEnvironment
     sources: Mapping[str, ModelSource]
     environment: Environment
     retry: RetryPolicy
 
     async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
-        taken = self.taken.get(task.trial.condition)
-        if taken is None:
+        forked = self.forked.get(task.trial.condition)
+        if forked is None:
             raise InternalError(f"this executor runs no trials of {task.condition!r}")
-        if not taken.calls:
-            return await self._go_on(taken, task, BarredTools(taken.parent.specs), record)
-        assert taken.resumption is not None
-        parent, before, change = taken.parent, taken.start.before, taken.resumption.change
-        opened = self.replay_environment.open_tools(parent, taken.condition)
-        toolset, stage = opened.across(parent.condition.interventions, taken.condition.interventions)
+        if not forked.calls:
+            return await self._go_on(forked, task, BarredTools(forked.parent.specs), record)
+        assert forked.resumption is not None
+        parent, before, change = forked.parent, forked.start.before, forked.resumption.change
+        opened = self.replay_environment.open_tools(parent, forked.condition)
+        toolset, stage = opened.across(parent.condition.interventions, forked.condition.interventions)
         async with toolset:
-            waiting = taken.start.messages[-1].tool_calls if taken.start.node == "act" else ()
+            waiting = forked.start.messages[-1].tool_calls if forked.start.node == "act" else ()
             rebuilt = await rebuild(toolset, before, opened.rebuilt, waiting)
             if rebuilt.calls:
                 record(rebuilt)
@@ -244,16 +244,16 @@ class ReplayExecutor:
             )
             swapped = swapped_call(parent.conversation, len(before), change)
             tools = ReplayedTools(parent.specs, toolset, recorded, opened.kept_up, swapped)
-            return await self._go_on(taken, task, tools, record)
+            return await self._go_on(forked, task, tools, record)
 
     async def _go_on(
-        self, taken: TakenUp, task: TrialTask, tools: Tools, record: Callable[[Event], None]
+        self, forked: ForkedTrial, task: TrialTask, tools: Tools, record: Callable[[Event], None]
     ) -> AgentResult:
-        model = taken.parent.model
+        model = forked.parent.model
         return await resume_agent(
-            start=taken.start,
-            model=self._chat(taken, task),
-            condition=taken.condition,
+            start=forked.start,
+            model=self._chat(forked, task),
+            condition=forked.condition,
             tools=tools,
             record=record,
             price=model.price if isinstance(model, OpenAIModel) else None,
@@ -261,15 +261,15 @@ class ReplayExecutor:
             seed=task.trial.id,
         )
 
-    def _chat(self, taken: TakenUp, task: TrialTask) -> ChatModel:
+    def _chat(self, forked: ForkedTrial, task: TrialTask) -> ChatModel:
         """A script has its replies under the names of the trial of a plan. Recorded replies are found by
         the number of the draw: that of a trial of a plan would give its reply again, where another is wanted."""
-        parent, source = taken.parent, self.sources[taken.parent.model.name]
+        parent, source = forked.parent, self.sources[forked.parent.model.name]
         if isinstance(parent.model, ScriptedModel):
             return source.session(parent.question, parent.arm, parent.origin.repeat)
         if isinstance(parent.model, OpenAIModel):
-            return source.session(parent.question, taken.condition, int(task.trial.id[:_DRAW_DIGITS], 16))
-        return source.session(parent.question, taken.condition, task.trial.repeat)
+            return source.session(parent.question, forked.condition, int(task.trial.id[:_DRAW_DIGITS], 16))
+        return source.session(parent.question, forked.condition, task.trial.repeat)
 
 
 def _is_unwanted(change: ReplayChange, opened: OpenedTools, recorded: ToolCall) -> bool:
@@ -360,7 +360,7 @@ async def _stood_in(content: Content, recorded: ToolCall, opened: OpenedTools) -
     return await opened.toolset((InterventionUse(name=STAND_INS[content]),)).call(recorded.call)
 
 
-# Whether placebos can be had for the tools of a trial that is taken up again.
+# Whether placebos can be had for the tools of a trial that is forked.
 
 
 _REMEDY = (
@@ -369,13 +369,13 @@ _REMEDY = (
 )
 
 
-def refuse_without_placebo(taken: TakenUp, replay_environment: ReplayEnvironment) -> None:
+def refuse_without_placebo(forked: ForkedTrial, replay_environment: ReplayEnvironment) -> None:
     """Raises InputError where a `Rerun` wants placebos of a tool that may not be asked, or of which nobody has results
     under other questions."""
-    change = taken.resumption.change if taken.resumption else None
-    if not isinstance(change, Rerun) or change.stand_in != "placebo" or not taken.calls:
+    change = forked.resumption.change if forked.resumption else None
+    if not isinstance(change, Rerun) or change.stand_in != "placebo" or not forked.calls:
         return
-    opened = replay_environment.open_tools(taken.parent, taken.condition)
+    opened = replay_environment.open_tools(forked.parent, forked.condition)
     for name in change.tools:
         if name not in opened.askable:
             raise InputError(
@@ -384,10 +384,10 @@ def refuse_without_placebo(taken: TakenUp, replay_environment: ReplayEnvironment
                 code="not_recorded",
             )
     try:
-        require_results(taken.condition, change.tools, replay_environment.placebo_sources)
+        require_results(forked.condition, change.tools, replay_environment.placebo_sources)
     except InputError as error:
         raise InputError(error.message, hint=_REMEDY, code=error.code) from None
-    _require_source(replay_environment.plan, taken.condition, change)
+    _require_source(replay_environment.plan, forked.condition, change)
 
 
 def _require_source(plan: Plan, condition: Condition, change: Rerun) -> None:
@@ -406,9 +406,9 @@ _PYTHON = "python"
 
 @dataclass(frozen=True, slots=True)
 class OpenedGroup:
-    """`taken` are those of the group, with their trials."""
+    """`forked` are those of the group, with their trials."""
 
-    taken: tuple[TakenUp, ...]
+    forked: tuple[ForkedTrial, ...]
     fingerprint: Mapping[str, str]
     planned: Design
     setting: Setting
@@ -420,13 +420,13 @@ async def open_group(
 ) -> OpenedGroup:
     """Opens what the missing ones need; the stack closes it. Raises RefusedError for swaps whose text cannot be had,
     ToolablateError for what cannot be opened."""
-    missing = [taken for taken in group.taken if taken.missing(finished)]
-    conditions = [condition for taken in missing for condition in _standing(taken)]
+    missing = [forked for forked in group.forked if forked.missing(finished)]
+    conditions = [condition for forked in missing for condition in _standing(forked)]
     if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
         cap.watcher.warn('sandbox = "none": code that models write runs unprotected')
     with files_that_may_have_moved():
         replay_environment = await open_replay_environment(group.plan, conditions, stack, live=live)
-    group.taken = await _settled(group.taken, finished, replay_environment)
+    group.forked = await _settled(group.forked, finished, replay_environment)
     planned, scorers = group.design(), await stack.enter_async_context(group.scorers())
     # What only grades needs no key but its judges'.
     asked = group.plan if missing else group.plan.model_copy(update={"models": ()})
@@ -435,7 +435,7 @@ async def open_group(
     retry = RetryPolicy(attempts=runner.attempts, paced=True)
     judged = any(map(scorers.is_judged, planned.questions))
     opened = await _judges(group.plan, stack, lines, retry, judged=judged)
-    by_condition = {taken.trials[0].trial.condition: taken for taken in group.taken}
+    by_condition = {forked.trials[0].trial.condition: forked for forked in group.forked}
     executor = ReplayExecutor(
         by_condition,
         replay_environment,
@@ -450,56 +450,56 @@ async def open_group(
         Failures(),
         runner.kernels,
         runner.trial_seconds,
-        coding=frozenset(identity for identity, taken in by_condition.items() if _codes(taken)),
+        coding=frozenset(identity for identity, forked in by_condition.items() if _codes(forked)),
     )
-    return OpenedGroup(tuple(group.taken), group.fingerprint, planned, setting, opened)
+    return OpenedGroup(tuple(group.forked), group.fingerprint, planned, setting, opened)
 
 
-def _standing(taken: TakenUp) -> Sequence[Condition]:
+def _standing(forked: ForkedTrial) -> Sequence[Condition]:
     """The conditions whose needs are to be opened. A probe needs nothing; a placebo and an adversary need results and
     answers of other questions."""
-    if not taken.calls:
+    if not forked.calls:
         return ()
-    change = taken.wanted.change
-    stand_in = STAND_INS.get(change) if isinstance(change, str) and not taken.trials else None
+    change = forked.request.change
+    stand_in = STAND_INS.get(change) if isinstance(change, str) and not forked.trials else None
     if stand_in is None:
-        return (taken.condition,)
+        return (forked.condition,)
     uses = (InterventionUse(name=stand_in),)
-    return taken.condition, taken.condition.model_copy(update={"interventions": uses})
+    return forked.condition, forked.condition.model_copy(update={"interventions": uses})
 
 
-def _codes(taken: TakenUp) -> bool:
+def _codes(forked: ForkedTrial) -> bool:
     """Whether it may start a kernel: it has one and calls it, or its cells are to be run again."""
-    if not taken.calls or "sandbox" not in needed([taken.condition]):
+    if not forked.calls or "sandbox" not in needed([forked.condition]):
         return False
-    change = taken.resumption.change if taken.resumption else None
+    change = forked.resumption.change if forked.resumption else None
     uncalled = isinstance(change, Rerun) and change.stand_in != "placebo" and _PYTHON in change.tools
-    return not uncalled or any(isinstance(each, ToolCall) and each.call.name == _PYTHON for each in taken.start.before)
+    return not uncalled or any(isinstance(each, ToolCall) and each.call.name == _PYTHON for each in forked.start.before)
 
 
 async def _settled(
-    group: Sequence[TakenUp], finished: AbstractSet[str], replay_environment: ReplayEnvironment
-) -> list[TakenUp]:
+    group: Sequence[ForkedTrial], finished: AbstractSet[str], replay_environment: ReplayEnvironment
+) -> list[ForkedTrial]:
     found, refusals = [], []
-    for taken in group:
+    for forked in group:
         try:
-            if taken.missing(finished):
-                refuse_without_placebo(taken, replay_environment)
-            found.append(taken if taken.trials else settled(taken, await _swap(taken, replay_environment)))
+            if forked.missing(finished):
+                refuse_without_placebo(forked, replay_environment)
+            found.append(forked if forked.trials else settled(forked, await _swap(forked, replay_environment)))
         except InputError as error:
-            refusals.append(Refusal(taken.place, error))
+            refusals.append(Refusal(forked.place, error))
     if refusals:
-        raise RefusedError({taken.place: taken.wanted for taken in group}, refusals)
+        raise RefusedError({forked.place: forked.request for forked in group}, refusals)
     return found
 
 
-async def _swap(taken: TakenUp, replay_environment: ReplayEnvironment) -> Swap:
-    content, parent = taken.wanted.change, taken.parent
+async def _swap(forked: ForkedTrial, replay_environment: ReplayEnvironment) -> Swap:
+    content, parent = forked.request.change, forked.parent
     assert isinstance(content, str)
-    swapped = swapped_call(parent.conversation, taken.wanted.event, Swap(content=content, text=""))
+    swapped = swapped_call(parent.conversation, forked.request.event, Swap(content=content, text=""))
     assert swapped is not None
     opened = replay_environment.open_tools(parent, parent.condition)
-    return await swap_of(content, swapped.recorded, taken.start.before, opened)
+    return await swap_of(content, swapped.recorded, forked.start.before, opened)
 
 
 async def _judges(

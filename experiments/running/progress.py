@@ -64,10 +64,11 @@ class GradingProgress:
 
 
 class RunProgress:
-    """A `Watcher` for people. Counts are of this run; costs are what the price table says, or unknown."""
+    """Shows a run to people; without a console, to nobody. Counts are of this run; costs are what the price table says,
+    or unknown."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console = console or Console(quiet=True)
         self._began = time.monotonic()
         self._last_line = self._began
         self._planned = 0

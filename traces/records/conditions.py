@@ -117,12 +117,36 @@ ReplayChange = Annotated[
 ]
 
 
+ReplayPurposeKind = Literal[
+    "early_answer", "answer_re_ask", "ignore_tools", "extended", "repaired", "rollout", "pivotal", "shapley"
+]
+
+
+class ReplayPurpose(Record):
+    """What attribution by replay planned a replay for.
+
+    kind      the estimate that it enters
+    step      early_answer: the number of the step after which the answer is asked for
+    placebos  rollout: the kinds of tools that return placebos, sorted
+    event     pivotal: the call whose result is ablated
+    kept      pivotal: whether the result is the recorded one
+    real      shapley: the results that are the recorded ones, by their numbers, sorted
+    """
+
+    kind: ReplayPurposeKind
+    step: int | None = None
+    placebos: tuple[Literal["code", "search", "other"], ...] = ()
+    event: int | None = None
+    kept: bool = True
+    real: tuple[int, ...] = ()
+
+
 class Resumption(Record):
-    """Where a trial was taken up again, and with what change.
+    """Where a trial was forked, with what change, and for what.
 
     `trial` is the id of its parent and `attempt` the parent's attempt; `repeat` is that of the trial of a plan that it
     goes back to. `event` is the index of the first event that is not taken from the record; it counts from 0 in the
-    parent's whole conversation.
+    parent's whole conversation. `purposes` is empty for a replay that a user asked for.
     """
 
     trial: str = Field(min_length=1)
@@ -130,6 +154,7 @@ class Resumption(Record):
     repeat: int = Field(default=0, ge=0)
     event: int = Field(ge=0)
     change: ReplayChange = Again()
+    purposes: tuple[ReplayPurpose, ...] = ()
 
 
 class ToolUse(Record):

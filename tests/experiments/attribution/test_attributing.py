@@ -15,10 +15,11 @@ from tests.servers.chat_server import ChatServer, Json, Status, Step, reply
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.attributing import AnswerChance, Rounds, attribute, chances, nothing_found
 from toolablate.experiments.attribution.cases import case_of, ending_of
-from toolablate.experiments.attribution.replay_program import Purpose, belief_of, first_round, flip_of, probes
+from toolablate.experiments.attribution.replay_evidence import belief_of, flip_of
+from toolablate.experiments.attribution.replay_program import all_early_answers, first_round
 from toolablate.experiments.replay.batch import replay
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import AnswerNow, Condition, Event, ReplayDesign, ToolUse
+from toolablate.traces.records import AnswerNow, Condition, Event, ReplayDesign, ReplayPurpose, ToolUse
 from toolablate.traces.store import Store, TrialSummary, verify
 
 MISLED = swayed(["print(5)", "print(7)"], lambda shown: "7" in shown)
@@ -35,7 +36,7 @@ def double(number: int) -> int:
 """
 
 
-def values(store: Path, purpose: Purpose) -> list[float | None]:
+def values(store: Path, purpose: ReplayPurpose) -> list[float | None]:
     return [each.value for each in outcomes_in(store)[purpose]]
 
 
@@ -49,9 +50,9 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
     done = attribute(store, ALL)
     assert (done.chosen, done.missing, done.refused, done.stopped) == (1, 0, (), False)
     assert purposes_in(store) == {
-        "probe": 5 * 3,
-        "closing": 3,
-        "set_aside": 3,
+        "early_answer": 5 * 3,
+        "answer_re_ask": 3,
+        "ignore_tools": 3,
         "rollout": 2 * 2,
         "pivotal": 2 * 2,
         "shapley": 4 * 2,
@@ -63,14 +64,14 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
     flip = flip_of(outcomes_in(store))
     assert flip is not None
     assert (flip.after, flip.step, case_in(store).turned_by(flip)) == (3, 4, 3)
-    assert values(store, Purpose("set_aside")) == [1] * 3
-    assert values(store, Purpose("closing")) == [0] * 3
-    assert values(store, Purpose("rollout")) == [0, 0]
-    assert values(store, Purpose("rollout", swapped=frozenset({"code"}))) == [1, 1]
-    assert values(store, Purpose("pivotal", event=3)) == [0, 0]
-    assert values(store, Purpose("pivotal", event=3, kept=False)) == [1, 1]
-    shapley = {frozenset[int](): 1, frozenset({0}): 1, frozenset({1}): 0, frozenset({0, 1}): 0}
-    assert {real: values(store, Purpose("shapley", real=real)) for real in shapley} == {
+    assert values(store, ReplayPurpose(kind="ignore_tools")) == [1] * 3
+    assert values(store, ReplayPurpose(kind="answer_re_ask")) == [0] * 3
+    assert values(store, ReplayPurpose(kind="rollout")) == [0, 0]
+    assert values(store, ReplayPurpose(kind="rollout", placebos=("code",))) == [1, 1]
+    assert values(store, ReplayPurpose(kind="pivotal", event=3)) == [0, 0]
+    assert values(store, ReplayPurpose(kind="pivotal", event=3, kept=False)) == [1, 1]
+    shapley: dict[tuple[int, ...], int] = {(): 1, (0,): 1, (1,): 0, (0, 1): 0}
+    assert {real: values(store, ReplayPurpose(kind="shapley", real=real)) for real in shapley} == {
         real: [value] * 2 for real, value in shapley.items()
     }
     assert verify(store).ok
@@ -137,7 +138,7 @@ def test_a_trial_that_called_nothing_is_asked_for_its_answer_alone(chat_server: 
     chat_server.answers(swayed([], lambda _: True))
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
     attribute(store, ALL)
-    assert purposes_in(store) == {"probe": 3, "closing": 3}
+    assert purposes_in(store) == {"early_answer": 3, "answer_re_ask": 3}
 
 
 @pytest.mark.deep
@@ -146,9 +147,9 @@ def test_a_trial_that_ran_out_of_budget_goes_on_with_twice_of_it(chat_server: Ch
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']", extra="budget = { turns = 1 }"))
     done = attribute(store, ALL)
     assert (done.missing, done.refused) == (0, ())
-    assert values(store, Purpose("extended")) == [1, 1]
-    assert values(store, Purpose("rollout")) == [1, 1]
-    assert values(store, Purpose("closing")) == [0] * 3
+    assert values(store, ReplayPurpose(kind="extended")) == [1, 1]
+    assert values(store, ReplayPurpose(kind="rollout")) == [1, 1]
+    assert values(store, ReplayPurpose(kind="answer_re_ask")) == [0] * 3
 
 
 @pytest.mark.deep
@@ -158,7 +159,7 @@ def test_a_fault_of_a_tool_is_repaired(chat_server: ChatServer, tmp_path: Path) 
     store = run(endpoint_plan(tmp_path, chat_server, conditions=failing))
     done = attribute(store, ALL)
     assert (done.missing, done.refused) == (0, ())
-    assert values(store, Purpose("repaired")) == values(store, Purpose("rollout")) == [1, 1]
+    assert values(store, ReplayPurpose(kind="repaired")) == values(store, ReplayPurpose(kind="rollout")) == [1, 1]
 
 
 @pytest.mark.deep
@@ -182,7 +183,7 @@ def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_ar
         found = opened.counterfactuals()
         bare = next(seen.trial for seen in opened.summaries() if seen.condition == "none")
     assert [(each.value, each.verdict) for each in found[bare]] == [(1, "correct")]
-    unparsed = [each for each in outcomes_in(store)[Purpose("rollout")] if each.verdict == "unparsed"]
+    unparsed = [each for each in outcomes_in(store)[ReplayPurpose(kind="rollout")] if each.verdict == "unparsed"]
     assert len(unparsed) == 2
     assert [len(found[each.trial]) for each in unparsed] == [1, 1]
 
@@ -234,18 +235,21 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
     case = case_in(store)
     with Heard() as heard:
-        jobs = [(case.trial, asked) for asked in (*probes(case, ALL), *first_round(case, ALL))]
-        of_round_one = Rounds(store, None, None, live=False, watcher=heard).estimate(jobs).usd
+        requests = [*all_early_answers(case, ALL), *first_round(case, ALL)]
+        of_round_one = Rounds(store, None, None, live=False, watcher=heard).estimate(requests).usd
         part = attribute(store, ALL, max_cost=of_round_one, watcher=heard)
     assert part.estimated_usd == of_round_one
     with Store(store) as opened:
         kinds = opened.resumptions(case.trial)
         costs = [opened.trace(trial).cost_usd or 0.0 for trial in kinds]
     assert part.spent_usd == pytest.approx(sum(costs))
-    assert {(each.purpose, each.reason) for each in part.refused} == {("pivotal", "too_dear"), ("shapley", "too_dear")}
+    assert {(each.purpose, each.reason) for each in part.refused} == {
+        ("pivotal", "too_dear"),
+        ("shapley", "too_dear"),
+    }
     assert sum(each.replays for each in part.refused) == 12
     assert heard.told[-1].startswith("12 replays left out: --max-cost")
-    assert purposes_in(store).keys() == {"probe", "closing", "set_aside", "rollout"}
+    assert purposes_in(store).keys() == {"early_answer", "answer_re_ask", "ignore_tools", "rollout"}
     assert attribute(store, ALL, max_cost=of_round_one).refused == ()
     assert {"pivotal", "shapley"} < purposes_in(store).keys()
 
@@ -256,8 +260,8 @@ def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: 
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
     case, before = case_in(store), len(chat_server.requests)
     with Heard() as heard:
-        jobs = [(case.trial, asked) for asked in (*probes(case, ALL), *first_round(case, ALL))]
-        thought = Rounds(store, None, None, live=False, watcher=heard).estimate(jobs).usd
+        requests = [*all_early_answers(case, ALL), *first_round(case, ALL)]
+        thought = Rounds(store, None, None, live=False, watcher=heard).estimate(requests).usd
     assert thought
 
     def dear(request: dict[str, Any]) -> Step:

@@ -9,16 +9,14 @@ from tests.analysis.attribution.stories import CONDITION, QUESTION, ended, ran, 
 from toolablate.analysis.attribution.bisection import search_cost
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import Case, case_of
+from toolablate.experiments.attribution.replay_evidence import Outcomes, flip_of
 from toolablate.experiments.attribution.replay_program import (
-    Outcomes,
-    Purpose,
     bisects,
-    flip_of,
-    most_probes,
+    most_early_answers,
     plan_of,
     searched,
 )
-from toolablate.traces.records import AnswerNow, ReplayDesign, Resumption
+from toolablate.traces.records import AnswerNow, ReplayDesign, ReplayPurpose, Resumption
 from toolablate.traces.store import Counterfactual
 
 DESIGN = ReplayDesign(samples=8, steps="bisect")
@@ -38,12 +36,12 @@ def answered(of: Case, step: int, *, right: bool) -> Counterfactual:
 
 def searching(of: Case, right: Callable[[int], bool]) -> tuple[Outcomes, list[int]]:
     """What is stored at the end, and how many samples each round asked for."""
-    stored: dict[Purpose, list[Counterfactual]] = {}
+    stored: dict[ReplayPurpose, list[Counterfactual]] = {}
     rounds = []
     while (wants := searched(of, stored, DESIGN)) is not None:
-        step = wants.purpose.step
+        step = wants.purposes[0].step
         assert step is not None
-        held = stored.setdefault(wants.purpose, [])
+        held = stored.setdefault(wants.purposes[0], [])
         rounds.append(wants.repeats - len(held))
         held += [answered(of, step, right=right(step)) for _ in range(wants.repeats - len(held))]
     return stored, rounds
@@ -54,7 +52,7 @@ def test_it_finds_the_fall_that_probing_every_step_finds_with_fewer_probes(fall:
     of = case(12)
     found, rounds = searching(of, lambda step: step < fall)
     every = {
-        Purpose("probe", step=step): [answered(of, step, right=step < fall)] * DESIGN.samples
+        ReplayPurpose(kind="early_answer", step=step): [answered(of, step, right=step < fall)] * DESIGN.samples
         for step in range(len(of.steps))
     }
     by_search, by_all = flip_of(found), flip_of(every)
@@ -84,16 +82,16 @@ def test_what_lacks_is_asked_for_again_and_nothing_else_is() -> None:
     of = case(3)
     stored, _ = searching(of, lambda step: step < 3)
     assert searched(of, stored, DESIGN) is None
-    last = Purpose("probe", step=6)
+    last = ReplayPurpose(kind="early_answer", step=6)
     lost = {**stored, last: stored[last][:-1]}
     wants = searched(of, lost, DESIGN)
     assert wants is not None
-    assert wants.purpose == last
+    assert wants.purposes[0] == last
 
 
 def test_it_is_not_asked_for_where_asking_after_every_step_is_cheaper() -> None:
     assert [bisects(case(cells), DESIGN) for cells in (0, 2, 12, 24)] == [False, False, False, True]
     assert not bisects(case(24), DESIGN.model_copy(update={"steps": "all"}))
-    assert most_probes(case(2), DESIGN) == ()
-    (most,) = most_probes(case(24), DESIGN)
+    assert most_early_answers(case(2), DESIGN) == ()
+    (most,) = most_early_answers(case(24), DESIGN)
     assert most.repeats > 49 * 8

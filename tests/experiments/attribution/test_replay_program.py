@@ -1,4 +1,4 @@
-"""Which replays a trial needs, and that each is known again for what it is."""
+"""Which replays a trial needs, and what each is for."""
 
 from dataclasses import replace
 
@@ -21,27 +21,22 @@ from toolablate.analysis.attribution.belief import BeliefFlip
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.experiments.attribution.replay_program import (
-    Asked,
-    Purpose,
+    all_early_answers,
     first_round,
-    probes,
-    purposes_of,
     second_round,
     second_round_at_most,
 )
+from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.traces.records import (
     Again,
     AnswerNow,
     Budget,
-    Drop,
     Event,
     ReplayDesign,
+    ReplayPurpose,
     Rerun,
-    Resumption,
-    Say,
     SetAside,
     ShownResult,
-    Swap,
 )
 
 DESIGN = ReplayDesign(samples=5, rollouts=3)
@@ -53,14 +48,8 @@ def case(*events: Event, budget: Budget | None = None) -> Case:
     return case_of(told, condition, signals_of(told, QUESTION, condition))
 
 
-def replayed(asked: Asked, of: Case, *, attempt: int = 1) -> Resumption:
-    change = Swap(content="null", text="(no output)") if asked.change == "null" else asked.change
-    assert not isinstance(change, str)
-    return Resumption(trial=of.trial, attempt=attempt, event=asked.event, change=change)
-
-
-def kinds(wanted: tuple[Asked, ...]) -> list[str]:
-    return [each.purpose.kind for each in wanted]
+def kinds(wanted: tuple[ReplayRequest, ...]) -> list[str]:
+    return [each.purposes[0].kind for each in wanted]
 
 
 def flip(after: int, step: int) -> BeliefFlip:
@@ -78,14 +67,16 @@ FIRST_FAULTY = case(*searched("gas", "down", status="error", error="timeout"), *
 
 
 def test_round_one_asks_after_every_step_and_once_more_and_draws_again_under_every_choice_of_tools() -> None:
-    wanted = (*probes(USED, DESIGN), *first_round(USED, DESIGN))
-    assert [each.event for each in wanted if each.purpose.kind == "probe"] == list(range(7))
-    assert {each.repeats for each in wanted if each.purpose.kind in ("probe", "closing", "set_aside")} == {5}
-    (closing,) = [each for each in wanted if each.purpose.kind == "closing"]
+    wanted = (*all_early_answers(USED, DESIGN), *first_round(USED, DESIGN))
+    assert [each.event for each in wanted if each.purposes[0].kind == "early_answer"] == list(range(7))
+    assert {
+        each.repeats for each in wanted if each.purposes[0].kind in ("early_answer", "answer_re_ask", "ignore_tools")
+    } == {5}
+    (closing,) = [each for each in wanted if each.purposes[0].kind == "answer_re_ask"]
     assert (closing.event, closing.change) == (7, AnswerNow())
-    (aside,) = [each for each in wanted if each.purpose.kind == "set_aside"]
+    (aside,) = [each for each in wanted if each.purposes[0].kind == "ignore_tools"]
     assert (aside.event, aside.change) == (6, SetAside())
-    rollouts = {each.purpose.swapped: each for each in wanted if each.purpose.kind == "rollout"}
+    rollouts = {frozenset(each.purposes[0].placebos): each for each in wanted if each.purposes[0].kind == "rollout"}
     assert {(each.event, each.repeats) for each in rollouts.values()} == {(1, 3)}
     assert {subset: each.change for subset, each in rollouts.items()} == {
         frozenset(): Rerun(),
@@ -93,30 +84,30 @@ def test_round_one_asks_after_every_step_and_once_more_and_draws_again_under_eve
         frozenset({"search"}): Rerun(stand_in="placebo", tools=("browser_open", "web_search")),
         frozenset({"code", "search"}): Rerun(stand_in="placebo", tools=("browser_open", "python", "web_search")),
     }
-    assert set(kinds(wanted)) == {"probe", "closing", "set_aside", "rollout"}
+    assert set(kinds(wanted)) == {"early_answer", "answer_re_ask", "ignore_tools", "rollout"}
 
 
 def test_a_trial_without_results_is_only_asked_for_its_answer() -> None:
     silent = case(*ended("Answer: B"))
-    wanted = (*probes(silent, DESIGN), *first_round(silent, DESIGN))
-    assert [(each.purpose.kind, each.event) for each in wanted] == [("probe", 0), ("closing", 1)]
+    wanted = (*all_early_answers(silent, DESIGN), *first_round(silent, DESIGN))
+    assert [(each.purposes[0].kind, each.event) for each in wanted] == [("early_answer", 0), ("answer_re_ask", 1)]
     refused = case(*ran("1", "no such thing", status="invalid"), *ended("Answer: B"))
-    assert kinds(first_round(refused, DESIGN)) == ["closing"]
+    assert kinds(first_round(refused, DESIGN)) == ["answer_re_ask"]
     assert second_round_at_most(silent, DESIGN) == ()
 
 
 def test_a_trial_whose_model_never_replied_needs_nothing() -> None:
     unanswered = replace(USED, steps=(), results=(), last=None, ending=None)
-    assert probes(unanswered, DESIGN) == first_round(unanswered, DESIGN) == ()
+    assert all_early_answers(unanswered, DESIGN) == first_round(unanswered, DESIGN) == ()
 
 
 def test_a_budget_that_ran_out_is_doubled_here_and_in_all_rollouts() -> None:
     doubled = Budget(turns=2, tool_calls=48, tokens=1000, seconds=1200)
-    changes = {each.purpose: each for each in first_round(STOPPED, DESIGN)}
-    extended = changes[Purpose("extended")]
+    changes = {each.purposes[0]: each for each in first_round(STOPPED, DESIGN)}
+    extended = changes[ReplayPurpose(kind="extended")]
     assert (extended.event, extended.change, extended.repeats) == (2, Rerun(budget=doubled), 3)
-    assert changes[Purpose("rollout")].change == Rerun(budget=doubled)
-    assert changes[Purpose("rollout", swapped=frozenset({"code"}))].change == Rerun(
+    assert changes[ReplayPurpose(kind="rollout")].change == Rerun(budget=doubled)
+    assert changes[ReplayPurpose(kind="rollout", placebos=("code",))].change == Rerun(
         stand_in="placebo", tools=("python",), budget=doubled
     )
 
@@ -129,10 +120,13 @@ def test_what_no_budget_can_mend_is_not_extended(limit: str) -> None:
 
 
 def test_a_fault_that_was_not_recovered_from_is_repaired_where_it_was_and_in_all_rollouts() -> None:
-    changes = {each.purpose: each for each in first_round(FAULTY, DESIGN)}
-    assert (changes[Purpose("repaired")].event, changes[Purpose("repaired")].change) == (3, Rerun(sound=True))
-    assert changes[Purpose("rollout")].change == Rerun(sound=True)
-    assert changes[Purpose("rollout")].event == 1
+    changes = {each.purposes[0]: each for each in first_round(FAULTY, DESIGN)}
+    assert (changes[ReplayPurpose(kind="repaired")].event, changes[ReplayPurpose(kind="repaired")].change) == (
+        3,
+        Rerun(sound=True),
+    )
+    assert changes[ReplayPurpose(kind="rollout")].change == Rerun(sound=True)
+    assert changes[ReplayPurpose(kind="rollout")].event == 1
 
 
 @pytest.mark.parametrize(
@@ -153,23 +147,23 @@ def test_what_is_no_fault_of_a_tool_or_was_made_good_is_not_repaired(events: lis
 def test_where_the_first_result_is_the_fault_one_run_serves_for_both() -> None:
     wanted = first_round(FIRST_FAULTY, DESIGN)
     assert kinds(wanted).count("repaired") == 0
-    (same,) = [each for each in wanted if each.purpose == Purpose("rollout")]
-    assert set(purposes_of(replayed(same, FIRST_FAULTY), FIRST_FAULTY)) == {Purpose("repaired"), Purpose("rollout")}
+    (same,) = [each for each in wanted if each.purposes[0] == ReplayPurpose(kind="rollout")]
+    assert same.purposes == (ReplayPurpose(kind="rollout"), ReplayPurpose(kind="repaired"))
 
 
 def test_round_two_looks_at_the_result_at_which_the_belief_fell_and_at_the_worth_of_all() -> None:
     nothing = {1: "(no output)", 3: "none", 5: "empty"}
     wanted = second_round(USED, flip(3, 4), nothing, DESIGN)
-    pivotal = {each.purpose.kept: each for each in wanted if each.purpose.kind == "pivotal"}
+    pivotal = {each.purposes[0].kept: each for each in wanted if each.purposes[0].kind == "pivotal"}
     assert {kept: (each.event, each.change) for kept, each in pivotal.items()} == {
         True: (3, Again()),
         False: (3, "null"),
     }
-    shapley = {each.purpose.real: each for each in wanted if each.purpose.kind == "shapley"}
+    shapley = {each.purposes[0].real: each for each in wanted if each.purposes[0].kind == "shapley"}
     assert len(shapley) == 8
     assert {each.event for each in shapley.values()} == {6}
-    assert shapley[frozenset({0, 1, 2})].change == Rerun()
-    assert shapley[frozenset({1})].change == Rerun(
+    assert shapley[0, 1, 2].change == Rerun()
+    assert shapley[(1,)].change == Rerun(
         shown=(ShownResult(event=1, text="(no output)"), ShownResult(event=5, text="empty"))
     )
     assert {each.repeats for each in wanted} == {3}
@@ -195,36 +189,6 @@ def test_more_than_five_results_or_a_single_one_are_not_weighed() -> None:
     for each in (many, STOPPED):
         assert "shapley" not in kinds(second_round(each, flip(1, 2), {}, DESIGN))
         assert kinds(second_round_at_most(each, DESIGN)) == ["pivotal"]
-
-
-@pytest.mark.parametrize("of", [USED, STOPPED, FAULTY, FIRST_FAULTY], ids=["used", "stopped", "faulty", "first"])
-def test_every_replay_is_known_again_for_what_it_is_for(of: Case) -> None:
-    nothing = {event: f"none {event}" for event in of.shown}
-    wanted = [*probes(of, DESIGN), *first_round(of, DESIGN), *second_round(of, flip(1, 2), nothing, DESIGN)]
-    assert wanted
-    for each in wanted:
-        assert each.purpose in purposes_of(replayed(each, of), of)
-    assert all(not purposes_of(replayed(each, of, attempt=2), of) for each in wanted)
-
-
-@pytest.mark.parametrize(
-    ("event", "change"),
-    [
-        (0, Again()),
-        (2, Say(text="Sure?")),
-        (1, Drop()),
-        (1, Swap(content="gold", text="carbon dioxide")),
-        (5, SetAside()),
-        (1, Rerun(stand_in="oracle", tools=("python",))),
-        (1, Rerun(stand_in="placebo", tools=("web_search",))),
-        (1, Rerun(sound=True)),
-        (6, Rerun(budget=Budget(turns=99))),
-        (6, Rerun(shown=(ShownResult(event=2, text="none"),))),
-    ],
-)
-def test_what_someone_asked_for_by_hand_is_taken_for_nothing_else(event: int, change: object) -> None:
-    by_hand = Resumption(trial=USED.trial, event=event, change=change)  # type: ignore[arg-type]
-    assert purposes_of(by_hand, USED) == ()
 
 
 def test_tools_are_of_the_kind_of_their_calls_and_uncalled_ones_of_what_they_are_made_of() -> None:

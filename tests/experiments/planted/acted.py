@@ -12,11 +12,12 @@ from tests.experiments.replay.scenes import run
 from toolablate.agents.simulated.planted.wording import answer_of
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import Case, case_of
-from toolablate.experiments.attribution.replay_program import Asked, Purpose, first_round, outcomes_of, probe
+from toolablate.experiments.attribution.replay_evidence import outcomes_of
+from toolablate.experiments.attribution.replay_program import early_answers, first_round
 from toolablate.experiments.planted.truth import Truth, truth_of
 from toolablate.experiments.replay.batch import replay_many
-from toolablate.experiments.replay.requests import Wanted
-from toolablate.traces.records import Message, Question, ReplayDesign, Trace
+from toolablate.experiments.replay.requests import ReplayRequest
+from toolablate.traces.records import Message, Question, ReplayDesign, ReplayPurpose, Trace
 from toolablate.traces.store import Store
 
 REPEATS = 8
@@ -116,7 +117,7 @@ class Acted:
     truth: Truth
     traces: Mapping[str, Trace]
     told: Mapping[tuple[str, str], list[str]]
-    replayed: Mapping[str, Mapping[Purpose, list[str]]]
+    replayed: Mapping[str, Mapping[ReplayPurpose, list[str]]]
 
 
 def write_plan(folder: Path) -> Path:
@@ -151,8 +152,7 @@ def act(folder: Path) -> Acted:
         traces = {trace.trial.id: trace for trace in opened.traces()}
         first = [each.trial for each in truth.trials if traces[each.trial].trial.repeat == 0]
         cases = {trial: _case(opened, traces[trial]) for trial in first}
-    asked = [(trial, each) for trial, case in cases.items() for each in _replays(case)]
-    replay_many(store, [Wanted(trial, each.event, each.change, each.repeats) for trial, each in asked])
+    replay_many(store, [request for case in cases.values() for request in _replays(case)])
     told: dict[tuple[str, str], list[str]] = defaultdict(list)
     with Store(store) as opened:
         for trace in traces.values():
@@ -178,9 +178,9 @@ def letter(trace: Trace, question: Question) -> str:
     return found
 
 
-def _replays(case: Case) -> list[Asked]:
-    probes = [probe(case, step, DESIGN.samples) for step in range(len(case.steps))]
-    return [*probes, *first_round(case, DESIGN)]
+def _replays(case: Case) -> list[ReplayRequest]:
+    answers = [early_answers(case, step, DESIGN.samples) for step in range(len(case.steps))]
+    return [*answers, *first_round(case, DESIGN)]
 
 
 def _case(store: Store, trace: Trace) -> Case:

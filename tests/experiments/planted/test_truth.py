@@ -49,12 +49,14 @@ def levels_of(trial: TrialTruth, acted: Acted) -> dict[str, Seen]:
     found: dict[str, Seen] = {}
     for purpose, letters in acted.replayed.get(trial.trial, {}).items():
         match purpose.kind:
-            case "probe" if purpose.step is not None:
+            case "early_answer" if purpose.step is not None:
                 found[f"probe {purpose.step}"] = trial.trajectory[purpose.step], letters
             case "rollout":
-                level = next(level for swapped, level in levels.rollouts.items() if swapped == purpose.swapped)
-                found[f"rollout {sorted(purpose.swapped)}"] = level, letters
-            case "set_aside":
+                level = next(
+                    level for swapped, level in levels.rollouts.items() if swapped == frozenset(purpose.placebos)
+                )
+                found[f"rollout {sorted(purpose.placebos)}"] = level, letters
+            case "ignore_tools":
                 found["set_aside"] = levels.aside, letters
             case "extended":
                 found["extended"] = levels.extended, letters
@@ -94,7 +96,7 @@ def test_replays_are_right_as_often_as_computed(acted: Acted) -> None:
 def test_what_is_asked_once_more_is_what_was_said(acted: Acted) -> None:
     for trial in acted.truth.trials:
         for purpose, letters in acted.replayed.get(trial.trial, {}).items():
-            if purpose.kind == "closing":
+            if purpose.kind == "answer_re_ask":
                 assert set(letters) == {trial.letter}
 
 

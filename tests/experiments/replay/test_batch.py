@@ -25,7 +25,7 @@ from tests.servers.chat_server import ChatServer, Hang, Json, Step, reply
 
 from toolablate.experiments.environment import environment
 from toolablate.experiments.replay.batch import estimate_many, replay_many
-from toolablate.experiments.replay.requests import Wanted
+from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Again, AnswerNow, Say, SetAside, Swap
 from toolablate.traces.store import Store, verify
@@ -42,14 +42,14 @@ def computed(chat_server: ChatServer, tmp_path: Path) -> Path:
     return run(plan)
 
 
-def _wanted(store: Path) -> list[Wanted]:
+def _wanted(store: Path) -> list[ReplayRequest]:
     coding, bare = trial_of(store), trial_of(store, "none")
     return [
-        Wanted(coding, 3, Again(), repeats=2),
-        Wanted(bare, 0, AnswerNow()),
-        Wanted(coding, 3, "null"),
-        Wanted(coding[:12], 2, AnswerNow(), repeats=3),
-        Wanted(coding, 3, Again()),
+        ReplayRequest(coding, 3, Again(), repeats=2),
+        ReplayRequest(bare, 0, AnswerNow()),
+        ReplayRequest(coding, 3, "null"),
+        ReplayRequest(coding[:12], 2, AnswerNow(), repeats=3),
+        ReplayRequest(coding, 3, Again()),
     ]
 
 
@@ -93,7 +93,7 @@ def test_what_is_there_is_not_run_again_and_opens_nothing(
     batch = replay_many(computed, wanted, max_cost=0)
     assert [each.trials for each in batch.replayed] == [each.trials for each in before.replayed]
     assert (batch.launched.done_before, batch.estimated_usd) == (7, 0.0)
-    more = replay_many(computed, [*wanted, Wanted(trial_of(computed), 4, AnswerNow(), repeats=2)])
+    more = replay_many(computed, [*wanted, ReplayRequest(trial_of(computed), 4, AnswerNow(), repeats=2)])
     assert (more.launched.done_before, more.launched.planned) == (7, 9)
     assert len(chat_server.requests) == asked + 2
 
@@ -115,7 +115,7 @@ def test_trials_of_several_models_go_to_the_model_of_each(chat_server: ChatServe
     with Store(store) as opened:
         trials = {seen.model: seen.trial for seen in opened.summaries()}
     asked = len(chat_server.requests)
-    wanted = [Wanted(trials["m"], 0, Say(text="m")), Wanted(trials["n"], 0, Say(text="n"))]
+    wanted = [ReplayRequest(trials["m"], 0, Say(text="m")), ReplayRequest(trials["n"], 0, Say(text="n"))]
     batch = replay_many(store, wanted)
     said = {(each["model"], each["messages"][-1]["content"]) for each in chat_server.requests[asked:]}
     assert said == {("m", "m"), ("n", "n")}
@@ -123,7 +123,7 @@ def test_trials_of_several_models_go_to_the_model_of_each(chat_server: ChatServe
     assert batch.estimated_usd is None
     assert batch.replayed[0].estimated_usd is not None
     with pytest.raises(InputError, match="has no price"):
-        replay_many(store, [Wanted(trials["n"], 0)], max_cost=1.0)
+        replay_many(store, [ReplayRequest(trials["n"], 0)], max_cost=1.0)
 
 
 @pytest.mark.deep
@@ -135,7 +135,7 @@ def test_trials_of_several_plans_of_one_store_are_run_by_their_own(chat_server: 
     second = endpoint_plan(tmp_path, chat_server, conditions="['python']")
     second.write_text(f"store = '{store}'\n" + second.read_text(encoding="utf-8").replace(PRICED, ""), "utf-8")
     run(second)
-    wanted = [Wanted(trial_of(store), 0), Wanted(first, 0), Wanted(trial_of(store), 1)]
+    wanted = [ReplayRequest(trial_of(store), 0), ReplayRequest(first, 0), ReplayRequest(trial_of(store), 1)]
     batch = replay_many(store, wanted)
     assert [each.parent for each in batch.replayed] == [each.trial for each in wanted]
     assert batch.launched.planned == 3
@@ -145,8 +145,8 @@ def test_trials_of_several_plans_of_one_store_are_run_by_their_own(chat_server: 
 @pytest.mark.deep
 def test_a_swap_is_made_with_the_text_that_it_was_made_with_before(computed: Path) -> None:
     trial = trial_of(computed)
-    first = replay_many(computed, [Wanted(trial, 3, "placebo")]).replayed[0]
-    second = replay_many(computed, [Wanted(trial, 3, "placebo", repeats=2)]).replayed[0]
+    first = replay_many(computed, [ReplayRequest(trial, 3, "placebo")]).replayed[0]
+    second = replay_many(computed, [ReplayRequest(trial, 3, "placebo", repeats=2)]).replayed[0]
     assert second.condition == first.condition
     assert isinstance(second.condition.resumed and second.condition.resumed.change, Swap)
     assert second.trials[0] == first.trials[0]
@@ -158,7 +158,7 @@ def test_what_costs_more_than_was_thought_is_not_gone_on_with(computed: Path, ch
     with Store(computed) as opened:
         recorded = opened.trace(bare).cost_usd
     assert recorded
-    wanted = [Wanted(bare, 0, repeats=60)]
+    wanted = [ReplayRequest(bare, 0, repeats=60)]
     assert estimate_many(computed, wanted).usd == pytest.approx(60 * recorded)
     usage = {"prompt_tokens": 10, "completion_tokens": 500, "total_tokens": 510}
     chat_server.answers(by_turn(reply("Answer: 5", usage=usage)))
@@ -181,7 +181,7 @@ def test_a_probe_is_estimated_by_the_tokens_that_its_model_counts(chat_server: C
 
     chat_server.answers(counted)
     store = run(endpoint_plan(tmp_path, chat_server))
-    batch = replay_many(store, [Wanted(trial_of(store), event, AnswerNow()) for event in (0, 2, 3)])
+    batch = replay_many(store, [ReplayRequest(trial_of(store), event, AnswerNow()) for event in (0, 2, 3)])
     assert batch.estimated_usd
     assert 0.9 * batch.spent_usd < batch.estimated_usd < 1.1 * batch.spent_usd
 
@@ -190,7 +190,7 @@ def test_what_judges_take_is_in_the_estimate(chat_server: ChatServer, tmp_path: 
     chat_server.answers(grades)
     store = run(judged_plan(tmp_path, judge_at(chat_server.url, more=PRICED), count=1))
     trial = trial_of(store, "none", "q0")
-    estimate = estimate_many(store, [Wanted(trial, 0, repeats=2)])
+    estimate = estimate_many(store, [ReplayRequest(trial, 0, repeats=2)])
     with Store(store) as opened:
         (score,) = opened.scores(trial)
     assert score.judgement
@@ -201,11 +201,11 @@ def test_what_judges_take_is_in_the_estimate(chat_server: ChatServer, tmp_path: 
 
 KILLED = """
 import sys
-from toolablate.experiments.replay.requests import Wanted
+from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.experiments.replay.batch import replay_many
 from toolablate.traces.records import AnswerNow, Rerun
 store, coding, bare = sys.argv[1:]
-wanted = [Wanted(coding, 3, Rerun(), repeats=3), Wanted(bare, 0, AnswerNow(), repeats=3)]
+wanted = [ReplayRequest(coding, 3, Rerun(), repeats=3), ReplayRequest(bare, 0, AnswerNow(), repeats=3)]
 batch = replay_many(store, wanted)
 print(batch.launched.missing)
 """
@@ -250,7 +250,9 @@ def test_calls_of_a_last_reply_have_results_in_what_is_asked_behind_it(chat_serv
         ["model_call", "tool_call", "model_call", "answer"],
     )
     asked = len(chat_server.requests)
-    batch = replay_many(store, [Wanted(trial, 3, change) for change in (AnswerNow(), SetAside(), Say(text="And now?"))])
+    batch = replay_many(
+        store, [ReplayRequest(trial, 3, change) for change in (AnswerNow(), SetAside(), Say(text="And now?"))]
+    )
     assert batch.launched.missing == 0
     for request in chat_server.requests[asked:]:
         messages = request["messages"]
@@ -258,5 +260,5 @@ def test_calls_of_a_last_reply_have_results_in_what_is_asked_behind_it(chat_serv
         assert [each["role"] for each in messages[place + 1 :]][:2] == ["tool", "user"]
         assert messages[place + 1]["tool_call_id"] == messages[place]["tool_calls"][0]["id"]
         assert "not executed" in messages[place + 1]["content"]
-    (again,) = replay_many(store, [Wanted(trial, 3)]).replayed[0].trials
+    (again,) = replay_many(store, [ReplayRequest(trial, 3)]).replayed[0].trials
     assert trace_of(store, again).answer == recorded.answer == ""

@@ -19,7 +19,7 @@ from tests.experiments.replay.scenes import (
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.replay.batch import replay, replay_many
-from toolablate.experiments.replay.requests import RefusedError, Wanted
+from toolablate.experiments.replay.requests import RefusedError, ReplayRequest
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Event, Rebuilt, Rerun, ShownResult
 from toolablate.traces.store import Store
@@ -180,7 +180,7 @@ def test_draws_of_interventions_are_those_of_the_record_wherever_it_is_taken_up(
     events = trace_of(store, trial).events
     recorded = [(each.call.name, each.output) for each in tool_calls(events)]
     assert 0 < sum(output.startswith("This call failed") for _, output in recorded) < len(recorded)
-    batch = replay_many(store, [Wanted(trial, event) for event in range(len(events))])
+    batch = replay_many(store, [ReplayRequest(trial, event) for event in range(len(events))])
     for event, replayed in enumerate(batch.replayed):
         trace = trace_of(store, replayed.trials[0])
         rebuilt = _rebuilt(trace.events)
@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_refused_with_its_trial_and_event(computed: Path) -
         (Rerun(budget=Budget(turns=99)), 5, "has answered"),
         (Rerun(), 99, "no event 99"),
     ]
-    wanted = [Wanted(trial, 0), *(Wanted(trial, event, change) for change, event, _ in unfit)]
+    wanted = [ReplayRequest(trial, 0), *(ReplayRequest(trial, event, change) for change, event, _ in unfit)]
     with pytest.raises(RefusedError, match=f"trial {trial[:12]}, event 1: .* \\(4 more are refused\\)") as caught:
         replay_many(computed, wanted)
     assert [refusal.place for refusal in caught.value.refusals] == [1, 2, 3, 4, 5]
