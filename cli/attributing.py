@@ -286,7 +286,7 @@ if TYPE_CHECKING:
 @click.option("--say", metavar="TEXT", help="Add a user's message before the model is asked.")
 @click.option("--drop", is_flag=True, help="Leave out the tool call at that event, as if it had not been made.")
 @click.option("--answer-now", is_flag=True, help="Ask at once for the answer, without tools.")
-@click.option("--set-aside", is_flag=True, help="Ask at once for an answer that puts aside what tools gave.")
+@click.option("--ignore-tools", is_flag=True, help="Ask at once for an answer that ignores all tool results.")
 @click.option("--extend", metavar="LIMIT=N,...", help="Go on with a larger budget, as in turns=20,seconds=900.")
 @click.option("--repair", is_flag=True, help="Make the tool call at that event, which went wrong, anew.")
 @click.option(
@@ -309,7 +309,7 @@ def replay_command(
     say: str | None,
     drop: bool,
     answer_now: bool,
-    set_aside: bool,
+    ignore_tools: bool,
     extend: str | None,
     repair: bool,
     repeats: int,
@@ -331,14 +331,14 @@ def replay_command(
     from toolablate.experiments.replay.batch import replay
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.traces.commands import stopped_cleanly
-    from toolablate.traces.records import AnswerNow, Drop, Repair, SetAside
+    from toolablate.traces.records import AnswerNow, Drop, IgnoreTools, Repair
 
     changes: list[Wanted | None] = [
         _swap(swap),
         _said(say) if say is not None else None,
         Drop() if drop else None,
         AnswerNow() if answer_now else None,
-        SetAside() if set_aside else None,
+        IgnoreTools() if ignore_tools else None,
         _extended(store, trial, extend) if extend is not None else None,
         Repair() if repair else None,
     ]
@@ -365,7 +365,7 @@ def _only(changes: "list[Wanted | None]") -> "Wanted | None":
     if len(given) > 1:
         raise InputError(
             "a replay changes one thing, and several were named",
-            hint="make several replays of it: --swap, --say, --drop, --answer-now, --set-aside, --extend, --repair",
+            hint="make several replays of it: --swap, --say, --drop, --answer-now, --ignore-tools, --extend, --repair",
             code="usage",
         )
     return given[0] if given else None

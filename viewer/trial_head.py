@@ -297,9 +297,9 @@ _CHANGES: Mapping[str, str] = {
     "say": "a message added",
     "drop": "the call left out",
     "answer_now": "asked for its answer at once",
-    "set_aside": "told to set its tools' results aside",
+    "ignore_tools": "told to ignore its tool results",
     "extend": "another budget",
-    "repair": "the call that went wrong mended",
+    "repair": "the failed call repaired",
 }
 
 

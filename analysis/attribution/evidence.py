@@ -59,7 +59,7 @@ class Evidence(Outline):
     outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
                 one with this trial there
     closing     scores of answers that were asked for once more after the final reply
-    set_aside   scores of answers for which the tools' results were to be set aside
+    ignore_tools  scores of answers that were to ignore the tool results
     pivotal     None where the belief did not fall at a result, or nobody looked
     shapley     of its results, by their events: Shapley values of being right
     """
@@ -69,7 +69,7 @@ class Evidence(Outline):
     repeats: Scores = ()
     outset: Scores = ()
     closing: Scores = ()
-    set_aside: Scores = ()
+    ignore_tools: Scores = ()
     pivotal: PivotalResult | None = None
     shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
 
@@ -171,22 +171,22 @@ def computes_an_answer(signals: Signals) -> bool:
     return bool(signals.reformulation.checks) or (adopted is not None and adopted.form == "code")
 
 
-def is_locked_in(flip: BeliefFlip | None, steps: Sequence[int], signals: Signals, set_aside: Scores) -> bool:
+def is_locked_in(flip: BeliefFlip | None, steps: Sequence[int], signals: Signals, ignore_tools: Scores) -> bool:
     """Whether the belief falls for good at code or what it gave, which speaks for the answer, and is nearer to what it
     was before once the computation is set aside."""
-    if flip is None or not set_aside or not computes_an_answer(signals):
+    if flip is None or not ignore_tools or not computes_an_answer(signals):
         return False
     fall = fall_at(flip, steps, signals.calls)
-    return fall.kinds == {"code"} and mean(set_aside) > (flip.before + flip.level) / 2
+    return fall.kinds == {"code"} and mean(ignore_tools) > (flip.before + flip.level) / 2
 
 
 def decomposition_signals(
-    signals: Signals, steps: Sequence[int], trajectory: Trajectory | None, flip: BeliefFlip | None, set_aside: Scores
+    signals: Signals, steps: Sequence[int], trajectory: Trajectory | None, flip: BeliefFlip | None, ignore_tools: Scores
 ) -> frozenset[Signal]:
     found: set[Signal] = {FOUND[kind] for kind in _rises(trajectory, steps, signals) if kind in FOUND}
     if signals.reading.leaks:
         found.add("answer_leak")
-    if is_locked_in(flip, steps, signals, set_aside):
+    if is_locked_in(flip, steps, signals, ignore_tools):
         found.add("lock_in")
     return frozenset(found)
 

@@ -311,14 +311,14 @@ def _kinds_without_content(evidence: Evidence) -> frozenset[ToolKind]:
 
 def _comes_back(evidence: Evidence) -> bool:
     """To a belief nearer to the first than to the last, where no other fall was found."""
-    if evidence.inputs.tools != {"code"} or evidence.trajectory is None or not evidence.set_aside:
+    if evidence.inputs.tools != {"code"} or evidence.trajectory is None or not evidence.ignore_tools:
         return False
     if not computes_an_answer(evidence.signals):
         return False
     if evidence.flip is not None:
-        return is_locked_in(evidence.flip, evidence.steps, evidence.signals, evidence.set_aside)
+        return is_locked_in(evidence.flip, evidence.steps, evidence.signals, evidence.ignore_tools)
     shares = [belief.right.mean for belief in evidence.trajectory.beliefs]
-    return mean(evidence.set_aside) > (shares[0] + shares[-1]) / 2
+    return mean(evidence.ignore_tools) > (shares[0] + shares[-1]) / 2
 
 
 def _lost_by_form(evidence: Evidence) -> float:

@@ -360,7 +360,7 @@ def _planted(half: Half, number: int, seed: int) -> Planted:
         "prior": prior,
         "scripts": {toolset: each.script for toolset, each in told.items()},
         "loses_format": round(loses_format, 3),
-        "set_aside": round(rng.uniform(0.0, 0.25), 3),
+        "ignore_tools": round(rng.uniform(0.0, 0.25), 3),
         "says": final_words(case, tuple(stories.values()), rng),
     }
     documents = tuple(document for each in told.values() for document in each.documents)

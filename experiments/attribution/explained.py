@@ -343,7 +343,7 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
         trajectory=found.trajectory,
         flip=found.flip,
         closing=found.closing,
-        set_aside=found.set_aside,
+        ignore_tools=found.ignore_tools,
         pivotal=found.pivotal,
         shapley=found.shapley,
         diagnoses=tuple(reading.diagnoses.get(seen.trial, ())),
@@ -354,7 +354,7 @@ def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | 
     if found.replay is None:
         return None
     return replace(
-        found.replay, signals=decomposition_signals(signals, steps, found.trajectory, found.flip, found.set_aside)
+        found.replay, signals=decomposition_signals(signals, steps, found.trajectory, found.flip, found.ignore_tools)
     )
 
 

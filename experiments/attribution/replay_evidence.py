@@ -153,7 +153,7 @@ class Replays:
     trajectory: Trajectory | None = None
     flip: BeliefFlip | None = None
     closing: Scores = ()
-    set_aside: Scores = ()
+    ignore_tools: Scores = ()
     pivotal: PivotalResult | None = None
     shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
     replay: Replay | None = None
@@ -178,7 +178,7 @@ def replays_of(
         trajectory=belief_of(outcomes),
         flip=flip,
         closing=closing,
-        set_aside=_values(outcomes, "ignore_tools"),
+        ignore_tools=_values(outcomes, "ignore_tools"),
         pivotal=_pivotal(case, flip, outcomes, mending),
         shapley=_shapley(case, outcomes, mending),
         replay=_replay(case, own, closing, outcomes, mending),

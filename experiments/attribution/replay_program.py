@@ -17,11 +17,11 @@ from toolablate.traces.records import (
     Again,
     AnswerNow,
     Condition,
+    IgnoreTools,
     ReplayChange,
     ReplayDesign,
     ReplayPurpose,
     Rerun,
-    SetAside,
     ShownResult,
 )
 from toolablate.traces.store import Store, TrialSummary
@@ -80,7 +80,7 @@ def _first_round(case: Case, design: ReplayDesign) -> Iterator[ReplayRequest]:
         yield _request(case, case.last, Rerun(budget=case.budget), design.rollouts, ReplayPurpose(kind="extended"))
     if not case.results:
         return
-    yield _request(case, case.steps[-1], SetAside(), design.samples, ReplayPurpose(kind="ignore_tools"))
+    yield _request(case, case.steps[-1], IgnoreTools(), design.samples, ReplayPurpose(kind="ignore_tools"))
     rollouts = {placebos: _rollout(case, placebos) for placebos in _subsets(case.used)}
     repaired, first = Rerun(budget=case.budget, sound=True), case.results[0].event
     shared = (case.fault, repaired) == (first, rollouts[()])

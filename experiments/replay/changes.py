@@ -15,6 +15,7 @@ from toolablate.traces.records import (
     Drop,
     Event,
     Extend,
+    IgnoreTools,
     InterventionUse,
     Message,
     ModelCall,
@@ -23,7 +24,6 @@ from toolablate.traces.records import (
     Rerun,
     Resumption,
     Say,
-    SetAside,
     ShownResult,
     Swap,
     ToolCall,
@@ -171,12 +171,12 @@ def _turns(events: Sequence[Event]) -> Iterable[tuple[Sequence[ToolRequest], Map
 # What a change makes of a conversation and of its condition.
 
 
-SET_ASIDE = (
+IGNORE_TOOLS = (
     "Put aside everything that the tools returned and everything that you derived from it. Judge by what you know"
     " yourself, and answer the question now, in the form that it asks for. No tools can be called any more."
 )
 
-_WORDS = {"answer_now": "answer now", "set_aside": "set aside"}
+_WORDS = {"answer_now": "answer now", "ignore_tools": "ignore tools"}
 
 
 def changed_start(conversation: Sequence[Event], event: int, change: ReplayChange, condition: Condition) -> Start:
@@ -192,9 +192,9 @@ def changed_start(conversation: Sequence[Event], event: int, change: ReplayChang
         case AnswerNow():
             messages = _complete(start)
             return replace(start, messages=messages, node="final", results={}, limit=None, closing=FINAL_REQUEST)
-        case SetAside():
+        case IgnoreTools():
             messages = _complete(start)
-            return replace(start, messages=messages, node="final", results={}, limit=None, closing=SET_ASIDE)
+            return replace(start, messages=messages, node="final", results={}, limit=None, closing=IGNORE_TOOLS)
         case Extend():
             return _with_more(start, event)
         case Rerun():

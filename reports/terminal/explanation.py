@@ -308,7 +308,7 @@ def otherwise(evidence: Evidence) -> Iterator[Without]:
     found = (
         *_at_the_turn(evidence),
         *_rollouts(evidence),
-        Without("told to set aside what its tools gave", evidence.set_aside),
+        Without("told to ignore its tool results", evidence.ignore_tools),
         *_repaired(evidence),
         Without("asked once more after its final reply", evidence.closing),
         *_arms(evidence.inputs),

@@ -21,6 +21,7 @@ from toolablate.traces.records import (
     Drop,
     Event,
     Extend,
+    IgnoreTools,
     JudgeCall,
     Judgement,
     Model,
@@ -31,7 +32,6 @@ from toolablate.traces.records import (
     Resumption,
     Say,
     Score,
-    SetAside,
     Swap,
     Trace,
 )
@@ -173,8 +173,8 @@ def resumption_facts(resumed: Resumption) -> Iterator[tuple[str, str]]:
             yield "change", "the tool call is left out"
         case AnswerNow():
             yield "change", "the model is asked at once for its answer"
-        case SetAside():
-            yield "change", "the model is asked at once to put aside what its tools gave"
+        case IgnoreTools():
+            yield "change", "the model is asked at once to ignore its tool results"
         case Extend():
             yield "change", f"the budget is another: {', '.join(_limits(change.budget))}"
         case Repair():

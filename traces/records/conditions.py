@@ -65,10 +65,10 @@ class AnswerNow(_Change):
     kind: Literal["answer_now"] = "answer_now"
 
 
-class SetAside(_Change):
-    """A probe: the model is asked at once to set aside what its tools gave, and to answer from what it knows."""
+class IgnoreTools(_Change):
+    """The model is asked at once to ignore its tool results, and to answer from what it knows."""
 
-    kind: Literal["set_aside"] = "set_aside"
+    kind: Literal["ignore_tools"] = "ignore_tools"
 
 
 class Extend(_Change):
@@ -113,7 +113,7 @@ class Rerun(_Change):
 
 
 ReplayChange = Annotated[
-    Again | Swap | Say | Drop | AnswerNow | SetAside | Extend | Repair | Rerun, Field(discriminator="kind")
+    Again | Swap | Say | Drop | AnswerNow | IgnoreTools | Extend | Repair | Rerun, Field(discriminator="kind")
 ]
 
 

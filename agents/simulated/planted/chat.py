@@ -79,7 +79,7 @@ class PlantedChat:
 
     def _answering(self, request: ModelRequest, now: Situation) -> Message:
         said = answer_of(request.messages, self._question)
-        if said and now.asked != "set_aside":
+        if said and now.asked != "ignore_tools":
             return Message(role="assistant", content=once_more(said, self._question))
         letter = drawn(belief(self._scene, now), self._chance("answer").random())
         words = self._chance("words")

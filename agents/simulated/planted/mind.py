@@ -13,7 +13,7 @@ from toolablate.agents.simulated.policy import Offer, understood
 from toolablate.traces.records import Message, ModelRequest
 
 Source = Literal["prompted", "offered", "called", "commits", "holds", "fail"]
-Asked = Literal["open", "now", "set_aside"]
+Asked = Literal["open", "now", "ignore_tools"]
 
 TOOLSETS: tuple[Toolset, ...] = ("search", "code")
 """In the order in which a model that is offered both uses them."""
@@ -21,7 +21,7 @@ TOOLSETS: tuple[Toolset, ...] = ("search", "code")
 OF_TOOLS: frozenset[Source] = frozenset({"called", "commits", "holds", "fail"})
 """What is left of in part where a model is told to set aside what tools did."""
 
-_SET_ASIDE = re.compile(r"\b(?:put|set)(?:ting)? aside\b", re.IGNORECASE)
+_IGNORE_TOOLS = re.compile(r"\b(?:put|set)(?:ting)? aside\b", re.IGNORECASE)
 _FAILED = re.compile(
     r"Traceback \(most recent call last\)|^\w*(?:Error|Exception): "
     r"|\A\s*Error\b|\AThis call (?:failed|was interrupted)\b",
@@ -117,7 +117,7 @@ def influences(scene: Scene, now: Situation) -> tuple[Influence, ...]:
 
 def belief(scene: Scene, now: Situation) -> dict[str, float]:
     """The probability of each letter, the one with the largest prior first."""
-    return believed(scene, influences(scene, now), aside=now.asked == "set_aside")
+    return believed(scene, influences(scene, now), aside=now.asked == "ignore_tools")
 
 
 def believed(scene: Scene, moved: Iterable[Influence], *, aside: bool = False) -> dict[str, float]:
@@ -127,7 +127,7 @@ def believed(scene: Scene, moved: Iterable[Influence], *, aside: bool = False) -
         letter: scene.prior[letter] for letter in sorted(scene.prior, key=lambda each: (-scene.prior[each], each))
     }
     for each in moved:
-        share = scene.set_aside if aside and each.source in OF_TOOLS else 1.0
+        share = scene.ignore_tools if aside and each.source in OF_TOOLS else 1.0
         for letter, nats in each.moves.items():
             weights[letter] += share * nats
     top = max(weights.values())
@@ -177,4 +177,4 @@ def _asked(messages: Sequence[Message]) -> Asked:
     """A user's message after the question asks for the answer, unless the model may still call tools."""
     if messages[-1].role != "user" or sum(message.role == "user" for message in messages) < 2:
         return "open"
-    return "set_aside" if _SET_ASIDE.search(messages[-1].content) else "now"
+    return "ignore_tools" if _IGNORE_TOOLS.search(messages[-1].content) else "now"

@@ -79,7 +79,7 @@ class Scene(_Part):
     scripts       by what is offered; where both are, the search comes first
     prompted      what a system prompt does
     loses_format  probability that a final reply that follows tool calls names no letter; asked again, it does
-    set_aside     share of all that tools did to the belief that is left when it is told to set that aside
+    ignore_tools     share of all that tools did to the belief that is left when it is told to set that aside
     says          variants of the final reply's words, with {answer} for the letter and {text} for its option; they may
                   name a cause that is none
     """
@@ -89,7 +89,7 @@ class Scene(_Part):
     scripts: dict[Toolset, Script] = {}
     prompted: Nats = {}
     loses_format: float = Field(default=0.0, ge=0, le=1)
-    set_aside: float = Field(default=0.0, ge=0, le=1)
+    ignore_tools: float = Field(default=0.0, ge=0, le=1)
     says: tuple[str, ...] = Field(default=("The answer is {answer}.",), min_length=1)
 
     @model_validator(mode="after")

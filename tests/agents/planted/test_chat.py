@@ -13,12 +13,12 @@ from toolablate.agents.simulated import SimulatedSource
 from toolablate.agents.simulated.planted.chat import PlantedChat
 from toolablate.agents.simulated.planted.wording import answer_of, formless_words, language_of, place_of
 from toolablate.benchmarks.extraction.choices import read_letters
-from toolablate.experiments.replay.changes import SET_ASIDE
+from toolablate.experiments.replay.changes import IGNORE_TOOLS
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Message, ModelRequest, Question, Resumption, SimulatedModel
 
 NOW = Message(role="user", content=FINAL_REQUEST)
-ASIDE = Message(role="user", content=SET_ASIDE)
+ASIDE = Message(role="user", content=IGNORE_TOOLS)
 SURE = {"A": 0.0, "B": 60.0, "C": 0.0, "D": 0.0}
 CODING: dict[str, Any] = {
     "code": {

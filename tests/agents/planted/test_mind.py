@@ -8,7 +8,7 @@ from tests.agents.planted.scenes import OPEN, PYTHON, SEARCH, asked, call, calle
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.session import INTERRUPTED, NOT_ALLOWED, NOT_EXECUTED
 from toolablate.agents.simulated.planted.mind import belief, drawn, influences, script_turns, situation
-from toolablate.experiments.replay.changes import SET_ASIDE
+from toolablate.experiments.replay.changes import IGNORE_TOOLS
 from toolablate.tools.interventions.built_in import FailOptions
 from toolablate.traces.records import Message
 
@@ -32,7 +32,7 @@ MISLED = scene_of(
         },
     },
     prompted={"B": 0.125},
-    set_aside=0.5,
+    ignore_tools=0.5,
 )
 
 
@@ -89,8 +89,8 @@ def test_what_was_not_executed_is_no_result(words: str) -> None:
 
 def test_the_engine_s_words_for_setting_aside_leave_the_share_that_the_scene_says() -> None:
     history = called(PYTHON, "print(1)", "Total 1")
-    said = Message(role="user", content=SET_ASIDE)
-    assert situation(asked(*history, said)).asked == "set_aside"
+    said = Message(role="user", content=IGNORE_TOOLS)
+    assert situation(asked(*history, said)).asked == "ignore_tools"
     # What was merely offered is nothing that a tool did.
     assert weights(*history, said, tools=[PYTHON]) == {"A": 0, "B": 1.5, "C": 1.75, "D": -0.25}
     final = Message(role="user", content=FINAL_REQUEST)

@@ -28,7 +28,7 @@ class World:
 
     believed   before each step of the trial; the last is the one that it had
     inputs      from the first thing that is taken away to the question without tools, each with what it is
-    set_aside  with the computation set aside
+    ignore_tools  told to ignore the tool results
     """
 
     name: str
@@ -37,7 +37,7 @@ class World:
     inputs: Mapping[str, float]
     parts: Mapping[str, Mechanism] = field(default_factory=dict)
     kind: ToolKind | None = None
-    set_aside: float = 0.9
+    ignore_tools: float = 0.9
 
 
 def worlds(high: float, low: float) -> list[World]:
@@ -100,7 +100,7 @@ def evidence(world: World, rng: np.random.Generator, *, repeats: int = 3) -> Evi
         steps=belief_steps(told.events),
         trajectory=found,
         flip=flip_step(found, 0.3, resamples=20),
-        set_aside=drawn(world.set_aside, PROBES) if tools else (),
+        ignore_tools=drawn(world.ignore_tools, PROBES) if tools else (),
     )
 
 

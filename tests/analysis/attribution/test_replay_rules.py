@@ -152,9 +152,9 @@ def test_of_a_limit_and_a_fault_the_one_whose_removal_restores_it_first_is_blame
 
 def test_code_whose_results_do_not_matter_is_a_lock_in_only_where_setting_it_aside_brings_the_answer_back() -> None:
     each = drawn("commits")
-    assert label(replace(each, set_aside=(0.0,) * 8)).mechanism == "calling"
+    assert label(replace(each, ignore_tools=(0.0,) * 8)).mechanism == "calling"
     assert label(replace(each, flip=None)).mechanism == "lock_in"
-    assert label(replace(each, flip=None, set_aside=(0.0,) * 8)).mechanism == "calling"
+    assert label(replace(each, flip=None, ignore_tools=(0.0,) * 8)).mechanism == "calling"
 
 
 def test_code_that_says_nothing_of_the_answer_is_a_call_like_any_other() -> None:

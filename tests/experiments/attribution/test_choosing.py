@@ -138,7 +138,7 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
     design = ReplayDesign(failures=1, successes=0, samples=2, rollouts=1)
     with Heard() as heard:
         done = attribute(scored, design, watcher=heard)
-    # The trial with a result: 3 steps, closing and set aside of 2 each and 2 rollouts; the others a step and closing.
+    # The trial with a result: 3 steps, answer re-ask and ignore-tools of 2 each and 2 rollouts; the others a step and closing.
     assert heard.told[0].startswith("3 trials to be replayed: 20 replays for about $")
     # Then the ablation of one pivotal result and its counterpart, closings of these and of rollouts, and one of the sham without an answer.
     assert " more by what these show, at most 7 replays for about $" in heard.told[0]

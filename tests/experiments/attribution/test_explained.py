@@ -54,7 +54,7 @@ def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatS
     assert [each.method for each in found.hypotheses] == ["trace"]
     assert evidence.trajectory is not None
     assert [belief.right.mean for belief in evidence.trajectory.beliefs] == [1, 1, 1, 1, 0]
-    assert (evidence.set_aside, evidence.closing) == ((1.0,) * 3, (0.0,) * 3)
+    assert (evidence.ignore_tools, evidence.closing) == ((1.0,) * 3, (0.0,) * 3)
     assert evidence.pivotal is not None
     assert (evidence.pivotal.event, evidence.pivotal.kept, evidence.pivotal.without) == (3, (0.0, 0.0), (1.0, 1.0))
     assert {event: each.value for event, each in evidence.shapley.items()} == {1: 0.0, 3: -1.0}

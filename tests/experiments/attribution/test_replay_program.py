@@ -32,10 +32,10 @@ from toolablate.traces.records import (
     AnswerNow,
     Budget,
     Event,
+    IgnoreTools,
     ReplayDesign,
     ReplayPurpose,
     Rerun,
-    SetAside,
     ShownResult,
 )
 
@@ -75,7 +75,7 @@ def test_round_one_asks_after_every_step_and_once_more_and_draws_again_under_eve
     (closing,) = [each for each in wanted if each.purposes[0].kind == "answer_re_ask"]
     assert (closing.event, closing.change) == (7, AnswerNow())
     (aside,) = [each for each in wanted if each.purposes[0].kind == "ignore_tools"]
-    assert (aside.event, aside.change) == (6, SetAside())
+    assert (aside.event, aside.change) == (6, IgnoreTools())
     rollouts = {frozenset(each.purposes[0].placebos): each for each in wanted if each.purposes[0].kind == "rollout"}
     assert {(each.event, each.repeats) for each in rollouts.values()} == {(1, 3)}
     assert {subset: each.change for subset, each in rollouts.items()} == {

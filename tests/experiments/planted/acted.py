@@ -77,7 +77,7 @@ NEEDS_IT = {
     "reactions": [holds("code", "gauge reads 7", B=1.5), holds("code", "valve reads 3", B=0.7), fails("code", C=1.8)],
 }
 SCENES: Mapping[str, dict[str, Any]] = {
-    "locked": {"scripts": {"code": COMPUTED}, "set_aside": 0.25, "prompted": {"D": 0.3}},
+    "locked": {"scripts": {"code": COMPUTED}, "ignore_tools": 0.25, "prompted": {"D": 0.3}},
     "short": {"scripts": {"code": BROKEN_OFF}},
     "needs": {"scripts": {"code": NEEDS_IT}},
     "formless": {"scripts": {"code": NEEDS_IT}, "loses_format": 0.4},

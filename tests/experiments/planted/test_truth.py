@@ -57,7 +57,7 @@ def levels_of(trial: TrialTruth, acted: Acted) -> dict[str, Seen]:
                 )
                 found[f"rollout {sorted(purpose.placebos)}"] = level, letters
             case "ignore_tools":
-                found["set_aside"] = levels.aside, letters
+                found["ignore_tools"] = levels.aside, letters
             case "extended":
                 found["extended"] = levels.extended, letters
             case "repaired":
@@ -88,7 +88,7 @@ def test_replays_are_right_as_often_as_computed(acted: Acted) -> None:
         for name, pair in levels_of(trial, acted).items():
             assert abs(off([pair])) < 4, (trial.question, trial.condition, name, pair)
             seen[name].append(pair)
-    assert {"probe 0", "probe 4", "set_aside", "extended", "repaired", "rollout []"} <= seen.keys()
+    assert {"probe 0", "probe 4", "ignore_tools", "extended", "repaired", "rollout []"} <= seen.keys()
     assert {"rollout ['code']", "rollout ['search']", "rollout ['code', 'search']"} <= seen.keys()
     assert all(abs(off(pairs)) < 4 for pairs in seen.values()), {name: off(pairs) for name, pairs in seen.items()}
 
@@ -152,7 +152,7 @@ def test_the_truth_is_that_of_the_scenes_that_were_acted_out(acted: Acted, tmp_p
     scenes = acted.store.parent.parent / "scenes.jsonl"
     moved, other = tmp_path / "moved.jsonl", tmp_path / "other.jsonl"
     moved.write_bytes(scenes.read_bytes())
-    other.write_text(scenes.read_text(encoding="utf-8").replace('"set_aside": 0.25', '"set_aside": 0.5'))
+    other.write_text(scenes.read_text(encoding="utf-8").replace('"ignore_tools": 0.25', '"ignore_tools": 0.5'))
     with Store(acted.store) as opened:
         assert truth_of(opened, moved) == acted.truth
         with pytest.raises(InputError, match=r"other\.jsonl is not the file of scenes that model 'acting' acted out"):

@@ -27,7 +27,7 @@ from toolablate.experiments.environment import environment
 from toolablate.experiments.replay.batch import estimate_many, replay_many
 from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Again, AnswerNow, Say, SetAside, Swap
+from toolablate.traces.records import Again, AnswerNow, IgnoreTools, Say, Swap
 from toolablate.traces.store import Store, verify
 
 LAST = reply("Answer: 5")
@@ -251,7 +251,7 @@ def test_calls_of_a_last_reply_have_results_in_what_is_asked_behind_it(chat_serv
     )
     asked = len(chat_server.requests)
     batch = replay_many(
-        store, [ReplayRequest(trial, 3, change) for change in (AnswerNow(), SetAside(), Say(text="And now?"))]
+        store, [ReplayRequest(trial, 3, change) for change in (AnswerNow(), IgnoreTools(), Say(text="And now?"))]
     )
     assert batch.launched.missing == 0
     for request in chat_server.requests[asked:]:

@@ -159,7 +159,7 @@ def test_probes_ask_once_without_tools_and_start_no_kernel(chat_server: ChatServ
     store = run(endpoint_plan(tmp_path, chat_server))
     trial = trial_of(store)
     asked = len(chat_server.requests)
-    for option in ("--answer-now", "--set-aside"):
+    for option in ("--answer-now", "--ignore-tools"):
         for event in ("1", "2", "3"):
             done = cli("replay", store, trial, "--from", event, option, "--json")
             assert done.returncode == 0, done.stderr

@@ -91,7 +91,7 @@ def evidence(events: tuple[Event, ...] = EVENTS, **more: Any) -> Evidence:
         "trajectory": found,
         "flip": flip_step(found, 0.3),
         "closing": (0.0,) * 8,
-        "set_aside": (1.0,) * 7 + (0.0,),
+        "ignore_tools": (1.0,) * 7 + (0.0,),
         "pivotal": PivotalResult(1, (0.0, 0.0, 1.0, 0.0), (1.0, 1.0, 1.0, 0.0)),
         "shapley": {1: ShapleyEstimate(-0.5, 0.2)},
     }
@@ -99,7 +99,7 @@ def evidence(events: tuple[Event, ...] = EVENTS, **more: Any) -> Evidence:
 
 
 UNREPLAYED: dict[str, Any] = {
-    "inputs": inputs(), "trajectory": None, "flip": None, "closing": (), "set_aside": (), "pivotal": None, "shapley": {},
+    "inputs": inputs(), "trajectory": None, "flip": None, "closing": (), "ignore_tools": (), "pivotal": None, "shapley": {},
 }  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def test_what_happens_otherwise_is_counted() -> None:
         ("from event 1 on, with no result there", "3 of 4"),
         ("reasoned again after the same results", "1 of 4"),
         ("what it found swapped for another question's", "3 of 4"),
-        ("told to set aside what its tools gave", "7 of 8"),
+        ("told to ignore its tool results", "7 of 8"),
     ):
         assert re.search(rf"{came} right +{re.escape(changed)}", text), changed
     assert "Shapley value of event 1's result: −.50 (standard error .20)." in text
@@ -160,7 +160,7 @@ def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands
 
 def test_replays_that_no_label_rests_on_are_not_denied() -> None:
     text = flat(shown(explanation(explained(evidence(inputs=inputs()), method="trace"))))
-    assert "7 of 8 right told to set aside" in text
+    assert "7 of 8 right told to ignore" in text
     assert "nothing was tried" not in text
     assert "By trace or judge it is a hypothesis: replays have no part in it." in text
     assert "some are missing, or the lot asked for last has not got it" in text
