@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from toolablate.agents import Start, require_capabilities, start_before
+from toolablate.agents.session import is_of_tool
+from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, find_modules_beside, load_plan, read_plan
 from toolablate.experiments.replay.changes import changed_start, counterfactual, refuse_unfit
@@ -20,9 +22,12 @@ from toolablate.tools.interventions.intervention import Scope
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Again,
+    Answer,
+    AnswerNow,
     Condition,
     Drop,
     Event,
+    IgnoreTools,
     InterventionUse,
     Model,
     ModelCall,
@@ -32,6 +37,7 @@ from toolablate.traces.records import (
     Rerun,
     Resumption,
     Swap,
+    ToolCall,
     ToolSpec,
     Trace,
     Trial,
@@ -45,7 +51,7 @@ Content = Literal["null", "placebo", "gold", "adversarial"]
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
     """`repeats` trials that go on from an event of another one, with one thing changed. `purposes` says what
-    attribution needs them for; it is empty for replays that a user asked for."""
+    attribution needs them for; where it is empty, as for replays that a user asked for, it follows from the change."""
 
     trial: str
     event: int
@@ -344,7 +350,7 @@ def settled(forked: ForkedTrial, change: ReplayChange) -> ForkedTrial:
         repeat=parent.origin.repeat,
         event=forked.request.event,
         change=change,
-        purposes=forked.request.purposes,
+        purposes=forked.request.purposes or _purposes(change, forked.request.event, parent.conversation),
     )
     if isinstance(change, Rerun):
         refuse_unfit(change, parent.specs)
@@ -362,6 +368,23 @@ def settled(forked: ForkedTrial, change: ReplayChange) -> ForkedTrial:
         for repeat in range(forked.request.repeats)
     )
     return replace(forked, resumption=resumption, trials=trials)
+
+
+def _purposes(change: ReplayChange, event: int, conversation: Sequence[Event]) -> tuple[ReplayPurpose, ...]:
+    """What a replay that a user asked for serves beside: the same as one that attribution plans, so that neither is run
+    twice."""
+    steps, at = belief_steps(conversation), conversation[event] if event < len(conversation) else None
+    match change:
+        case AnswerNow() if event in steps:
+            return (ReplayPurpose(kind="early_answer", step=steps.index(event)),)
+        case AnswerNow() if isinstance(at, Answer):
+            return (ReplayPurpose(kind="answer_re_ask"),)
+        case IgnoreTools() if steps and event == steps[-1]:
+            return (ReplayPurpose(kind="ignore_tools"),)
+        case Again() | Swap(content="null") if isinstance(at, ToolCall) and at.status != "invalid" and is_of_tool(at):
+            return (ReplayPurpose(kind="pivotal", event=event, kept=isinstance(change, Again)),)
+        case _:
+            return ()
 
 
 def _forked(store: Store, place: int, request: ReplayRequest, parent: Parent) -> ForkedTrial:

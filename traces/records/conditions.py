@@ -146,7 +146,7 @@ class Resumption(Record):
 
     `trial` is the id of its parent and `attempt` the parent's attempt; `repeat` is that of the trial of a plan that it
     goes back to. `event` is the index of the first event that is not taken from the record; it counts from 0 in the
-    parent's whole conversation. `purposes` is empty for a replay that a user asked for.
+    parent's whole conversation. `purposes` is empty where attribution has no use for it.
     """
 
     trial: str = Field(min_length=1)
