@@ -8,7 +8,7 @@ import click
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.agents.probing import Observation
+    from toolablate.agents.capability_checks import Observation
     from toolablate.traces.records import OpenAIModel
 
 
@@ -89,27 +89,28 @@ def power_command(
 
 
 @click.command(
-    "doctor", epilog=options.example("toolablate doctor plan.toml", "toolablate doctor plan.toml --probe --model gpt-5")
+    "doctor",
+    epilog=options.example("toolablate doctor plan.toml", "toolablate doctor plan.toml --capabilities --model gpt-5"),
 )
 @click.argument("plan", required=False, type=options.FilePath())
-@click.option("--probe", is_flag=True, help="Ask the endpoints of PLAN what they can do, instead.")
-@click.option("--model", "name", help="With --probe: ask only the model or judge of this name.")
+@click.option("--capabilities", is_flag=True, help="Check what the endpoints of PLAN can do, instead.")
+@click.option("--model", "name", help="With --capabilities: check this model or judge only.")
 @options.as_json("the findings")
-def doctor_command(plan: Path | None, probe: bool, name: str | None, as_json: bool) -> None:
+def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_json: bool) -> None:
     """Say what works on this machine, and how to get the rest; with PLAN, what that plan needs.
 
     Each sandbox backend is tried by starting a kernel in it. Exits with 1 if something needed is missing.
 
-    With --probe, each model and judge of PLAN is asked what it can do, by a handful of small requests. Prints the
-    capabilities that were found, with their evidence, and the line to put into the model's entry. What a rate limit or
-    an outage hides is not found. Progress is printed on stderr; Ctrl-C ends the requests, and what was found by then is
-    printed. Exits with 1 if the plan needs what an endpoint lacks, with 130 if it was stopped.
+    With --capabilities, a capability check sends a handful of small requests to each model and judge of PLAN. Prints
+    the capabilities found, the evidence for each, and the line for the model's entry in the plan. What a rate limit or
+    an outage hides stays unknown. Progress goes to stderr; Ctrl-C stops the check and prints what was found so far.
+    Exits with 1 if the plan needs what an endpoint lacks, with 130 if stopped.
     """
-    if probe:
+    if capabilities:
         if plan is None:
-            raise click.UsageError("--probe needs a PLAN")
-        _probe(plan, name, as_json=as_json)
-    options.refuse_given(("name",), "is for --probe")
+            raise click.UsageError("--capabilities needs a PLAN")
+        _check_capabilities(plan, name, as_json=as_json)
+    options.refuse_given(("name",), "is for --capabilities")
     import json
     from dataclasses import asdict
 
@@ -143,34 +144,35 @@ def doctor_command(plan: Path | None, probe: bool, name: str | None, as_json: bo
     raise SystemExit(0 if fit_to_run(findings, loaded) else 1)
 
 
-def _probe(plan: Path, name: str | None, *, as_json: bool) -> NoReturn:
-    from toolablate.experiments import probing
+def _check_capabilities(plan: Path, name: str | None, *, as_json: bool) -> NoReturn:
+    from toolablate.experiments import capability_checks
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
     from toolablate.traces.plain import plain_text
 
     find_modules_beside(plan)
     loaded = load_plan(plan)[0]
-    models = probing.models_to_probe(loaded, name)
-    click.echo(probing.announce(models), err=True)
+    models = capability_checks.models_to_check(loaded, name)
+    click.echo(capability_checks.announce(models), err=True)
 
     def tell(model: "OpenAIModel", seen: "Observation") -> None:
-        click.echo(
-            f"  {plain_text(model.name)}: {probing.LABELS[seen.subject]}: {probing.STATES[seen.state]}", err=True
-        )
+        found = f"{capability_checks.LABELS[seen.subject]}: {capability_checks.STATES[seen.state]}"
+        click.echo(f"  {plain_text(model.name)}: {found}", err=True)
 
-    results = probing.probe_models(models, tell)
-    lacking = [probing.problems(loaded, model, probed) for model, probed in zip(models, results, strict=True)]
+    results = capability_checks.check_models(models, tell)
+    lacking = [
+        capability_checks.problems(loaded, model, checked) for model, checked in zip(models, results, strict=True)
+    ]
     if as_json:
-        click.echo(probing.as_json(loaded, models, results))
+        click.echo(capability_checks.as_json(loaded, models, results))
     else:
         from rich.console import Console
 
-        from toolablate.experiments.probing import show
+        from toolablate.experiments.capability_checks import show
 
         console = Console()
-        for model, probed, missing in zip(models, results, lacking, strict=True):
-            show(model, probed, missing, console)
-    if any(probed.stopped for probed in results):
+        for model, checked, missing in zip(models, results, lacking, strict=True):
+            show(model, checked, missing, console)
+    if any(checked.stopped for checked in results):
         click.echo("Stopped: not all was asked, and what is shown is what was found out until then", err=True)
         raise SystemExit(130)
     raise SystemExit(1 if any(lacking) else 0)

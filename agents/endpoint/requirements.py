@@ -69,7 +69,7 @@ def wants_logprobs(model: OpenAIModel) -> bool:
 def _undeclared(model: OpenAIModel, wanted: str, capability: str) -> InputError:
     return InputError(
         f"model {model.name!r}: {wanted}, but capabilities.{capability} is false",
-        hint="leave the one out, or mend the other if the endpoint can do it (`toolablate doctor --probe` finds out)",
+        hint="leave that out, or declare the capability if the endpoint has it: `toolablate doctor --capabilities`",
         code="missing_capability",
     )
 

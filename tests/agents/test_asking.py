@@ -10,8 +10,8 @@ from tests.agents.conftest import QUESTION, QUICK, condition
 from tests.servers.chat_server import ChatServer, Hang, Status, reply
 
 from toolablate.agents import Asked, ask, connect
+from toolablate.agents.capability_checks import saying
 from toolablate.agents.chat import RetryPolicy
-from toolablate.agents.probing import saying
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import OpenAIModel, Price
 

@@ -18,7 +18,7 @@ def test_they_say_and_write_the_same(cli: Cli, cold_cli: Cli, good_plan: Path, s
         ("compare", "--ladder", store),
         ("planted", "score", store),
         ("power", good_plan),
-        ("doctor", "--probe", good_plan),
+        ("doctor", "--capabilities", good_plan),
         ("replay", store, "no-such-trial", "--from", "1"),
         ("verify", tmp_path),
         ("status", store),

@@ -73,7 +73,8 @@ class Price(Rates):
 
 
 class Capabilities(Record):
-    """What an endpoint takes, as declared by its user or found out by `toolablate doctor --probe`; None is not known.
+    """What an endpoint takes, as declared by its user or found out by `toolablate doctor --capabilities`; None is not
+    known.
 
     `max_tokens_key` is the name under which it takes the limit of a reply. What is False is refused before anything is
     asked, where a plan wants it.

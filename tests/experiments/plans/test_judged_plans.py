@@ -174,9 +174,9 @@ def test_doctor_and_probe_look_at_judges_too(
     assert ("plan", chat_server.url) in by_name
     text = plan.read_text(encoding="utf-8")
     plan.write_text(text.replace('["none"]', '[{ name = "t", tools = ["web_search"] }]'), encoding="utf-8")
-    probed = cli("doctor", "--probe", plan, "--json")
-    assert probed.returncode == 0, probed.stderr + probed.stdout
-    (row,) = json.loads(probed.stdout)["models"]
+    checked = cli("doctor", "--capabilities", plan, "--json")
+    assert checked.returncode == 0, checked.stderr + checked.stdout
+    (row,) = json.loads(checked.stdout)["models"]
     assert (row["model"], row["problems"]) == ("j", [])
     (judge_record,) = load_plan(plan)[0].judges
     assert isinstance(judge_record, OpenAIModel)

@@ -13,7 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.agents import require_capabilities
-from toolablate.agents.probing import MOST_REQUESTS, MOST_TOKENS_IN, MOST_TOKENS_OUT, Observation, Probed, probe
+from toolablate.agents.capability_checks import (
+    MOST_REQUESTS,
+    MOST_TOKENS_IN,
+    MOST_TOKENS_OUT,
+    CheckedModel,
+    Observation,
+    check_capabilities,
+)
 from toolablate.experiments.plans.plan import Plan
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import plain_text
@@ -22,7 +29,7 @@ from toolablate.traces.records import Capabilities, Condition, OpenAIModel
 # Asks the endpoints of a plan what they can do, and holds that against what the plan wants of them.
 
 
-def models_to_probe(plan: Plan, name: str | None) -> tuple[OpenAIModel, ...]:
+def models_to_check(plan: Plan, name: str | None) -> tuple[OpenAIModel, ...]:
     """The plan's models and judges behind an endpoint, or those of that name; one that is both is asked once. Raises
     InputError where there is none."""
     judges = (judge for judge in plan.judges if judge not in plan.models)
@@ -51,12 +58,14 @@ def announce(models: Sequence[OpenAIModel]) -> str:
     return "\n".join(lines)
 
 
-def probe_models(models: Sequence[OpenAIModel], tell: Callable[[OpenAIModel, Observation], None]) -> tuple[Probed, ...]:
+def check_models(
+    models: Sequence[OpenAIModel], tell: Callable[[OpenAIModel, Observation], None]
+) -> tuple[CheckedModel, ...]:
     """Asks all models at once, and tells of each thing that is found out. At Ctrl-C it is what was found out by then.
     Raises InputError where one cannot be asked: no key, no address."""
 
-    async def probe_all() -> tuple[Probed, ...]:
-        asked = [asyncio.create_task(probe(model, tell=partial(tell, model))) for model in models]
+    async def check_all() -> tuple[CheckedModel, ...]:
+        asked = [asyncio.create_task(check_capabilities(model, tell=partial(tell, model))) for model in models]
         # Ctrl-C cancels this task alone.
         with suppress(asyncio.CancelledError):
             await asyncio.wait(asked, return_when=asyncio.FIRST_EXCEPTION)
@@ -65,32 +74,32 @@ def probe_models(models: Sequence[OpenAIModel], tell: Callable[[OpenAIModel, Obs
         await asyncio.wait(asked)
         return tuple(task.result() for task in asked)
 
-    return asyncio.run(probe_all())
+    return asyncio.run(check_all())
 
 
-def problems(plan: Plan, model: OpenAIModel, probed: Probed) -> list[str]:
+def problems(plan: Plan, model: OpenAIModel, checked: CheckedModel) -> list[str]:
     """What the plan wants of the endpoint and cannot have, a sentence each."""
-    unusable = list(_unusable(model, probed))
-    return unusable or [*_of_sampling(model, probed), *_of_conditions(plan, model, probed)]
+    unusable = list(_unusable(model, checked))
+    return unusable or [*_of_sampling(model, checked), *_of_conditions(plan, model, checked)]
 
 
-def _unusable(model: OpenAIModel, probed: Probed) -> Iterator[str]:
+def _unusable(model: OpenAIModel, checked: CheckedModel) -> Iterator[str]:
     """Why the endpoint replies to nothing; empty where it replies."""
-    if probed.state(model.api) == "yes":
+    if checked.state(model.api) == "yes":
         return
-    if not probed.observations:
+    if not checked.observations:
         yield f"{model.name!r} gave no reply before it was stopped"
         return
-    failing = [seen for seen in probed.observations if seen.state == "no"]
-    unknown = [seen for seen in probed.observations if seen.state == "unknown"]
+    failing = [seen for seen in checked.observations if seen.state == "no"]
+    unknown = [seen for seen in checked.observations if seen.state == "unknown"]
     first: Observation = (failing or unknown)[0]
     yield f"{model.name!r} gave no reply: {LABELS[first.subject]}: {first.evidence}"
     other = "responses" if model.api == "chat" else "chat"
-    if probed.state(other) == "yes":
+    if checked.state(other) == "yes":
         yield f'{model.name!r} can be asked with api = "{other}"'
 
 
-def _of_sampling(model: OpenAIModel, probed: Probed) -> Iterator[str]:
+def _of_sampling(model: OpenAIModel, checked: CheckedModel) -> Iterator[str]:
     sampling = model.sampling
     wanted = {
         "sampling": True,
@@ -98,16 +107,16 @@ def _of_sampling(model: OpenAIModel, probed: Probed) -> Iterator[str]:
         "logprobs": sampling.logprobs or sampling.top_logprobs is not None,
     }
     for subject, wants in wanted.items():
-        if wants and probed.state(subject) == "no":
-            yield f"{model.name!r} does not take its {LABELS[subject]}: {probed.evidence(subject)}"
-    limits = [seen for seen in probed.observations if seen.subject in LIMITS]
+        if wants and checked.state(subject) == "no":
+            yield f"{model.name!r} does not take its {LABELS[subject]}: {checked.evidence(subject)}"
+    limits = [seen for seen in checked.observations if seen.subject in LIMITS]
     if sampling.max_tokens is not None and limits and all(seen.state == "no" for seen in limits):
         yield f"{model.name!r} keeps no sampling.max_tokens: {limits[0].evidence}"
 
 
-def _of_conditions(plan: Plan, model: OpenAIModel, probed: Probed) -> Iterator[str]:
+def _of_conditions(plan: Plan, model: OpenAIModel, checked: CheckedModel) -> Iterator[str]:
     """A ladder has many conditions that want the same, which is said once."""
-    found = model.model_copy(update={"capabilities": merged_capabilities(model, probed)})
+    found = model.model_copy(update={"capabilities": merged_capabilities(model, checked)})
     lacking: dict[str, list[str]] = defaultdict(list)
     # A judge is under no condition.
     for condition in plan.resolved_conditions() if model in plan.models else ():
@@ -118,30 +127,30 @@ def _of_conditions(plan: Plan, model: OpenAIModel, probed: Probed) -> Iterator[s
                 condition.name
             )
             continue
-        if condition.tools and (results := _of_results(condition, probed)):
+        if condition.tools and (results := _of_results(condition, checked)):
             lacking[f"model {model.name!r} does not take {results}, but conditions need it"].append(condition.name)
     for message, names in lacking.items():
         yield f"{message}: {', '.join(map(repr, names))}"
 
 
-def _of_results(condition: Condition, probed: Probed) -> str:
+def _of_results(condition: Condition, checked: CheckedModel) -> str:
     subject = "reasoning_left_out" if condition.reasoning == "drop" else "reasoning_given_back"
     for wanted in ("tool_results", subject):
-        if probed.state(wanted) == "no":
-            return f"{LABELS[wanted]}: {probed.evidence(wanted)}"
+        if checked.state(wanted) == "no":
+            return f"{LABELS[wanted]}: {checked.evidence(wanted)}"
     return ""
 
 
-def merged_capabilities(model: OpenAIModel, probed: Probed) -> Capabilities:
+def merged_capabilities(model: OpenAIModel, checked: CheckedModel) -> Capabilities:
     """What was found out; what was not stays as the plan declares it."""
-    found = probed.capabilities.model_dump(exclude_none=True)
+    found = checked.capabilities.model_dump(exclude_none=True)
     return Capabilities.model_validate({**model.capabilities.model_dump(), **found})
 
 
-def differences(model: OpenAIModel, probed: Probed) -> Iterator[str]:
+def differences(model: OpenAIModel, checked: CheckedModel) -> Iterator[str]:
     """Where the plan declares what was found to be otherwise."""
     declared = model.capabilities.model_dump()
-    for key, value in probed.capabilities.model_dump(exclude_none=True).items():
+    for key, value in checked.capabilities.model_dump(exclude_none=True).items():
         if declared[key] not in (None, value):
             yield f"{key}: the plan says {json.dumps(declared[key])}, found was {json.dumps(value)}"
 
@@ -152,16 +161,16 @@ def as_toml(capabilities: Capabilities) -> str:
     return "capabilities = { " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in pairs) + " }"
 
 
-def as_json(plan: Plan, models: Sequence[OpenAIModel], results: Sequence[Probed]) -> str:
+def as_json(plan: Plan, models: Sequence[OpenAIModel], results: Sequence[CheckedModel]) -> str:
     """Everything that was found out, with what the plan cannot have."""
     rows = [
         {
-            **asdict(probed),
-            "usage": probed.usage.model_dump(),
-            "capabilities": probed.capabilities.model_dump(exclude_none=True),
-            "problems": problems(plan, model, probed),
+            **asdict(checked),
+            "usage": checked.usage.model_dump(),
+            "capabilities": checked.capabilities.model_dump(exclude_none=True),
+            "problems": problems(plan, model, checked),
         }
-        for model, probed in zip(models, results, strict=True)
+        for model, checked in zip(models, results, strict=True)
     ]
     return json.dumps({"models": rows}, indent=2)
 
@@ -192,29 +201,31 @@ LABELS = {
 }
 
 
-# What a probe has shown, for a terminal.
+# What a capability check has shown, for a terminal.
 
 
 _STYLES = {"yes": "green", "no": "red", "unknown": "yellow"}
 _EVIDENCE_CHARACTERS = 300
 
 
-def show(model: OpenAIModel, probed: Probed, problems: Sequence[str], console: Console) -> None:
+def show(model: OpenAIModel, checked: CheckedModel, problems: Sequence[str], console: Console) -> None:
     """A line of evidence for each thing, then what to paste, then what the plan cannot have."""
-    told = (probed.usage.input_tokens, probed.usage.output_tokens)
+    told = (checked.usage.input_tokens, checked.usage.output_tokens)
     spent = "unknown" if None in told else f"{told[0]:,} in and {told[1]:,} out"
-    console.print(_inert(f"{probed.model} at {probed.endpoint}: {probed.requests} requests; tokens: {spent}", "bold"))
+    console.print(
+        _inert(f"{checked.model} at {checked.endpoint}: {checked.requests} requests; tokens: {spent}", "bold")
+    )
     table = Table(box=None, pad_edge=False, show_header=False)
     for _ in range(3):
         table.add_column(overflow="fold")
-    for seen in probed.observations:
+    for seen in checked.observations:
         evidence = _inert(seen.evidence, max_chars=_EVIDENCE_CHARACTERS)
         table.add_row(LABELS[seen.subject], Text(STATES[seen.state], style=_STYLES[seen.state]), evidence)
     console.print(table)
-    if probed.capabilities != Capabilities():
+    if checked.capabilities != Capabilities():
         console.print(Text("For the model's entry in the plan:"))
-        console.print(Text(as_toml(probed.capabilities)), soft_wrap=True)
-    for line in differences(model, probed):
+        console.print(Text(as_toml(checked.capabilities)), soft_wrap=True)
+    for line in differences(model, checked):
         console.print(_inert(f"note: {line}", "yellow"), soft_wrap=True)
     for problem in problems:
         console.print(_inert(f"missing: {problem}", "red"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`toolablate doctor --probe`, by the real command line and over real HTTP."""
+"""`toolablate doctor --capabilities`, by the real command line and over real HTTP."""
 
 import json
 import signal
@@ -29,7 +29,7 @@ def plan_of(folder: Path, url: str, conditions: str = "['none']", model: str = "
 def test_what_it_prints_can_be_pasted_into_the_plan(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
     chat_server.answers(OPENAI_LIKE)
     plan = plan_of(tmp_path, chat_server.url, "['none', { name = 'python', tool_choice = 'required' }]")
-    ran = cli("doctor", "--probe", plan)
+    ran = cli("doctor", "--capabilities", plan)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "at most 16 small requests" in ran.stderr
     assert "what that costs is unknown" in ran.stderr
@@ -71,7 +71,7 @@ def test_what_a_plan_wants_and_an_endpoint_lacks_is_named(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, personality: Chat, conditions: str, model: str, said: str
 ) -> None:
     chat_server.answers(personality)
-    ran = cli("doctor", "--probe", plan_of(tmp_path, chat_server.url, conditions, model), "--json")
+    ran = cli("doctor", "--capabilities", plan_of(tmp_path, chat_server.url, conditions, model), "--json")
     (found,) = json.loads(ran.stdout)["models"]
     assert said in "\n".join(found["problems"])
     assert bool(found["problems"]) is bool(said)
@@ -83,7 +83,7 @@ def test_what_many_conditions_want_is_named_once(chat_server: ChatServer, tmp_pa
     text = plan.read_text(encoding="utf-8").replace("conditions = ['none']", "ladder = ['python']")
     plan.write_text(text, encoding="utf-8")
     chat_server.answers(Chat(tools=False))
-    ran = cli("doctor", "--probe", plan)
+    ran = cli("doctor", "--capabilities", plan)
     (missing,) = [line for line in ran.stdout.splitlines() if line.startswith("missing: ")]
     arms = ["python:offered", "python:sham", "python:placebo", "python", "python:oracle", "python:adversarial"]
     named = ", ".join(map(repr, arms))
@@ -96,7 +96,7 @@ def test_an_endpoint_that_insists_on_its_reasoning_bars_dropping_it(
     chat_server.answers(Chat(thoughts={"reasoning_content": "hm"}, insists=True))
     for setting, code in (("keep", 0), ("drop", 1)):
         plan = plan_of(tmp_path, chat_server.url, f"['none', {{ name = 'python', reasoning = '{setting}' }}]")
-        ran = cli("doctor", "--probe", plan)
+        ran = cli("doctor", "--capabilities", plan)
         assert ran.returncode == code, ran.stdout + ran.stderr
     assert "model 'm' does not take reasoning left out" in ran.stdout
     assert "conditions need it: 'python'" in ran.stdout
@@ -105,7 +105,9 @@ def test_an_endpoint_that_insists_on_its_reasoning_bars_dropping_it(
 def test_a_plan_that_says_otherwise_is_told(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
     chat_server.answers(OPENAI_LIKE)
     ran = cli(
-        "doctor", "--probe", plan_of(tmp_path, chat_server.url, model="capabilities = { seed = false, tools = true }")
+        "doctor",
+        "--capabilities",
+        plan_of(tmp_path, chat_server.url, model="capabilities = { seed = false, tools = true }"),
     )
     assert "note: seed: the plan says false, found was true" in ran.stdout
     assert "tools: the plan says" not in ran.stdout
@@ -115,14 +117,14 @@ def test_one_model_of_several_is_asked(chat_server: ChatServer, tmp_path: Path, 
     chat_server.answers(OPENAI_LIKE)
     dead = f"[[models]]\nprovider = 'openai'\nname = 'dead'\nendpoint = 'http://127.0.0.1:{closed_port()}/v1'\n"
     plan = plan_of(tmp_path, chat_server.url, model="price = { input = 1, output = 10 }\n" + dead)
-    ran = cli("doctor", "--probe", plan, "--model", "m", "--json")
+    ran = cli("doctor", "--capabilities", plan, "--model", "m", "--json")
     assert ran.returncode == 0
     assert "m: at most about $0.13" in ran.stderr
     assert [found["model"] for found in json.loads(ran.stdout)["models"]] == ["m"]
-    both = cli("doctor", "--probe", plan)
+    both = cli("doctor", "--capabilities", plan)
     assert both.returncode == 1
     assert "'dead' gave no reply: reachable: cannot reach" in both.stdout
-    wrong = cli("doctor", "--probe", plan, "--model", "n")
+    wrong = cli("doctor", "--capabilities", plan, "--model", "n")
     assert wrong.returncode == 2
     assert "those are: 'm', 'dead'" in wrong.stderr
 
@@ -132,7 +134,7 @@ def test_neither_key_nor_escape_reaches_the_terminal(
 ) -> None:
     key = "sk-very-secret-0123456789"
     plan = plan_of(tmp_path, chat_server.url, model="api_key_env = 'TEST_KEY'")
-    unset = cli("doctor", "--probe", plan)
+    unset = cli("doctor", "--capabilities", plan)
     assert unset.returncode == 2
     assert "TEST_KEY is not set" in unset.stderr
     assert not chat_server.requests
@@ -140,7 +142,7 @@ def test_neither_key_nor_escape_reaches_the_terminal(
     for step, shown in ((Echo(401), "[key]"), (Status(401, {"message": "\x1b]0;owned\x07\x1b[2Jno"}), "no")):
         chat_server.answers(lambda body, step=step: step)  # type: ignore[misc]
         for options in ((), ("--json",)):
-            ran = cli("doctor", "--probe", plan, *options)
+            ran = cli("doctor", "--capabilities", plan, *options)
             assert ran.returncode == 1
             assert shown in "".join(ran.stdout.split())
             assert key[:8] not in ran.stdout + ran.stderr
@@ -153,7 +155,7 @@ def test_ctrl_c_keeps_what_was_found_out(chat_server: ChatServer, tmp_path: Path
 
     chat_server.answers(decide)
     plan = plan_of(tmp_path, chat_server.url)
-    command = [sys.executable, "-m", "toolablate", "doctor", "--probe", str(plan)]
+    command = [sys.executable, "-m", "toolablate", "doctor", "--capabilities", str(plan)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: any(body.get("logprobs") for body in chat_server.requests))
         running.send_signal(signal.SIGINT)
@@ -173,7 +175,9 @@ def test_two_calls_have_to_come_before_they_are_said_to_be_possible(
         return reply("", ("read_number", {"name": "a"})) if calls else reply("ready")
 
     chat_server.answers(decide)
-    (found,) = json.loads(cli("doctor", "--probe", plan_of(tmp_path, chat_server.url), "--json").stdout)["models"]
+    (found,) = json.loads(cli("doctor", "--capabilities", plan_of(tmp_path, chat_server.url), "--json").stdout)[
+        "models"
+    ]
     assert "parallel_tool_calls" not in found["capabilities"]
     (told,) = [seen for seen in found["observations"] if seen["subject"] == "parallel_tool_calls"]
     assert (told["state"], told["evidence"]) == (

@@ -1,4 +1,4 @@
-"""What a probe finds out through litellm's proxy is what holds of the endpoint behind it, though it rewrites both
+"""What a capability check finds out through litellm's proxy is what holds of the endpoint behind it, though it rewrites both
 sides."""
 
 from typing import Any
@@ -8,7 +8,7 @@ from tests.agents.personalities import Chat, Responses
 from tests.compatible.conftest import Proxy
 from tests.servers.chat_server import Json, Step, reply
 
-from toolablate.agents.probing import Probed, probe
+from toolablate.agents.capability_checks import CheckedModel, check_capabilities
 from toolablate.traces.records import Capabilities, OpenAIModel
 
 pytestmark = [pytest.mark.compatible, pytest.mark.timeout(400)]
@@ -23,8 +23,10 @@ ALL = Capabilities(
 )
 
 
-async def probed(proxy: Proxy, model: str, **fields: Any) -> Probed:
-    return await probe(OpenAIModel(name=model, endpoint=proxy.url, api_key_env="TEST_KEY", **fields), attempts=1)
+async def checked(proxy: Proxy, model: str, **fields: Any) -> CheckedModel:
+    return await check_capabilities(
+        OpenAIModel(name=model, endpoint=proxy.url, api_key_env="TEST_KEY", **fields), attempts=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ async def probed(proxy: Proxy, model: str, **fields: Any) -> Probed:
 )
 async def test_an_endpoint_behind_it(proxy: Proxy, model: str, personality: Chat, differs: dict[str, Any]) -> None:
     proxy.upstream.answers(personality)
-    found = await probed(proxy, model)
+    found = await checked(proxy, model)
     assert found.capabilities == ALL.model_copy(update=differs)
     if personality.insists:
         assert (found.state("reasoning_given_back"), found.state("reasoning_left_out")) == ("yes", "no")
@@ -55,7 +57,7 @@ async def test_responses_behind_it(proxy: Proxy) -> None:
         return Json({"created_at": 1, **step.value}) if isinstance(step, Json) else step
 
     proxy.upstream.answers(stamped)
-    found = await probed(proxy, "openai", api="responses")
+    found = await checked(proxy, "openai", api="responses")
     assert found.capabilities == Capabilities(
         tools=True, tool_choice_required=True, parallel_tool_calls=True, logprobs=True, encrypted_reasoning=True
     )
@@ -64,19 +66,19 @@ async def test_responses_behind_it(proxy: Proxy) -> None:
 
 async def test_a_reply_that_it_makes_up_is_not_taken_for_a_capability(proxy: Proxy) -> None:
     """It takes a limit, tools and log probabilities, and gives its own text for all of them."""
-    found = await probed(proxy, "plain")
+    found = await checked(proxy, "plain")
     assert found.capabilities == Capabilities(tools=False, tool_choice_required=False, seed=True, logprobs=False)
     assert "not kept" in found.evidence("max_tokens")
 
 
 async def test_a_rate_limit_says_nothing_of_the_model(proxy: Proxy) -> None:
-    found = await probed(proxy, "RateLimitError")
+    found = await checked(proxy, "RateLimitError")
     assert (found.requests, found.capabilities) == (1, Capabilities())
     assert found.state("reachable") == "yes"
 
 
 async def test_a_model_that_it_does_not_know_is_named(proxy: Proxy) -> None:
-    found = await probed(proxy, "no-such-model")
+    found = await checked(proxy, "no-such-model")
     assert found.state("model") == "no"
     assert "no-such-model" in found.evidence("model")
 
@@ -90,7 +92,7 @@ async def test_cache_writes_and_charges_pass_through_it(proxy: Proxy) -> None:
         "cost": 0.25,
     }
     proxy.upstream.answers(lambda body: reply("ready", usage=usage))
-    found = await probed(proxy, "openai")
+    found = await checked(proxy, "openai")
     assert found.evidence("usage") == (
         "tokens: input, output, cached, cache write; not told: reasoning; tells what it charges ($0.25)"
     )

@@ -37,7 +37,7 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class CheckedModel:
     """A model's endpoint after it was asked. `requests` counts those that were sent, `usage` adds up their tokens.
 
     `capabilities` holds what was found out and is None elsewhere. `stopped` says that not all was asked.
@@ -88,11 +88,11 @@ TOOL = ToolSpec(
     },
 )
 # Sources are opened for a question; no endpoint sees it.
-_NOBODYS = Question(id="probe", prompt="probe", choices=("yes", "no"), target=ChoiceTarget(letters=("A",)))
+_NOBODYS = Question(id="check", prompt="check", choices=("yes", "no"), target=ChoiceTarget(letters=("A",)))
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Accepted:
     """The request was accepted."""
 
     reply: ModelReply
@@ -113,7 +113,7 @@ class Unclear:
     said: str
 
 
-Outcome = Taken | Refused | Unclear
+Outcome = Accepted | Refused | Unclear
 
 
 class Asker:
@@ -139,12 +139,12 @@ class Asker:
             return Unclear("given_up", f"not asked: {self._unclear} requests in a row got no clear answer")
         source = connect(model)
         try:
-            chat = source.session(_NOBODYS, Condition(name="probe"), 0)
+            chat = source.session(_NOBODYS, Condition(name="check"), 0)
             outcome = await self._ask(chat, request, model.timeout_seconds)
         finally:
             await source.close()
         self._unclear = self._unclear + 1 if isinstance(outcome, Unclear) else 0
-        if isinstance(outcome, Taken):
+        if isinstance(outcome, Accepted):
             self.replies.append(outcome.reply)
         return outcome
 
@@ -154,11 +154,11 @@ class Asker:
             try:
                 reply = await chat.complete(request, seconds=seconds)
                 self.usage = self.usage + reply.usage
-                return Taken(reply)
+                return Accepted(reply)
             except NoReplyError as error:
                 self.usage = self.usage + error.reply.usage
                 if error.code in _TAKEN:
-                    return Taken(error.reply)
+                    return Accepted(error.reply)
                 failed: ModelError = error
             except ModelError as error:
                 failed = error
@@ -188,7 +188,7 @@ _NOT_THERE = ("unreachable", "disconnected")
 
 def conclude(subject: str, tried: Outcome, evidence: str) -> Observation:
     """Yes where the request was taken, no where it was refused."""
-    if isinstance(tried, Taken):
+    if isinstance(tried, Accepted):
         return Observation(subject, "yes", evidence)
     return missed(subject, tried)
 
@@ -197,9 +197,9 @@ def missed(subject: str, tried: Refused | Unclear) -> Observation:
     return Observation(subject, "no" if isinstance(tried, Refused) else "unknown", tried.said)
 
 
-def first_answer(model: OpenAIModel, tried: Taken | Unclear) -> list[Observation]:
+def first_answer(model: OpenAIModel, tried: Accepted | Unclear) -> list[Observation]:
     """Reachable, key, API and model, by the outcome of the plainest request that there is."""
-    if isinstance(tried, Taken):
+    if isinstance(tried, Accepted):
         key = (
             f"the one in {model.key_variable} was taken" if model.key_variable else "none was sent, none was asked for"
         )
@@ -232,7 +232,7 @@ def limit_kept(subject: str, tried: Outcome, limit: int) -> Observation:
     if isinstance(tried, Refused) and _LIMIT_REACHED.search(tried.said):
         # OpenAI refuses what leaves its reasoning models no room; that is a limit kept.
         return Observation(subject, "yes", tried.said)
-    if not isinstance(tried, Taken):
+    if not isinstance(tried, Accepted):
         return missed(subject, tried)
     wrote = tried.reply.usage.output_tokens
     if tried.reply.finish_reason == "length":
@@ -244,7 +244,7 @@ def limit_kept(subject: str, tried: Outcome, limit: int) -> Observation:
 
 
 def logprobs_given(tried: Outcome) -> Observation:
-    if not isinstance(tried, Taken):
+    if not isinstance(tried, Accepted):
         return missed("logprobs", tried)
     if _filled(tried.reply.logprobs):
         return Observation("logprobs", "yes", "they came with the reply")
@@ -301,7 +301,7 @@ _CALL_NONE = "Say hello."
 _CALL_TWO = f'Call the tool {TOOL.name} for the name "a" and for the name "b", both calls in this one reply.'
 
 
-async def probe_tools(base: OpenAIModel, asker: Asker) -> AsyncIterator[Observation]:
+async def check_tools(base: OpenAIModel, asker: Asker) -> AsyncIterator[Observation]:
     """Each thing as it is found out."""
     asked = saying(_CALL_ONE, tools=(TOOL,))
     auto = await asker.ask(base, asked)
@@ -313,26 +313,26 @@ async def probe_tools(base: OpenAIModel, asker: Asker) -> AsyncIterator[Observat
     if base.api == "responses":
         encrypted = await asker.ask(base.model_copy(update={"capabilities": Capabilities()}), asked)
         yield _encrypted(encrypted)
-        if isinstance(encrypted, Taken):
+        if isinstance(encrypted, Accepted):
             auto, base = encrypted, base.model_copy(update={"capabilities": Capabilities()})
     for each in await _given_back(base, asker, asked, auto):
         yield each
 
 
 def _calls(tried: Outcome) -> int:
-    return len(tried.reply.message.tool_calls) if isinstance(tried, Taken) else 0
+    return len(tried.reply.message.tool_calls) if isinstance(tried, Accepted) else 0
 
 
 def _was_cut(tried: Outcome) -> bool:
-    return isinstance(tried, Taken) and tried.reply.finish_reason == "length"
+    return isinstance(tried, Accepted) and tried.reply.finish_reason == "length"
 
 
 def _tools(auto: Outcome, required: Outcome) -> Observation:
     if _calls(auto):
         return Observation("tools", "yes", "called when it was told to")
-    if not isinstance(auto, Taken):
+    if not isinstance(auto, Accepted):
         return missed("tools", auto)
-    if _was_cut(auto) or _was_cut(required) or not isinstance(required, Taken):
+    if _was_cut(auto) or _was_cut(required) or not isinstance(required, Accepted):
         return Observation("tools", "unknown", "taken, and the model called none, which may be its own choice")
     if _calls(required):
         return Observation("tools", "yes", 'called under tool_choice = "required", and not when it was only told to')
@@ -340,7 +340,7 @@ def _tools(auto: Outcome, required: Outcome) -> Observation:
 
 
 def _required(tried: Outcome) -> Observation:
-    if not isinstance(tried, Taken):
+    if not isinstance(tried, Accepted):
         return missed("tool_choice_required", tried)
     if _calls(tried):
         return Observation("tool_choice_required", "yes", "a tool was called where none was needed")
@@ -356,7 +356,7 @@ async def _parallel(base: OpenAIModel, asker: Asker, tools: Observation) -> Obse
     counts = []
     for allowed in (True, False):
         tried = await asker.ask(base, saying(_CALL_TWO, tools=(TOOL,), parallel_tool_calls=allowed))
-        if not isinstance(tried, Taken):
+        if not isinstance(tried, Accepted):
             return missed(subject, tried)
         counts.append(_calls(tried))
     told = f"asked for two calls in one reply, true brought {counts[0]} and false {counts[1]}"
@@ -368,7 +368,7 @@ async def _parallel(base: OpenAIModel, asker: Asker, tools: Observation) -> Obse
 
 def _encrypted(tried: Outcome) -> Observation:
     subject = "encrypted_reasoning"
-    if not isinstance(tried, Taken):
+    if not isinstance(tried, Accepted):
         return missed(subject, tried)
     thoughts = [item for item in tried.reply.message.items if item.get("type") == "reasoning"]
     if not thoughts:
@@ -380,7 +380,7 @@ def _encrypted(tried: Outcome) -> Observation:
 
 async def _given_back(base: OpenAIModel, asker: Asker, asked: ModelRequest, tried: Outcome) -> list[Observation]:
     """What the model thought before a call, given back with the call's result, and left out."""
-    if not isinstance(tried, Taken) or not tried.reply.message.tool_calls:
+    if not isinstance(tried, Accepted) or not tried.reply.message.tool_calls:
         return [Observation("tool_results", "unknown", "not asked: no tool was called that could have one")]
     said = tried.reply.message
     whole = await asker.ask(base, _answered(asked, tried.reply, said))
@@ -405,7 +405,7 @@ def _answered(asked: ModelRequest, reply: ModelReply, said: Message) -> ModelReq
     return asked.model_copy(update={"messages": (*asked.messages, said, *results)})
 
 
-# The requests of a probe, in their order, and what follows from the replies.
+# The requests of a capability check, in their order, and what follows from the replies.
 
 
 # Responses takes no smaller limit than this.
@@ -428,9 +428,9 @@ class _Seen(list[Observation]):
             self._tell(each)
 
 
-async def probe(
+async def check_capabilities(
     model: OpenAIModel, *, attempts: int = 2, tell: Callable[[Observation], None] = lambda _: None
-) -> Probed:
+) -> CheckedModel:
     """Asks the endpoint of a model at most MOST_REQUESTS times, repeats included; a request that finds it busy or
     broken is made up to `attempts` times. `tell` hears of each thing when it is found out. Where the task is cancelled,
     what was found out until then is returned. Raises InputError where it cannot be asked at all: no key, no address."""
@@ -441,7 +441,7 @@ async def probe(
         stopped = True
     if any(one.subject == model.api and one.state == "yes" for one in seen):
         seen.add(reasoning_names(model.api, asker.replies), usage_reported(asker.replies))
-    return _probed(model, asker, seen, stopped=stopped)
+    return _checked(model, asker, seen, stopped=stopped)
 
 
 async def _ask_all(model: OpenAIModel, asker: Asker, seen: _Seen) -> None:
@@ -456,7 +456,7 @@ async def _ask_all(model: OpenAIModel, asker: Asker, seen: _Seen) -> None:
     else:
         seen.add(Observation("seed", "no", "Responses has no such parameter"))
     seen.add(logprobs_given(await asker.ask(_sampled(base, logprobs=True), saying(_SHORT))))
-    async for each in probe_tools(base, asker):
+    async for each in check_tools(base, asker):
         seen.add(each)
 
 
@@ -473,7 +473,7 @@ async def _first(model: OpenAIModel, asker: Asker, seen: _Seen) -> OpenAIModel |
     if isinstance(tried, Refused) and sampling != Sampling():
         bare = base.model_copy(update={"sampling": Sampling()})
         again = await asker.ask(bare, saying(_SHORT))
-        if isinstance(again, Taken):
+        if isinstance(again, Accepted):
             seen.add(*first_answer(model, again), Observation("sampling", "no", tried.said))
             return bare
         tried = again
@@ -481,7 +481,7 @@ async def _first(model: OpenAIModel, asker: Asker, seen: _Seen) -> OpenAIModel |
         seen.add(*first_refused(model, tried, await _other_api(base, asker)))
         return None
     seen.add(*first_answer(model, tried))
-    if not isinstance(tried, Taken):
+    if not isinstance(tried, Accepted):
         return None
     if sampling != Sampling():
         seen.add(Observation("sampling", "yes", "the plan's parameters were taken"))
@@ -513,9 +513,9 @@ def _sampled(model: OpenAIModel, **changes: object) -> OpenAIModel:
     return model.model_copy(update={"sampling": model.sampling.model_copy(update=changes)})
 
 
-def _probed(model: OpenAIModel, asker: Asker, seen: Sequence[Observation], *, stopped: bool) -> Probed:
+def _checked(model: OpenAIModel, asker: Asker, seen: Sequence[Observation], *, stopped: bool) -> CheckedModel:
     states = {one.subject: one.state for one in seen}
-    return Probed(
+    return CheckedModel(
         model=model.name,
         endpoint=model.endpoint,
         api=model.api,
