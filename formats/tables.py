@@ -353,7 +353,7 @@ ATTRIBUTIONS = ExportTable(
     columns(
         OF_TRIAL,
         ("standing", "name", "`attribution` (the one that counts) or `hypothesis`"),
-        ("mechanism", "name", "`retrieval_distraction`, `lock_in`, `luck` ...: see attribution.md"),
+        ("mechanism", "name", "`retrieval_distraction`, `lock_in`, `sampling_noise` ...: see attribution.md"),
         ("method", "name", "`trace` (rules), `replay` (counterfactuals) or `judge`"),
         ("confidence", "float", "in [0, 1]"),
         ("distraction", "name", "how the content misled the model"),

@@ -100,7 +100,16 @@ class DecompositionInputs:
 
 
 Term = Literal[
-    "format", "budget", "tool_fault", "luck", "content", "use", "calling", "availability", "prompt", "unresolved"
+    "format",
+    "budget",
+    "tool_fault",
+    "sampling_noise",
+    "content",
+    "use",
+    "calling",
+    "availability",
+    "prompt",
+    "unresolved",
 ]
 Level = Literal[
     "observed",
@@ -124,7 +133,7 @@ BELOW: Mapping[Level, Term] = {
     "observed": "format",
     "mended": "budget",
     "extended": "tool_fault",
-    "repaired": "luck",
+    "repaired": "sampling_noise",
     "resampled": "content",
     "swapped": "use",
     "placebo": "use",
@@ -201,7 +210,7 @@ EffectMechanism = Literal[
     "format_loss",
     "availability",
     "prompt",
-    "luck",
+    "sampling_noise",
     "unresolved",
 ]
 
@@ -211,7 +220,7 @@ OF_TERMS: Mapping[Term, EffectMechanism] = {
     "format": "format_loss",
     "budget": "budget",
     "tool_fault": "tool_fault",
-    "luck": "luck",
+    "sampling_noise": "sampling_noise",
     "use": "use",
     "calling": "calling",
     "availability": "availability",
@@ -304,9 +313,9 @@ def weighed(
 Interval = tuple[float, float]
 Name = TypeVar("Name")
 
-UNTESTED = frozenset({"luck", "unresolved"})
-"""Luck is 0 in expectation whatever tools do, and one trial less the mean of many rollouts is so skewed where most are
-right, or wrong, that a test would find it in 17 % of such data; the unresolved is no mechanism."""
+UNTESTED = frozenset({"sampling_noise", "unresolved"})
+"""Sampling noise is 0 in expectation whatever tools do, and one trial less the mean of many rollouts is so skewed where
+most are right, or wrong, that a test would find it in 17 % of such data; the unresolved is no mechanism."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,15 +51,15 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The probability that a trial that is wrong with tools would have been wrong without them: `luck` where its
-    question is right without them more often than not, else `own_error`. What they leave is the condition's."""
+    """The probability that a trial that is wrong with tools would have been wrong without them: `sampling_noise` where
+    its question is right without them more often than not, else `own_error`. What they leave is the condition's."""
 
-    luck: float
+    sampling_noise: float
     own_error: float
 
     @property
     def beyond(self) -> float:
-        return max(0.0, 1 - self.luck - self.own_error)
+        return max(0.0, 1 - self.sampling_noise - self.own_error)
 
 
 def tally(without: Sequence[float], beside: Sequence[float]) -> Tally:
@@ -88,11 +88,11 @@ class Pool:
         still = failing * (1 - np.clip(-effects, 0, 1))
         anyway = still / (still + harmed)
         whole = np.maximum(_summed(likely), _LEAST)
-        luck, own = (
+        noise, own = (
             float((self._weights * _summed(likely * anyway * part) / whole).sum())
             for part in (failing < 0.5, failing >= 0.5)
         )
-        return Expected(luck, own)
+        return Expected(noise, own)
 
 
 def _likely(question: Tally) -> Floats:

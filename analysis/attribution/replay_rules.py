@@ -199,7 +199,7 @@ def _tally(scores: Scores) -> LevelTally:
 OF_PARTS: Mapping[Part, Mechanism] = {
     "budget": "budget",
     "tool_fault": "tool_fault",
-    "again": "luck",
+    "again": "sampling_noise",
     "search": "retrieval_distraction",
     "code": "lock_in",
     "other": "other_results",
@@ -229,7 +229,7 @@ UNPROBED = 0.2
 
 ORDER: tuple[Mechanism, ...] = (
     *("format", "budget", "tool_fault", "retrieval_distraction", "lock_in", "other_results", "calling"),
-    *("availability", "prompt", "luck", "own_error"),
+    *("availability", "prompt", "sampling_noise", "own_error"),
 )
 
 
@@ -240,8 +240,8 @@ def blame(evidence: Evidence) -> dict[Mechanism, float]:
     was right, a wrong trial would have been right without it with the probability (q - p) / (1 - p): the probability of
     necessity (Pearl 1999, "Probabilities of causation", Synthese 121; Tian and Pearl 2000, Annals of Mathematics and
     AI 28) under monotonicity. Along the chain each part gets what it adds to the highest chance before it. What no part
-    restores is `luck` where the question without tools is right more often than not, else `own_error`. Over the draws
-    of what is known of the chances, that is averaged; over orders of kinds of tools as well.
+    restores is `sampling_noise` where the question without tools is right more often than not, else `own_error`. Over
+    the draws of what is known of the chances, that is averaged; over orders of kinds of tools as well.
 
     An answer that could not be read is right with the share of those that were asked for once more: that is `format`,
     and the others share the rest.
@@ -285,7 +285,7 @@ def _shared(levels: Sequence[Level], chances: Floats, named: Mapping[Part, Mecha
         found[named[level.part]] += float(np.mean((highest[:, place] - highest[:, place - 1]) / wrong))
     left: Floats = (1 - highest[:, -1]) / wrong
     bare = chances[:, -1] >= RIGHT
-    found["luck"] += float(np.mean(left * bare))
+    found["sampling_noise"] += float(np.mean(left * bare))
     found["own_error"] += float(np.mean(left * ~bare))
     return found
 
@@ -339,7 +339,7 @@ NOTES: dict[Mechanism, str] = {
     "calling": "without the calls it is right, whatever they gave",
     "availability": "without the offer of tools it is right",
     "prompt": "without the condition's words it is right",
-    "luck": "drawn again it is mostly right, with the same results or without tools",
+    "sampling_noise": "drawn again it is mostly right, with the same results or without tools",
     "own_error": "it is mostly wrong without tools as well",
 }
 

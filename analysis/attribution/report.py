@@ -78,7 +78,7 @@ PUT_DOWN_AS: Mapping[str, str] = {
     "availability": "availability",
     "calling": "calling",
     "prompt": "prompt",
-    "luck": "luck",
+    "sampling_noise": "sampling_noise",
 }
 """Of the mechanisms of an effect, what single trials are put down to; gains, and what is shared by all, have none. A
 trial that code led astray is put down to one cause, whose points stand under two names."""

@@ -159,18 +159,18 @@ def _beside_bare(
         named, left, chance = expected.beyond, 0.0, 1.0
     else:
         named, left, chance = expected.beyond * sure, expected.beyond * (1 - sure), min(1.0, (1 - sure) / sure)
-    luck, own = expected.luck * chance, expected.own_error * chance
-    whole = named + left + luck + own
+    noise, own = expected.sampling_noise * chance, expected.own_error * chance
+    whole = named + left + noise + own
     counted = f"{_counted(bare, repeats)}; {_anyway(expected)}"
-    if named >= max(luck, own):
+    if named >= max(noise, own):
         return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}")
-    by_luck = luck >= own
-    said = "it may be wrong by the same chance" if by_luck else "no tool need have done it"
+    by_noise = noise >= own
+    said = "it may be wrong by the same chance" if by_noise else "no tool need have done it"
     if finding is not _NOTHING:
         said += f", or else (probability {named / whole:.2f}) {note}"
-    elif by_luck:
+    elif by_noise:
         said = note
-    return _Finding("luck" if by_luck else "own_error", max(luck, own) / whole, (), f"{counted}: {said}")
+    return _Finding("sampling_noise" if by_noise else "own_error", max(noise, own) / whole, (), f"{counted}: {said}")
 
 
 def _counted(bare: Sequence[Bare], repeats: Sequence[float]) -> str:

@@ -105,7 +105,7 @@ def tables(
 
     Under the baseline: scores and ranks of models; by domain, with the best, and the highest and lowest; without the
     questions that no model gets right, or all do; by difficulty, as pass rates tell it. Then each condition against
-    the baseline, in points and relative, with the averages that papers print, and whether luck explains it.
+    the baseline, in points and relative, with the averages that papers print, and whether sampling noise explains it.
 
     FILE has a score of each model on each other benchmark, more being better:
 

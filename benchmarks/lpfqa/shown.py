@@ -198,7 +198,7 @@ def domains_part(found: Scoreboard) -> Iterator[RenderableType]:
     yield note(_cell_notes(columns))
     yield title("The highest and the lowest model of each domain")
     yield _extremes(columns)
-    yield note(["The highest and lowest of many scores are partly luck, the more so the fewer questions."])
+    yield note(["The highest and lowest of many scores are partly sampling noise, the more so the fewer questions."])
 
 
 def _cell_notes(columns: tuple[DomainScores, ...]) -> Iterator[str]:
@@ -315,7 +315,7 @@ def _labels(found: Tiers) -> Fitted:
 def _tier_notes(found: Tiers, standings: Sequence[Standing]) -> Iterator[str]:
     yield "Pass rate: the mean over models of each one's share of right repeats; 30 and 50 % themselves are medium."
     yield (
-        f"It rests on {found.models} models, so that luck moves questions between tiers; and as these models make the"
+        f"It rests on {found.models} models, so sampling noise moves questions between tiers; as these models make the"
         " tiers, their scores in them are no test of them. --json names each question's tier."
     )
     yield from _left_out(found.left_out, standings)
@@ -330,7 +330,7 @@ def _left_out(count: int, standings: Sequence[Standing]) -> Iterator[str]:
 # Each condition against the baseline, with every average that papers print.
 
 
-LUCK = "~"
+NOISE = "~"
 
 Row = ToolEffect | AverageEffect
 
@@ -389,9 +389,9 @@ def _small(row: Row) -> str:
 
 
 def _points(row: Row) -> Text:
-    luck = row.p_holm is None or row.p_holm >= SIGNIFICANT
+    noise = row.p_holm is None or row.p_holm >= SIGNIFICANT
     points = row.delta_points if isinstance(row, ToolEffect) else row.mean_points
-    return Text(f"{LUCK if luck else ''}{change(points)}", style="" if luck else "bold")
+    return Text(f"{NOISE if noise else ''}{change(points)}", style="" if noise else "bold")
 
 
 def _ablation_notes(found: Ablation) -> Iterator[str]:
@@ -400,7 +400,7 @@ def _ablation_notes(found: Ablation) -> Iterator[str]:
         " on both sides."
     )
     yield (
-        f"{LUCK}: luck may explain it (p Holm of {SIGNIFICANT:g} or more, or unknown), corrected for"
+        f"{NOISE}: sampling noise may explain it (p Holm of {SIGNIFICANT:g} or more, or unknown), corrected for"
         f" {numbers.counted(found.comparisons, 'comparison')} in these tables."
     )
     shown: list[Row] = [*found.rows, *found.averages]

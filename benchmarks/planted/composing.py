@@ -296,11 +296,11 @@ _TOLD: Mapping[Story, Callable[[Writer, Nats], Block]] = {
 }
 
 
-Nature = Literal["tools", "churn", "own_error", "format"]
+Nature = Literal["tools", "sampling_noise", "own_error", "format"]
 """What a question is about: tools move the model, it wavers without any, it is wrong without any, or it loses the form
 of its answer once it has called tools."""
 
-NATURES: Mapping[Nature, float] = {"tools": 0.58, "churn": 0.22, "own_error": 0.1, "format": 0.1}
+NATURES: Mapping[Nature, float] = {"tools": 0.58, "sampling_noise": 0.22, "own_error": 0.1, "format": 0.1}
 STORIES: Mapping[str, Mapping[Story, float]] = {
     "code": {"lock_in": 0.3, "tool_fault": 0.26, "budget": 0.16, "availability": 0.12, "gain": 0.04, "fine": 0.12},
     "search": {
@@ -375,7 +375,7 @@ def _prior(case: Case, nature: Nature, gains: bool, rng: random.Random) -> dict[
         others = [nats for letter, nats in wrong.items() if letter != peak]
         wrong[peak] = round(weight_for(rng.uniform(0.9, 0.97), [*others, 0.0]), 3)
         return dict(sorted({**wrong, case.right: 0.0}.items()))
-    shares = (0.15, 0.35) if gains else (0.55, 0.75) if nature == "churn" else (0.8, 0.95)
+    shares = (0.15, 0.35) if gains else (0.55, 0.75) if nature == "sampling_noise" else (0.8, 0.95)
     right = round(weight_for(rng.uniform(*shares), list(wrong.values())), 3)
     return dict(sorted({**wrong, case.right: right}.items()))
 

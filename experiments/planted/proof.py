@@ -17,11 +17,11 @@ Cause = Literal[
     "budget",
     "format",
     "availability",
-    "churn",
+    "sampling_noise",
     "own_error",
 ]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
-NOT_OF_TOOLS: frozenset[Cause] = frozenset({"churn", "own_error"})
+NOT_OF_TOOLS: frozenset[Cause] = frozenset({"sampling_noise", "own_error"})
 BINS = 10
 _GUESSES = 200
 
@@ -33,7 +33,7 @@ _OF_MECHANISM: Mapping[Mechanism, Cause] = {
     "availability": "availability",
     "calling": "availability",
     "prompt": "availability",
-    "luck": "churn",
+    "sampling_noise": "sampling_noise",
     "own_error": "own_error",
 }
 
@@ -75,7 +75,7 @@ class Bin:
 
 def cause_of(mechanism: Mechanism, distraction: Distraction | None = None) -> Cause | None:
     """The nine classes of the twelve mechanisms. What is there before any result of a tool is `availability`, whether
-    tools were offered, called for nothing or introduced by a prompt; `luck` is `churn`. What exists taken for the norm
+    tools were offered, called for nothing or introduced by a prompt. What exists taken for the norm
     and an answer built up beyond need are one class; a distraction of which nobody says how it went counts as the
     commoner one, `misleading_adoption`. `unknown` is none,
     and so is `other_results`: planted models have no other tools."""
@@ -160,9 +160,9 @@ def constant_step(steps: Sequence[tuple[int, int]]) -> float | None:
 
 
 def blamed(verdicts: Iterable[Verdict]) -> float | None:
-    """The share of pure churn for which a tool is blamed."""
-    churn = [each for each in verdicts if each.truth == "churn" and each.pure]
-    return _share(sum(each.said is not None and each.said not in NOT_OF_TOOLS for each in churn), len(churn))
+    """The share of pure sampling noise for which a tool is blamed."""
+    noise = [each for each in verdicts if each.truth == "sampling_noise" and each.pure]
+    return _share(sum(each.said is not None and each.said not in NOT_OF_TOOLS for each in noise), len(noise))
 
 
 def reliability(verdicts: Iterable[Verdict]) -> list[Bin]:
@@ -196,7 +196,9 @@ def error_of_calibrated(verdicts: Iterable[Verdict], *, seed: int = 0) -> float 
     rng = random.Random(seed)  # noqa: S311 - a simulation, not a secret
     sure = [each.confidence for each in verdicts if each.said is not None]
     tries = (
-        calibration_error(Verdict("churn", "churn" if rng.random() < each else "own_error", each) for each in sure)
+        calibration_error(
+            Verdict("sampling_noise", "sampling_noise" if rng.random() < each else "own_error", each) for each in sure
+        )
         for _ in range(_GUESSES)
     )
     return math.fsum(error or 0.0 for error in tries) / _GUESSES if sure else None

@@ -202,7 +202,7 @@ class PlantedScore:
     shares      by model and condition
     whole       coverage of the 90 % intervals, over mechanisms x conditions; of what repeats tend to
     sampled     the same over samples of the questions
-    blamed      share of pure churn for which a tool is blamed, of so many trials that are `pure`
+    blamed      share of pure sampling noise for which a tool is blamed, of so many trials that are `pure`
     judges      what judges of failures said of them, beside what was planted
     """
 
@@ -328,7 +328,7 @@ def _verdict(true: TrialTruth, said: Attribution | None, distractions: Mapping[s
         confidence=said.confidence if said else 0.0,
         true_step=true.flip,
         said_step=_step(true.steps, said.turned_at) if said else None,
-        pure=true.chances.get("luck", 0.0) > _CERTAIN,
+        pure=true.chances.get("sampling_noise", 0.0) > _CERTAIN,
     )
 
 

@@ -37,7 +37,7 @@ from toolablate.traces.store import Store
 Belief = Mapping[str, float]
 
 OFTEN_RIGHT = 0.5
-"""The probability of being right without tools from which on an error that no tool had a part in is bad luck."""
+"""The probability of being right without tools from which on an error that no tool had a part in is sampling noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,14 @@ def cause_at(found: Causes, u: float) -> Mechanism:
 
     What makes the same draw right when it alone is removed did it; of several, and where the draw is right only without
     all of them, the one that moved the most from the right letter to the one that was drawn, in nats. Where the draw is
-    wrong without tools as well, no tool did it: that is `luck` where such draws are the rarer ones, and else the
-    model's own error.
+    wrong without tools as well, no tool did it: that is `sampling_noise` where such draws are the rarer ones, and else
+    the model's own error.
     """
     wrong = drawn(found.now, u)
     alone = {each for each, belief in found.without.items() if drawn(belief, u) == found.right}
     candidates = alone or (set(found.without) if drawn(found.bare, u) == found.right else set())
     if not candidates:
-        return "luck" if found.bare[found.right] >= OFTEN_RIGHT else "own_error"
+        return "sampling_noise" if found.bare[found.right] >= OFTEN_RIGHT else "own_error"
     ordered = [each for each in found.without if each in candidates]
     return max(ordered, key=lambda each: _odds(found.without[each], found.right, wrong))
 

@@ -72,7 +72,7 @@ def figures_of(score: PlantedScore) -> Iterator[AimedFigure]:
         at_best=score.error_of_calibrated,
         percent=False,
     )
-    yield AimedFigure("pure churn blamed on tools", score.blamed, at_most=MOST_BLAMED if replay else None)
+    yield AimedFigure("pure sampling noise blamed on tools", score.blamed, at_most=MOST_BLAMED if replay else None)
     if score.shares:
         weights = [each.mechanisms for each in score.shares]
         realised, arms, expected = (
@@ -95,7 +95,7 @@ _SHORT = {
     "budget": "budget",
     "format": "format",
     "availability": "avail.",
-    "churn": "churn",
+    "sampling_noise": "noise",
     "own_error": "own",
 }
 
@@ -198,7 +198,7 @@ def _footnotes(score: PlantedScore) -> Iterator[str]:
     yield "norm: what exists taken for what is right, or an answer built up beyond need."
     yield "avail.: also calls that gave nothing, and prompts."
     yield (
-        "churn: wrong by the draw alone, and pure where nothing else can have been the cause of such an answer"
+        "sampling noise: wrong by the draw alone, and pure where nothing else can have been the cause of such an answer"
         f" ({numbers.counted(score.pure, 'trial')})."
     )
     yield "own: wrong without tools as well. none: nothing is said."

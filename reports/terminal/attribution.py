@@ -167,7 +167,7 @@ def _replayed(decomposition: Decomposition, design: ReplayDesign | None) -> str:
 
 SHOWN_EVENTS = 6
 MECHANISM_CELLS = 21
-_NO_TOOLS = ("luck", "own_error", "unknown")
+_NO_TOOLS = ("sampling_noise", "own_error", "unknown")
 """What no tool did."""
 
 Found = tuple[Outlined, Attribution]
@@ -405,7 +405,7 @@ def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]
     tested = sum(each.p_value is not None for decomposition in decompositions for each in decomposition.mechanisms)
     corrected = f"; in colour: p Holm < {SIGNIFICANT:g}, corrected for {numbers.counted(tested, 'test')}"
     yield f"{GAIN} gain, {LOSS} loss{corrected if tested else ''}."
-    yield "points: percentage points of score. Luck and the unresolved have no test: they are no mechanism."
+    yield "points: percentage points of score. Sampling noise and unresolved points are not tested."
     if any(
         each.points > 0 and each.name in HARMS for decomposition in decompositions for each in decomposition.mechanisms
     ):

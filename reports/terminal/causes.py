@@ -30,7 +30,7 @@ _DISTRACTIONS: Mapping[Distraction, str] = {
 }
 _METHODS = {"trace": "by trace", "replay": "by replay", "judge": "by judge"}
 
-AS_WITHOUT = "luck, as without tools"
+AS_WITHOUT = "sampling noise, as without tools"
 
 
 def distraction_name(distraction: Distraction) -> str:
@@ -44,9 +44,8 @@ def attributed(attribution: Attribution) -> str:
 
 
 def put_down_to(attribution: Attribution) -> str:
-    """The same where it is said of a trial: luck by its trace is what trials without tools would have had wrong, too,
-    and nothing that was tried."""
-    expected = attribution.mechanism == "luck" and attribution.method == "trace"
+    """The same for one trial: sampling noise by trace is what trials without tools would have had wrong as well."""
+    expected = attribution.mechanism == "sampling_noise" and attribution.method == "trace"
     return AS_WITHOUT if expected else attributed(attribution)
 
 
@@ -72,8 +71,8 @@ def right_of(scores: tuple[float, ...]) -> str:
 
 METHODS: Mapping[Method, str] = {"replay": "By replay", "trace": "By trace", "judge": "By judge"}
 BY_TRACE = (
-    "By trace is a first guess, by rules over what a trial did: a hypothesis, which nothing has measured. Luck: no more"
-    " than would have been wrong without tools as well. Not known: what is beyond it and shows no sign in the trace."
+    "By trace: a hypothesis, by rules over the trace alone. Sampling noise: as many as are expected to be wrong without"
+    " tools as well. Not known: the rest, without a sign in the trace."
 )
 MEASURED_BY = "toolablate attribute STORE --replay"
 
@@ -137,7 +136,7 @@ def measured_by(findings: Findings, rows: Sequence[Counted]) -> str:
 def _counted(own: list[PutDown]) -> Counted:
     first, by = own[0], {each.method: each.trials for each in own}
     name = mechanism_name(first.mechanism)
-    if first.mechanism == "luck" and "trace" in by:
+    if first.mechanism == "sampling_noise" and "trace" in by:
         name = AS_WITHOUT
     return Counted(first.model, first.condition, first.mechanism, name, sum(by.values()), by)
 

@@ -86,7 +86,7 @@ def _share_covered(drawn: Iterable[list[Table]], kappa: float) -> float:
 # Cohen's kappa of several kinds, and its interval.
 
 
-KINDS = ("lock_in", "luck", "budget", "own_error")
+KINDS = ("lock_in", "sampling_noise", "budget", "own_error")
 PAIRS = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)), max_size=60)
 RUNS_OF_KINDS, SHARED_OF_KINDS = 800, 100
 """Runs, and how many of them share resamples, which are drawn only once for them."""
@@ -106,12 +106,14 @@ def test_of_several_kinds_it_is_that_of_statsmodels(pairs: list[tuple[str, str]]
 
 def test_of_several_kinds_no_interval_where_nothing_tells_how_much_it_varies() -> None:
     assert kappa_interval(margins([])) is None
-    assert kappa_interval(margins([[("luck", "budget"), ("luck", "luck")]])) is None, "one question"
+    assert kappa_interval(margins([[("sampling_noise", "budget"), ("sampling_noise", "sampling_noise")]])) is None, (
+        "one question"
+    )
     assert kappa_interval(margins([[(kind, kind)] for kind in KINDS * 9])) is None, "they always agree"
 
 
 def test_the_interval_does_not_depend_on_the_order_of_units() -> None:
-    units = margins([[(kind, kind)] for kind in KINDS * 9] + [[("luck", "budget")]] * 4)
+    units = margins([[(kind, kind)] for kind in KINDS * 9] + [[("sampling_noise", "budget")]] * 4)
     low, high = kappa_interval(units) or (math.nan, math.nan)
     assert -1 <= low < (cohens_kappa(units) or 0) < high <= 1
     assert kappa_interval(units[::-1]) == (low, high)

@@ -33,7 +33,13 @@ def _report(labels: Sequence[Label], mechanism: Mechanism | None = "lock_in") ->
 
 def test_the_last_word_of_a_person_on_a_trial_counts() -> None:
     found = _report(
-        [_label(1, "luck"), _label(1, "lock_in", "Grace"), _label(2, "luck"), _label(1, "lock_in"), _label(2, None)]
+        [
+            _label(1, "sampling_noise"),
+            _label(1, "lock_in", "Grace"),
+            _label(2, "sampling_noise"),
+            _label(1, "lock_in"),
+            _label(2, None),
+        ]
     )
     assert [(each.label.person, each.label.mechanism) for each in found.held] == [
         ("Grace", "lock_in"),
@@ -45,7 +51,7 @@ def test_the_last_word_of_a_person_on_a_trial_counts() -> None:
 
 
 def test_few_labels_say_nothing_and_many_of_one_kind_no_kappa() -> None:
-    few = _report([_label(trial, "luck") for trial in range(18)])
+    few = _report([_label(trial, "sampling_noise") for trial in range(18)])
     assert few.with_attribution[0].units == 9
     assert few.with_attribution[0].kappa is None
     assert "too few to say, 1 question short" in page(labels_view(few, "s.db"), 120)
@@ -55,17 +61,19 @@ def test_few_labels_say_nothing_and_many_of_one_kind_no_kappa() -> None:
 
 
 def test_blind_labels_stand_apart_and_confusion_is_counted() -> None:
-    labels = [_label(trial, "lock_in" if trial % 3 else "luck", blind=trial < MANY // 2) for trial in range(MANY)]
+    labels = [
+        _label(trial, "lock_in" if trial % 3 else "sampling_noise", blind=trial < MANY // 2) for trial in range(MANY)
+    ]
     blind, seen = _report(labels).with_attribution
     assert (blind.blind, seen.blind) == (True, False)
     assert blind.trials + seen.trials == MANY
-    assert blind.confusion == {"lock_in": {"lock_in": 20}, "luck": {"lock_in": 10}}
+    assert blind.confusion == {"lock_in": {"lock_in": 20}, "sampling_noise": {"lock_in": 10}}
     assert blind.small, "15 questions"
 
 
 def test_between_people_it_is_blind_where_both_were() -> None:
     labels = [
-        _label(trial, "luck" if trial % 2 else "budget", person, blind=person == "Ada" or trial < 10)
+        _label(trial, "sampling_noise" if trial % 2 else "budget", person, blind=person == "Ada" or trial < 10)
         for trial in range(MANY)
         for person in ("Ada", "Grace")
     ]
@@ -76,24 +84,31 @@ def test_between_people_it_is_blind_where_both_were() -> None:
 
 
 def test_labels_without_an_attribution_or_with_another_one_are_counted() -> None:
-    assert _report([_label(1, "luck")], None).unattributed == 1
-    assert _report([_label(1, "luck")], None).with_attribution == ()
-    found = _report([_label(1, "luck", attributed="luck", method="trace"), _label(2, "luck", attributed="lock_in")])
+    assert _report([_label(1, "sampling_noise")], None).unattributed == 1
+    assert _report([_label(1, "sampling_noise")], None).with_attribution == ()
+    found = _report(
+        [
+            _label(1, "sampling_noise", attributed="sampling_noise", method="trace"),
+            _label(2, "sampling_noise", attributed="lock_in"),
+        ]
+    )
     assert found.changed == 1
     assert [each.agrees for each in found.held] == [False, False], "it is held against what is said now"
-    early = _report([_label(1, "luck", blind=True), _label(2, "lock_in", blind=True)])
+    early = _report([_label(1, "sampling_noise", blind=True), _label(2, "lock_in", blind=True)])
     assert early.changed == 0, "what was not worked out yet was nothing else"
     assert [row.agreed for row in early.with_attribution] == [1]
 
 
 def test_the_order_of_labels_says_nothing() -> None:
-    kinds: tuple[Mechanism, ...] = ("luck", "lock_in", "budget")
+    kinds: tuple[Mechanism, ...] = ("sampling_noise", "lock_in", "budget")
     labels = [_label(trial, kinds[trial * trial % 3]) for trial in range(MANY)]
     assert _report(labels).with_attribution == _report(labels[::-1]).with_attribution
 
 
 def test_json_and_csv_have_what_was_said_then_and_what_is_said_now() -> None:
-    found = _report([_label(7, "luck", note='says "it", twice\n', attributed="budget", method="trace", turned_at=3)])
+    found = _report(
+        [_label(7, "sampling_noise", note='says "it", twice\n', attributed="budget", method="trace", turned_at=3)]
+    )
     (line,) = json.loads(labels_json(found))["labels"]
     assert line["trial"] == f"{7:032x}"
     assert (line["attributed_then"], line["attributed"], line["agrees"]) == ("budget", "lock_in", False)
@@ -104,7 +119,7 @@ def test_json_and_csv_have_what_was_said_then_and_what_is_said_now() -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_view_fits_its_terminal_and_foreign_text_does_nothing(width: int) -> None:
-    labels = [_label(trial, "luck", HOSTILE, note=HOSTILE * 20) for trial in range(MANY)]
+    labels = [_label(trial, "sampling_noise", HOSTILE, note=HOSTILE * 20) for trial in range(MANY)]
     shown = page(labels_view(_report(labels), "s.db"), width)
     assert max(map(len, shown.splitlines())) <= width
     assert "\x1b]0;" not in shown

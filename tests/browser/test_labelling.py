@@ -72,9 +72,9 @@ def test_a_double_click_or_a_double_enter_is_one_label(serve: Serve, browse: Bro
     _saved(page, 2)
     assert len(_labels(site)) == 2
     with ThreadPoolExecutor(4) as many:  # as of a browser without scripts
-        sent = [many.submit(_send, site, trial, action="save", mechanism="luck") for _ in range(4)]
+        sent = [many.submit(_send, site, trial, action="save", mechanism="sampling_noise") for _ in range(4)]
     assert {each.result().status_code for each in sent} == {303}
-    assert [each.mechanism for each in _labels(site)][2:] == ["luck"]
+    assert [each.mechanism for each in _labels(site)][2:] == ["sampling_noise"]
 
 
 def test_a_label_may_come_before_anything_is_attributed(serve: Serve, browse: Browse, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_labels_lead_to_the_trials_that_are_still_to_be_labelled(serve: Serve, b
         failures = {each.trial for each in store.summaries() if each.value == 0 and each.condition != "none"}
     with Recorder(site.view.store) as recorder:
         other = Label.model_validate(
-            {"trial": min(failures), "person": "Grace", "at": datetime.now(UTC), "mechanism": "luck"}
+            {"trial": min(failures), "person": "Grace", "at": datetime.now(UTC), "mechanism": "sampling_noise"}
         )
         recorder.label(other)
     site.view.index.put_label(other)

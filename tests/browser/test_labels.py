@@ -186,7 +186,7 @@ def test_who_has_labelled_one_trial_is_told_nothing_of_others_of_its_question(se
 def test_a_label_given_after_the_attribution_was_seen_is_not_blind(serve: Serve) -> None:
     site = serve(blind=True)
     trial = _wrong(site)
-    for mechanism in ("unknown", "luck"):  # the second from a tab that was opened before the first
+    for mechanism in ("unknown", "sampling_noise"):  # the second from a tab that was opened before the first
         assert _send(site, trial, action="save", mechanism=mechanism, blind="yes").status_code == 303
     seen = site.view.index.trial(trial).mechanism
     assert [(each.blind, each.attributed) for each in _labels(site)] == [(True, seen), (False, seen)]
@@ -202,7 +202,7 @@ def test_a_store_that_cannot_be_written_takes_no_label(serve: Serve, monkeypatch
     said = httpx.get(page, headers={"Cookie": site.cookie}).text
     assert "data-label-panel" not in said
     assert "The store cannot be written here" in said
-    assert _send(site, trial, action="save", mechanism="luck").status_code == 400
+    assert _send(site, trial, action="save", mechanism="sampling_noise").status_code == 400
 
 
 def test_nothing_is_kept_of_what_makes_no_label(serve: Serve) -> None:
@@ -210,15 +210,15 @@ def test_nothing_is_kept_of_what_makes_no_label(serve: Serve) -> None:
     wrong, right = _wrong(site), _wrong(site, blamed=False)
     assert _send(site, wrong, action="save").status_code == 400
     assert _send(site, wrong, action="save", mechanism="magic").status_code == 400
-    assert _send(site, wrong, action="save", mechanism="luck", note="x" * 20_001).status_code == 400
-    assert _send(site, wrong, action="save", mechanism="luck", note="x" * 300_000).status_code == 413
-    assert _send(site, right, action="save", mechanism="luck").status_code == 400
-    assert _send(site, wrong, action="save", mechanism="luck", turned_at="abc").status_code == 400
-    assert _send(site, wrong, action="save", mechanism="luck", turned_at="999").status_code == 400
+    assert _send(site, wrong, action="save", mechanism="sampling_noise", note="x" * 20_001).status_code == 400
+    assert _send(site, wrong, action="save", mechanism="sampling_noise", note="x" * 300_000).status_code == 413
+    assert _send(site, right, action="save", mechanism="sampling_noise").status_code == 400
+    assert _send(site, wrong, action="save", mechanism="sampling_noise", turned_at="abc").status_code == 400
+    assert _send(site, wrong, action="save", mechanism="sampling_noise", turned_at="999").status_code == 400
     assert _send(site, wrong, **{f"field{number}": "" for number in range(60)}).status_code == 400
-    assert _send(site, "zz", action="save", mechanism="luck").status_code == 400
-    assert _send(site, wrong, origin="http://evil.example", mechanism="luck").status_code == 403
-    assert _send(site, wrong, origin="null", mechanism="luck").status_code == 403
+    assert _send(site, "zz", action="save", mechanism="sampling_noise").status_code == 400
+    assert _send(site, wrong, origin="http://evil.example", mechanism="sampling_noise").status_code == 403
+    assert _send(site, wrong, origin="null", mechanism="sampling_noise").status_code == 403
     assert _labels(site) == ()
 
 
@@ -226,7 +226,7 @@ def test_nobody_is_led_to_another_site(serve: Serve) -> None:
     site = serve()
     trial = _wrong(site)
     for elsewhere in ("//evil.example/trial/", "https://evil.example", "/\\evil.example"):
-        sent = _send(site, trial, action="save", mechanism="luck", onward="yes", following=elsewhere)
+        sent = _send(site, trial, action="save", mechanism="sampling_noise", onward="yes", following=elsewhere)
         assert sent.headers["location"] == f"/trial/{trial}#label"
 
 
@@ -234,7 +234,13 @@ def test_foreign_words_do_nothing(serve: Serve, browse: Browse) -> None:
     site = serve()
     trial = _wrong(site)
     with Recorder(site.view.store) as recorder:
-        given = {"trial": trial, "person": HOSTILE, "at": datetime.now(UTC), "mechanism": "luck", "note": HOSTILE * 50}
+        given = {
+            "trial": trial,
+            "person": HOSTILE,
+            "at": datetime.now(UTC),
+            "mechanism": "sampling_noise",
+            "note": HOSTILE * 50,
+        }
         recorder.label(Label.model_validate(given))
     site.view.index.put_label(_labels(site)[0])
     for path in (f"/trial/{trial}", "/labels", "/labels?person=" + "%3Cscript%3E&which=none&page=-3"):
@@ -251,7 +257,7 @@ def _said(site: Site, count: int = 24) -> None:
     wrong = [row for row in rows if row.mechanism is not None][:count]
     with Recorder(site.view.store) as recorder:
         for number, row in enumerate(wrong):
-            for person, own in (("Ada", row.mechanism), ("Grace", "luck" if number % 3 else row.mechanism)):
+            for person, own in (("Ada", row.mechanism), ("Grace", "sampling_noise" if number % 3 else row.mechanism)):
                 told = {"attributed": row.mechanism, "method": row.method, "mechanism": own, "note": f"note {number}"}
                 label = Label.model_validate({"trial": row.trial, "person": person, "at": datetime.now(UTC), **told})
                 recorder.label(label)
@@ -261,7 +267,7 @@ def _said(site: Site, count: int = 24) -> None:
 def test_by_keyboard_one_comes_to_the_next_failure_and_to_what_was_said(serve: Serve, browse: Browse) -> None:
     site = serve()
     said = _wrong(site)
-    assert _send(site, said, mechanism="luck", action="save").status_code == 303
+    assert _send(site, said, mechanism="sampling_noise", action="save").status_code == 303
     page = browse(site, "/labels")
     page.keyboard.press("j")
     expect(page.get_by_role("link", name="Read the next one")).to_be_focused()

@@ -167,7 +167,7 @@ def test_without_replays_it_counts_what_traces_tell_and_says_what_measures_it(si
     expect(why.locator("code", has_text="toolablate attribute STORE --replay")).to_be_visible()
     expect(why.locator("svg, table.decomposition")).to_have_count(0)
     expect(why.locator("th", has_text="Wrong trials, by trace")).to_be_visible()
-    expect(why.locator("td", has_text="luck, as without tools").first).to_be_visible()
+    expect(why.locator("td", has_text="sampling noise, as without tools").first).to_be_visible()
     links = why.locator("td a")
     shown = {address: int(link.inner_text()) for link in links.all() if (address := link.get_attribute("href"))}
     found = read_findings(site.view.store).why

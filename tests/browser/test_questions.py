@@ -176,7 +176,7 @@ def test_where_nothing_fits_it_says_what_to_loosen(site: Site, browse: Browse) -
 def test_causes_that_are_being_worked_out_may_still_fit(serve: Callable[..., Site], browse: Browse) -> None:
     site = serve(why=False)
     site.view.index.put_progress("attributing 1 of 7 trials")
-    page = browse(site, "/questions?mechanism=luck")
+    page = browse(site, "/questions?mechanism=sampling_noise")
     expect(page.locator(".empty")).to_contain_text("causes are being worked out (attributing 1 of 7 trials)")
     site.view.index.put_progress("")
     expect(page.locator(".empty")).to_contain_text("No question fits all of these. Loosen one")
@@ -281,13 +281,13 @@ def test_a_filter_says_how_many_questions_each_value_shows(site: Site, browse: B
 
 def test_who_is_blind_is_not_told_what_trials_are_put_down_to(serve: Callable[..., Site]) -> None:
     open_eyed, blind = serve(), serve(blind=True)
-    row = open_eyed.view.index.questions(Selection(mechanisms=("luck",))).rows[0]
+    row = open_eyed.view.index.questions(Selection(mechanisms=("sampling_noise",))).rows[0]
     for path in ("/questions", f"/question/{row.question}"):
-        assert "luck" in get(open_eyed, path).text
-        assert "luck" not in get(blind, path).text
+        assert "sampling_noise" in get(open_eyed, path).text
+        assert "sampling_noise" not in get(blind, path).text
     trial = row.glances[0].trials[0].trial
     for path in ("/questions", f"/trial/{trial}"):
-        for chosen in ("mechanism=luck", "label=luck"):
+        for chosen in ("mechanism=sampling_noise", "label=sampling_noise"):
             assert get(open_eyed, f"{path}?{chosen}").status == 200
             assert get(blind, f"{path}?{chosen}").status == 400
 

@@ -98,14 +98,14 @@ def test_labels_of_an_export_are_told(store: Path, tmp_path: Path) -> None:
     own.write_bytes(store.read_bytes())
     trial = next(each["trial"] for each in printed("show", own)["trials"] if each["value"] == 0)
     with Recorder(own) as recorder:
-        recorder.label(Label(trial=trial, person="Ada", at=WHEN, mechanism="luck", note="Hm."))
+        recorder.label(Label(trial=trial, person="Ada", at=WHEN, mechanism="sampling_noise", note="Hm."))
     assert called("export", "inspect", own, "-o", tmp_path / "logs").exit_code == 0
     arguments = ("import", "inspect", *sorted((tmp_path / "logs").iterdir()), "--store", tmp_path / "back.sqlite")
     first, again = called(*arguments), called(*arguments)
     assert "12 samples, 12 new; 1 label new" in first.stdout
     assert "label new" not in again.stdout
     (label,) = printed("agreement", "--labels", tmp_path / "back.sqlite")["labels"]
-    assert (label["person"], label["mechanism"], label["note"]) == ("Ada", "luck", "Hm.")
+    assert (label["person"], label["mechanism"], label["note"]) == ("Ada", "sampling_noise", "Hm.")
 
 
 def test_traces_are_shown_and_verified(back: Path) -> None:

@@ -506,7 +506,7 @@ def test_what_can_be_no_label_is_refused_by_file_sample_and_key(
 def test_a_failed_sample_has_none(study: Path, store: Path, tmp_path: Path) -> None:
     def failing(sample: dict[str, Any]) -> None:
         if sample["uuid"] == FAILED.id:
-            sample["metadata"]["labels"] = [{"person": "Eve", "at": WHEN.isoformat(), "mechanism": "luck"}]
+            sample["metadata"]["labels"] = [{"person": "Eve", "at": WHEN.isoformat(), "mechanism": "sampling_noise"}]
 
     log = changed(log_of(study, tmp_path / "logs", "none"), tmp_path / "bad.eval", failing)
     assert "metadata.labels: the sample failed" in refused(store, log)

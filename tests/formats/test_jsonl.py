@@ -28,7 +28,9 @@ REASONS = {
         attribution=Attribution(
             trial=TOOLS.id, mechanism="budget", method="trace", confidence=0.5, turned_at=2, evidence=(2, 4)
         ),
-        hypotheses=(Attribution(trial=TOOLS.id, mechanism="luck", method="judge", confidence=0.1, note=HOSTILE),),
+        hypotheses=(
+            Attribution(trial=TOOLS.id, mechanism="sampling_noise", method="judge", confidence=0.1, note=HOSTILE),
+        ),
     )
 }
 

@@ -85,7 +85,7 @@ def test_scores_attributions_and_labels_are_annotations(spans: Sequence[Span]) -
     assert annotation(0) == ("choice", "CODE", "wrong", 0.0, "version 1")
     assert annotation(1) == ("judge[gpt-x@00000000]", "LLM", "partial", 0.5, "version 1")
     assert annotation(2) == ("mechanism", "CODE", "budget", 0.5, "by trace")
-    assert annotation(3) == ("mechanism (hypothesis)", "LLM", "luck", 0.1, "by judge")
+    assert annotation(3) == ("mechanism (hypothesis)", "LLM", "sampling_noise", 0.1, "by judge")
     assert annotation(4) == ("type of error", "LLM", "knowledge", None, "reader@00000000")
     assert annotation(5) == ("mechanism (label)", "HUMAN", "lock_in", None, "Ada\u202e")
     assert annotation(6)[4] == "Bob"

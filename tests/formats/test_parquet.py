@@ -113,7 +113,7 @@ def test_what_was_said_of_a_trial(tables: Read) -> None:
     assert (scores[1]["judge"], scores[1]["judge_reply"], scores[1]["judge_cost_usd"]) == ("gpt-x", "1", 0.5)
     assert [(each["standing"], each["mechanism"], each["evidence"]) for each in tables["attributions"]] == [
         ("attribution", "budget", [2, 4]),
-        ("hypothesis", "luck", []),
+        ("hypothesis", "sampling_noise", []),
     ]
     assert row(tables, "diagnoses", trial=TOOLS.id)["evidence"] == [1, 2]
     assert [each["person"] for each in tables["labels"]] == ["Ada\u202e", "Bob"]

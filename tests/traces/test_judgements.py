@@ -146,10 +146,10 @@ def _labelled(path: Path) -> tuple[list[Trace], list[Label]]:
     traces = asyncio.run(filled(path, 2))
     first, second = (trace.trial.id for trace in traces)
     given = [
-        label(first, note="the sum was of finitely many", attributed="luck", method="trace", turned_at=1),
+        label(first, note="the sum was of finitely many", attributed="sampling_noise", method="trace", turned_at=1),
         label(first, "Grace", mechanism="retrieval_distraction", distraction="over_engineering", blind=True),
         label(first, mechanism=None),
-        label(first, mechanism="luck"),
+        label(first, mechanism="sampling_noise"),
         label(second, "张三", note="💥 \u202e"),
     ]
     with Recorder(path) as recorder:

@@ -193,11 +193,11 @@ def test_an_attribution_survives_json_and_says_its_version() -> None:
 @pytest.mark.parametrize("evidence", [(2, 1), (1, 1), (-1,)])
 def test_evidence_is_events_in_order_each_once(evidence: tuple[int, ...]) -> None:
     with pytest.raises(ValidationError, match="in order"):
-        Attribution(trial="t", mechanism="luck", method="replay", confidence=1, evidence=evidence)
+        Attribution(trial="t", mechanism="sampling_noise", method="replay", confidence=1, evidence=evidence)
 
 
 @pytest.mark.parametrize("content", [{"mechanism": "magic"}, {"method": "guess"}, {"confidence": 1.5}])
 def test_what_is_not_known_is_refused(content: dict[str, object]) -> None:
-    fields = {"trial": "t", "mechanism": "luck", "method": "trace", "confidence": 0.5} | content
+    fields = {"trial": "t", "mechanism": "sampling_noise", "method": "trace", "confidence": 0.5} | content
     with pytest.raises(ValidationError):
         Attribution.model_validate(fields)

@@ -104,7 +104,7 @@ Mechanism = Literal[
     "availability",
     "calling",
     "prompt",
-    "luck",
+    "sampling_noise",
     "own_error",
     "unknown",
 ]
@@ -122,11 +122,11 @@ class Attribution(TaggedRecord):
     Mechanisms: `retrieval_distraction` (what was found drew the model away), `lock_in` (a computation answered another
     question), `other_results` (what a tool gave that neither searches nor computes), `tool_fault`, `budget` (a limit
     was reached), `format` (the answer was lost on its way out), `availability` (a tool that was only offered),
-    `calling` (calls, whatever they gave), `prompt` (the condition's own words), `luck` (what happens without tools as
-    well, now and then), `own_error` (the model is wrong without tools, too), `unknown`. `distraction` says of retrieval
-    distraction how it went: what was read was adopted though it misleads, what exists was taken for what is right, or a
-    simple answer was built up into an elaborate one. `turned_at` is the event at which the belief in the right answer
-    fell for good, None where that is not known.
+    `calling` (calls, whatever they gave), `prompt` (the condition's own words), `sampling_noise` (what happens without
+    tools as well, now and then), `own_error` (the model is wrong without tools, too), `unknown`. `distraction` says of
+    retrieval distraction how it went: what was read was adopted though it misleads, what exists was taken for what is
+    right, or a simple answer was built up into an elaborate one. `turned_at` is the event at which the belief in the
+    right answer fell for good, None where that is not known.
     """
 
     version: Literal[1] = 1

@@ -66,8 +66,8 @@ def truth(world: World, draw: float) -> Mechanism:
     """What has to be taken away for the draw to be right."""
     for name, chance in world.inputs.items():
         if draw <= chance:
-            return world.parts.get(name, "luck")
-    return "luck" if world.inputs["none"] >= 0.5 else "own_error"
+            return world.parts.get(name, "sampling_noise")
+    return "sampling_noise" if world.inputs["none"] >= 0.5 else "own_error"
 
 
 def evidence(world: World, rng: np.random.Generator, *, repeats: int = 3) -> Evidence:

@@ -109,7 +109,7 @@ def test_trials_that_were_never_to_be_replayed_stay_unresolved() -> None:
     some = made()
     (found,) = decompositions([replace(each, probability=0.0, replay=None) for each in some])
     (full,) = decompositions(some)
-    lost = sum(in_points(full).get(name, 0.0) for name in ("budget", "tool_fault", "luck", "content", "use"))
+    lost = sum(in_points(full).get(name, 0.0) for name in ("budget", "tool_fault", "sampling_noise", "content", "use"))
     assert in_points(found)["unresolved"] == pytest.approx(lost)
     assert (found.trials, found.replayed, full.replayed) == (120, 0, 120)
     assert in_points(full)["unresolved"] == pytest.approx(0, abs=1e-9)
@@ -131,7 +131,7 @@ def test_intervals_and_p_values_rest_on_clusters_and_not_on_the_order_of_trials(
     assert wide[0] < narrow[0] < alone.effect.points < narrow[1] < wide[1]
 
 
-def test_holm_is_over_mechanisms_conditions_and_models_without_luck_and_what_is_unresolved() -> None:
+def test_holm_is_over_mechanisms_conditions_and_models_without_noise_and_what_is_unresolved() -> None:
     some = [
         replace(each, model=model, condition=condition)
         for model, condition, seed in (("b", "T", 3), ("a", "U", 4), ("a", "T", 5))
@@ -140,7 +140,7 @@ def test_holm_is_over_mechanisms_conditions_and_models_without_luck_and_what_is_
     found = decompositions(some, resamples=500)
     assert [(each.model, each.condition) for each in found] == [("a", "T"), ("a", "U"), ("b", "T")]
     accounts = [each for decomposition in found for each in decomposition.mechanisms]
-    assert {each.name for each in accounts if each.p_value is None} == {"luck", "unresolved"}
+    assert {each.name for each in accounts if each.p_value is None} == {"sampling_noise", "unresolved"}
     tested = [each for each in accounts if each.p_value is not None]
     assert [each.p_holm for each in tested] == pytest.approx(holm([each.p_value or 0 for each in tested]))
     assert {each.p_value for decomposition in found for each in (*decomposition.terms, decomposition.effect)} == {None}
@@ -178,7 +178,7 @@ def test_each_term_is_the_difference_of_its_two_levels() -> None:
         "format": -0.05,
         "budget": -0.05,
         "tool_fault": -0.2,
-        "luck": 0.0,
+        "sampling_noise": 0.0,
         "content": -0.15,
         "use": -0.05,
         "calling": -0.1,
@@ -242,7 +242,7 @@ def test_what_no_replay_shows_is_unresolved() -> None:
 def test_a_missing_step_makes_its_two_terms_unresolved_and_no_other() -> None:
     found = of(inputs(replay=Replay(extended=(0.1,), rollouts=REPLAY.rollouts)))
     assert found["unresolved"] == pytest.approx(0.1 - 0.3)
-    assert not {"tool_fault", "luck"} & found.keys()
+    assert not {"tool_fault", "sampling_noise"} & found.keys()
     assert found["content"] == pytest.approx(-0.15)
     lacking = Arms(none=(0.75,), offered=(0.6,), sham=(0.5,))
     assert of(inputs(lacking))["unresolved"] == pytest.approx(0.6 - 0.75)
@@ -265,7 +265,7 @@ def test_content_is_called_after_its_tool_and_the_signals(
     tools: frozenset[ToolKind], signals: tuple[Signal, ...], expected: dict[str, float]
 ) -> None:
     replay = Replay((0.1,), (0.3,), {NO_SWAP: (0.2, 0.4), tools: (0.4, 0.5)}, frozenset(signals))
-    others = {"format_loss", "budget", "tool_fault", "luck", "calling", "availability", "prompt"}
+    others = {"format_loss", "budget", "tool_fault", "sampling_noise", "calling", "availability", "prompt"}
     found = named(inputs(replay=replay, tools=tools))
     assert {name: value for name, value in found.items() if name not in others} == expected
 

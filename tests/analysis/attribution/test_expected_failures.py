@@ -26,7 +26,7 @@ EFFECTS: Mapping[str, Draw] = {
 
 
 def failures(failing: str, effect: str, repeats: int, rng: np.random.Generator) -> Floats:
-    """Of the questions of one store that have any: the probability that such a failure is chance's, luck's, what is
+    """Of the questions of one store that have any: the probability that such a failure is chance's, sampling noise's, what is
     said of both, and how many failures there are."""
     chances, effects = FAILING[failing](rng, QUESTIONS), EFFECTS[effect](rng, QUESTIONS)
     still = chances * (1 - np.maximum(-effects, 0))
@@ -37,7 +37,7 @@ def failures(failing: str, effect: str, repeats: int, rng: np.random.Generator) 
     said = {tally: pool.expected(tally) for tally in set(tallies)}
     anyway = still / with_tools
     rows = [
-        (chance, chance * (fails < 0.5), 1 - said[tally].beyond, said[tally].luck, repeats - tally.right_with)
+        (chance, chance * (fails < 0.5), 1 - said[tally].beyond, said[tally].sampling_noise, repeats - tally.right_with)
         for tally, chance, fails in zip(tallies, anyway, chances, strict=True)
         if tally.right_with < repeats
     ]
@@ -79,8 +79,8 @@ def test_the_probability_of_chance_is_how_often_it_is_chance(
     assert sum(errors) <= (0.08 if repeats == 1 else 0.03)
 
 
-def test_luck_is_as_sure_as_it_is_often_luck(judged: tuple[int, dict[tuple[str, str], Floats]]) -> None:
-    """Of what is called luck where a trace shows no sign."""
+def test_noise_is_as_sure_as_it_is_often_noise(judged: tuple[int, dict[tuple[str, str], Floats]]) -> None:
+    """Of what is called sampling noise where a trace shows no sign."""
     repeats, found = judged
     rows = np.vstack(list(found.values()))
     called = rows[(rows[:, 3] > 1 - rows[:, 2]) & (rows[:, 3] > rows[:, 2] - rows[:, 3])]
@@ -92,12 +92,12 @@ def test_with_many_trials_it_is_the_attributable_fraction() -> None:
     """p_fail(none) / p_fail(tool) of the one question there is."""
     own = Tally(80, 100, 20, 100)
     found = Pool([own]).expected(own)
-    assert found.luck == pytest.approx(0.2 / 0.8, abs=0.03)
+    assert found.sampling_noise == pytest.approx(0.2 / 0.8, abs=0.03)
     assert found.own_error == pytest.approx(0, abs=0.01)
     better = Tally(30, 100, 60, 100)
     assert Pool([better]).expected(better).own_error == pytest.approx(1, abs=0.02)
     many = Tally(8_000, 10_000, 2_000, 10_000)
-    assert Pool([many]).expected(many).luck == pytest.approx(0.2 / 0.8, abs=0.05)
+    assert Pool([many]).expected(many).sampling_noise == pytest.approx(0.2 / 0.8, abs=0.05)
 
 
 @pytest.mark.parametrize("questions", [60, 600, 5_000])
@@ -109,7 +109,7 @@ def test_one_spoiled_question_is_seen_among_many_that_nothing_happens_to(questio
 
 def test_a_single_slip_among_many_right_answers_is_chance() -> None:
     untouched, slipped = Tally(10, 10, 10, 10), Tally(10, 10, 9, 10)
-    assert Pool([*[untouched] * 599, slipped]).expected(slipped).luck > 0.9
+    assert Pool([*[untouched] * 599, slipped]).expected(slipped).sampling_noise > 0.9
 
 
 @pytest.mark.parametrize("trials", [1, 3, 10])

@@ -86,9 +86,9 @@ def test_what_is_right_or_was_not_replayed_has_no_label() -> None:
     assert layer_two(replace(each, signals=read(*CELL, *ended("[2700000]"), question=question))) is None
 
 
-def test_luck_and_own_errors_are_told_apart_by_the_question_without_tools() -> None:
+def test_noise_and_own_errors_are_told_apart_by_the_question_without_tools() -> None:
     rng = np.random.default_rng(1)
-    assert label(evidence(steady(0.9, "search"), rng)).mechanism == "luck"
+    assert label(evidence(steady(0.9, "search"), rng)).mechanism == "sampling_noise"
     assert label(evidence(steady(0.0, "search"), rng)).mechanism == "own_error"
 
 
@@ -264,7 +264,7 @@ def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offe
     alone, others = blame(each), blame(replace(each, outset=(0.0,) * 15 + (1.0,)))
     assert others["availability"] > 2 * alone["availability"]
     assert (label(each).mechanism, label(replace(each, outset=(0.0,) * 15 + (1.0,))).mechanism) == (
-        "luck",
+        "sampling_noise",
         "availability",
     )
     called = drawn("calling")
@@ -330,18 +330,22 @@ def test_the_right_mechanism_is_named_in_most_trials_of_each_kind(
         "budget",
         "availability",
         "calling",
-        "luck",
+        "sampling_noise",
         "own_error",
     } == rates.keys()
     assert min(rates.values()) >= 0.6, rates
     assert mean(list(rates.values())) >= 0.75, rates
 
 
-def test_pure_churn_is_seldom_blamed_on_tools(judged: list[tuple[World, Mechanism, Attribution]]) -> None:
-    churned = [label.mechanism for world, mechanism, label in judged if world.name == "steady" and mechanism == "luck"]
-    assert len(churned) > 100
-    blamed = Counter(churned)
-    assert sum(blamed[mechanism] for mechanism in BY_TOOLS) <= 0.1 * len(churned), blamed
+def test_pure_noise_is_seldom_blamed_on_tools(judged: list[tuple[World, Mechanism, Attribution]]) -> None:
+    noisy = [
+        label.mechanism
+        for world, mechanism, label in judged
+        if world.name == "steady" and mechanism == "sampling_noise"
+    ]
+    assert len(noisy) > 100
+    blamed = Counter(noisy)
+    assert sum(blamed[mechanism] for mechanism in BY_TOOLS) <= 0.1 * len(noisy), blamed
 
 
 def test_confidences_are_the_shares_that_are_right(judged: list[tuple[World, Mechanism, Attribution]]) -> None:

@@ -74,7 +74,7 @@ class World:
             "format": -self.format * right * (1 - self.fault) * (1 - self.budget),
             "budget": -self.budget * right * (1 - self.fault),
             "tool_fault": -self.fault * right,
-            "luck": 0.0,
+            "sampling_noise": 0.0,
             "content": search + code,
             "use": self.use,
             "calling": self.calling,

@@ -179,8 +179,8 @@ ADOPTED = (*searched("gas", DISTRACTOR), *ended("Answer: B"))
 
 
 def test_what_is_mostly_wrong_without_tools_is_no_tools_doing() -> None:
-    churning = [bare("Answer: C", is_right=False)] * 3 + [bare("Answer: A", is_right=True)]
-    assert label(read(*ADOPTED), bare=churning).mechanism == "own_error"
+    noisy = [bare("Answer: C", is_right=False)] * 3 + [bare("Answer: A", is_right=True)]
+    assert label(read(*ADOPTED), bare=noisy).mechanism == "own_error"
     steady = [bare("Answer: A", is_right=True)] * 4
     assert label(read(*ADOPTED), bare=steady).mechanism == "retrieval_distraction"
     assert label(read(*ADOPTED), bare=steady).confidence > 0.5
@@ -210,10 +210,10 @@ def test_a_question_is_taken_for_one_like_the_others_where_it_has_few_trials() -
     even = ((Tally(1, 1, 0, 1), 8), (Tally(0, 1, 1, 1), 8), (Tally(1, 1, 1, 1), 28), (Tally(0, 1, 0, 1), 2))
     found = layer_one(SILENT, wrong(), [steady], pool=pooled(*even))
     assert found is not None
-    assert found.mechanism == "luck"
+    assert found.mechanism == "sampling_noise"
 
 
-def test_luck_is_never_surer_than_what_chance_alone_makes_wrong() -> None:
+def test_noise_is_never_surer_than_what_chance_alone_makes_wrong() -> None:
     for without, right_with, trials in ((3, 0, 3), (3, 2, 3), (2, 1, 3), (9, 4, 10), (8, 7, 10), (1, 0, 1)):
         questions = pooled((Tally(without, trials, right_with, trials), 20))
         bares = [bare("Answer: A", is_right=place < without) for place in range(trials)]
@@ -221,7 +221,7 @@ def test_luck_is_never_surer_than_what_chance_alone_makes_wrong() -> None:
         found = layer_one(SILENT, wrong(), bares, repeats, questions)
         expected = questions.expected(Tally(without, trials, right_with, trials))
         assert found is not None
-        share = {"luck": expected.luck, "own_error": expected.own_error, "unknown": expected.beyond}
+        share = {"sampling_noise": expected.sampling_noise, "own_error": expected.own_error, "unknown": expected.beyond}
         assert found.confidence == pytest.approx(share[found.mechanism], abs=1e-4)
         assert found.confidence == pytest.approx(max(share.values()), abs=1e-4)
 
@@ -242,7 +242,7 @@ def test_an_answer_that_comes_without_tools_too_is_less_surely_a_tools() -> None
     mostly = [bare("Answer: A", is_right=True)] * 3
     other = label(read(*ADOPTED), bare=[*mostly, bare("Answer: C", is_right=False)])
     same = label(read(*ADOPTED), bare=[*mostly, bare("Answer: B", is_right=False)])
-    assert (other.mechanism, same.mechanism) == ("retrieval_distraction", "luck")
+    assert (other.mechanism, same.mechanism) == ("retrieval_distraction", "sampling_noise")
 
 
 def test_trials_without_a_score_are_left_out() -> None:
@@ -265,17 +265,17 @@ def test_notes_hold_no_words_of_models_or_tools() -> None:
 
 
 def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
-    churning = [bare("Answer: A", is_right=True)] * 3 + [bare("Answer: C", is_right=False)]
+    noisy = [bare("Answer: A", is_right=True)] * 3 + [bare("Answer: C", is_right=False)]
     signals = read(*ended("Answer: C"))
 
     def beside(*repeats: float) -> tuple[str, float]:
-        found = layer_one(signals, wrong(), churning, repeats)
+        found = layer_one(signals, wrong(), noisy, repeats)
         assert found is not None
         return found.mechanism, found.confidence
 
     assert beside(0.0, 0.0)[0] == beside(0.0, 0.0, 0.0, 0.0)[0] == "availability"
     assert beside(0.0, 0.0)[1] < beside(0.0, 0.0, 0.0, 0.0)[1]
-    assert beside(1.0, 1.0, 0.0)[0] == beside(1.0, 1.0, 1.0)[0] == "luck"
+    assert beside(1.0, 1.0, 0.0)[0] == beside(1.0, 1.0, 1.0)[0] == "sampling_noise"
     assert beside(1.0, 1.0, 0.0)[1] < beside(1.0, 1.0, 1.0)[1] < 1
 
 

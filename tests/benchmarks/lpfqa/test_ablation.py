@@ -1,4 +1,4 @@
-"""Conditions against the baseline: rows as `compare` has them, every average by its name, and what luck explains."""
+"""Conditions against the baseline: rows as `compare` has them, every average by its name, and what sampling noise explains."""
 
 import numpy as np
 import pytest

@@ -56,7 +56,7 @@ def test_one_model_is_told_why_no_questions_are_chosen_by_its_results() -> None:
     assert "LPFQA" not in page
 
 
-def test_deltas_are_marked_where_luck_explains_them_and_averages_told_apart() -> None:
+def test_deltas_are_marked_where_noise_explains_them_and_averages_told_apart() -> None:
     trials = [
         each
         for model, (before, after) in {"a": (160, 80), "b": (40, 38)}.items()

@@ -45,7 +45,7 @@ def test_every_template_has_every_cause(half: Half) -> None:
         found[each.question.domain].update(causes)
     assert len(found) == len(templates(half))
     assert len({frozenset(causes) for causes in found.values()}) == 1
-    assert all({*Story.__args__, "churn", "own_error", "format"} == causes for causes in found.values())
+    assert all({*Story.__args__, "sampling_noise", "own_error", "format"} == causes for causes in found.values())
 
 
 def test_cells_really_find_what_their_phrase_says(half: Half) -> None:

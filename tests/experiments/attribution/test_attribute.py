@@ -102,7 +102,7 @@ def test_replays_are_estimated_first_and_resolve_what_was_not_known(
     (decomposition,) = found["decompositions"]
     assert 0 < decomposition["replayed"] <= decomposition["trials"]
     assert found["design"]["samples"] == 2
-    assert {"luck", "unresolved"} <= {each["name"] for each in decomposition["mechanisms"]}
+    assert {"sampling_noise", "unresolved"} <= {each["name"] for each in decomposition["mechanisms"]}
     wrong = [each for each in found["trials"] if each["value"] == 0]
     assert wrong
     assert {each["attribution"]["method"] for each in wrong} == {"replay"}

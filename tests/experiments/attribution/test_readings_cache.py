@@ -93,7 +93,7 @@ async def said(recorder: Recorder, what: str, trial: Trial, right: bool) -> None
     if what == "diagnosed":
         await recorder.diagnose([Diagnosis(trial=trial.id, judge="j@1", error_type=None, distraction=None)])
     if what == "labelled":
-        recorder.label(Label(trial=trial.id, person="Ada", at=WHEN, mechanism="luck"))
+        recorder.label(Label(trial=trial.id, person="Ada", at=WHEN, mechanism="sampling_noise"))
 
 
 def found(store: Path, place: Path | None, named: Mapping[str, str]) -> Gathered[Explained] | str:

@@ -34,7 +34,7 @@ def test_what_was_planted_stands_in_no_file_that_a_run_reads(tmp_path: Path) -> 
     make_planted(tmp_path, "dev", questions=40, seed=0)
     labels = [json.loads(line) for line in (tmp_path / LABELS).read_text(encoding="utf-8").splitlines()]
     causes = {story for each in labels for story in each["stories"].values()} | {each["nature"] for each in labels}
-    assert {"lock_in", "own_error", "churn"} <= causes
+    assert {"lock_in", "own_error", "sampling_noise"} <= causes
     for file in (QUESTIONS, SCENES, f"{CORPUS}/pages.jsonl"):
         text = (tmp_path / file).read_text(encoding="utf-8")
         # "tools", "format" and "budget" are words of questions and pages as well.

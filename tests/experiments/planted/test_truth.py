@@ -111,11 +111,11 @@ def test_parts_sum_to_the_difference_that_a_trial_makes(acted: Acted) -> None:
         assert sum(condition.expected.terms.values()) == pytest.approx(condition.effect, abs=1e-9)
 
 
-def test_luck_is_nothing_in_expectation_where_no_call_fails_at_random(acted: Acted) -> None:
+def test_noise_is_nothing_in_expectation_where_no_call_fails_at_random(acted: Acted) -> None:
     by_name = {condition.condition: condition for condition in acted.truth.conditions}
     assert by_name.keys() == {"python", "all", "flaky"}
     for name in ("python", "all"):
-        assert by_name[name].expected.terms["luck"] == pytest.approx(0, abs=1e-9)
+        assert by_name[name].expected.terms["sampling_noise"] == pytest.approx(0, abs=1e-9)
         assert by_name[name].expected.terms["tool_fault"] == pytest.approx(0, abs=1e-9)
     assert by_name["flaky"].expected.terms["tool_fault"] < -0.02
     assert by_name["all"].expected.mechanisms["retrieval_distraction"] < -0.02
@@ -129,8 +129,8 @@ def test_a_wrong_trial_has_one_cause_among_those_that_are_possible(acted: Acted)
         if trial.mechanism:
             assert trial.chances[trial.mechanism] > 0
             causes[trial.question, trial.condition].add(trial.mechanism)
-    assert causes["formless", "python"] <= {"format", "luck"}
-    assert causes["untouched", "flaky"] <= {"luck"}
+    assert causes["formless", "python"] <= {"format", "sampling_noise"}
+    assert causes["untouched", "flaky"] <= {"sampling_noise"}
     assert "budget" in causes["short", "python"]
     assert "lock_in" in causes["locked", "python"]
     assert {"lock_in", "retrieval_distraction"} & causes["both", "all"]
@@ -192,7 +192,7 @@ def caused(now: dict[str, float], bare: dict[str, float] | None = None, **withou
         # Without the code the same draw is right.
         (caused({"B": 0.1, "A": 0.1, "C": 0.8}, lock_in=BARE), 0.5, "lock_in"),
         # The same draw is wrong without anything as well, which is rare.
-        (caused({"B": 0.1, "A": 0.1, "C": 0.8}, lock_in=BARE), 0.9, "luck"),
+        (caused({"B": 0.1, "A": 0.1, "C": 0.8}, lock_in=BARE), 0.9, "sampling_noise"),
         (caused({"B": 0.2, "A": 0.8}, {"B": 0.3, "A": 0.7}), 0.9, "own_error"),
         # Either alone would do: the one that moved more.
         (

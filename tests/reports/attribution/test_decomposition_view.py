@@ -31,7 +31,7 @@ def test_a_decomposition_fits_its_terminal_and_names_every_mechanism(width: int)
     shown = page(attribution_view(report(found)), width)
     assert max(map(len, shown.splitlines())) <= width
     joined = re.sub(r"\s+", " ", shown)
-    for name in ("tool fault", "calling", "luck", "unresolved", "effect", "no tools"):
+    for name in ("tool fault", "calling", "sampling noise", "unresolved", "effect", "no tools"):
         assert name in joined
     for each in found.mechanisms:
         assert f"{abs(each.points):.1f}" in shown
@@ -108,9 +108,9 @@ def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
     assert "A harm's name" not in page(attribution_view(alone), 120)
 
 
-def test_luck_and_the_unresolved_have_no_p_value() -> None:
+def test_noise_and_the_unresolved_have_no_p_value() -> None:
     shown = page(attribution_view(report()), 120)
-    assert re.search(r"luck .* - +- ", shown)
+    assert re.search(r"sampling noise .* - +- ", shown)
     assert "corrected for 9 tests." in shown
 
 
@@ -194,7 +194,7 @@ def test_trials_of_other_decompositions_or_mechanisms_are_not_shared_out() -> No
     read_so = evidence(diagnoses=(diagnosis,))
     assert judged_distractions(decomposition(), (explained(read_so),)) == ()
     mine = decomposition(model="m", condition="search")
-    assert judged_distractions(mine, (explained(read_so, mechanism="luck", distraction=None),)) == ()
+    assert judged_distractions(mine, (explained(read_so, mechanism="sampling_noise", distraction=None),)) == ()
 
 
 def test_points_of_lock_in_under_another_name_are_told() -> None:

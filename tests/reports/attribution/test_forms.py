@@ -38,7 +38,7 @@ def test_json_has_decompositions_that_sum_and_a_line_for_every_trial() -> None:
     (only,) = found["decompositions"]
     assert only["simulated"] is True
     assert sum(each["points"] for each in only["mechanisms"]) == pytest.approx(only["effect"]["points"])
-    assert {each["name"]: each["put_down_as"] for each in only["mechanisms"]}["luck"] == "luck"
+    assert {each["name"]: each["put_down_as"] for each in only["mechanisms"]}["sampling_noise"] == "sampling_noise"
     assert found["design"]["successes"] == 0.3
     first, second = found["trials"]
     assert (first["trial"], first["replayed"], second["replayed"]) == (IDENTITY, True, False)
@@ -72,8 +72,8 @@ def test_csv_has_a_line_for_the_effect_each_term_and_each_mechanism() -> None:
     assert {row["model"] for row in rows} == {"'=1+1"}
     assert {row["simulated"] for row in rows} == {"True"}
     assert float(rows[0]["points"]) == pytest.approx(found.effect.points)
-    luck = next(row for row in rows if row["name"] == "luck" and row["kind"] == "mechanism")
-    assert luck["p_value"] == ""
+    noise = next(row for row in rows if row["name"] == "sampling_noise" and row["kind"] == "mechanism")
+    assert noise["p_value"] == ""
 
 
 def test_a_figure_says_what_the_decomposition_says_and_is_the_same_each_time(tmp_path: Path) -> None:
@@ -90,7 +90,9 @@ def test_a_figure_says_what_the_decomposition_says_and_is_the_same_each_time(tmp
 
 def test_the_effect_is_drawn_as_sure_as_its_whisker_says(tmp_path: Path) -> None:
     account = decomposition().effect
-    draw_decompositions([replace(decomposition(), mechanisms=(replace(account, name="luck"),))], tmp_path / "a.svg")
+    draw_decompositions(
+        [replace(decomposition(), mechanisms=(replace(account, name="sampling_noise"),))], tmp_path / "a.svg"
+    )
     bars = re.findall(r'style="fill: #(\w+)(; opacity: 0\.4)?"', (tmp_path / "a.svg").read_text(encoding="utf-8"))
     assert ("999999", "") in bars
     assert ("d55e00", "; opacity: 0.4") in bars

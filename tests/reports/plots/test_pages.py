@@ -146,7 +146,7 @@ def test_parts_say_what_they_count_and_lead_there() -> None:
     put_down = [
         PutDown("m", "python", "retrieval_distraction", "replay", 3),
         PutDown("m", "python", "format", "trace", 1),
-        PutDown("n", "python", "luck", "replay", 1),
+        PutDown("n", "python", "sampling_noise", "replay", 1),
     ]
     why = parsed(as_svg(draw_mechanisms(FOUND.why.decompositions[:1], put_down=put_down, link=questions_address)))
     assert told(why, "m · python: retrieval distraction ")[1] == (

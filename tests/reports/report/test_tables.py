@@ -53,8 +53,8 @@ def test_nothing_known_is_no_table() -> None:
 def test_without_replays_it_is_counted_what_traces_tell() -> None:
     guessed = (
         PutDown("m", "search", "lock_in", "trace", 2),
-        PutDown("m", "search", "luck", "trace", 7),
-        PutDown("n", "python", "luck", "trace", 1),
+        PutDown("m", "search", "sampling_noise", "trace", 7),
+        PutDown("n", "python", "sampling_noise", "trace", 1),
     )
     unreplayed = decomposition(replayed=False, model="m", condition="search")
     unknown = tuple(each for each in unreplayed.mechanisms if each.name == "unresolved")
@@ -67,23 +67,26 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
         "Wrong trials",
     )
     assert table.rows == (
-        ("m", "search", "luck, as without tools", "7"),
+        ("m", "search", "sampling noise, as without tools", "7"),
         ("m", "search", "computational lock-in", "2"),
-        ("n (simulated)", "python", "luck, as without tools", "1"),
+        ("n (simulated)", "python", "sampling noise, as without tools", "1"),
     )
     assert "toolablate attribute STORE --replay" in table.notes[-1]
     mine = replace(report(), findings=found)
     for text in (as_markdown(mine), as_latex(mine), as_html(mine)):
-        assert "luck, as without tools" in text
+        assert "sampling noise, as without tools" in text
         assert "by trace (first guesses)" in text
         assert "unresolved</bdi>" not in text
 
-    measured = (PutDown("m", "search", "luck", "replay", 4), PutDown("m", "search", "tool_fault", "replay", 1))
+    measured = (
+        PutDown("m", "search", "sampling_noise", "replay", 4),
+        PutDown("m", "search", "tool_fault", "replay", 1),
+    )
     both = replace(FOUND, why=replace(FOUND.why, put_down=(*guessed, *measured)))
     assert [each.title for each in tables(both) if each.section == "Why"][-1] == "what wrong trials are put down to"
     table = [each for each in tables(both) if each.section == "Why"][-1]
     assert [each.title for each in table.columns[3:]] == ["Wrong trials", "By replay", "By trace"]
-    assert table.rows[0] == ("m", "search", "luck, as without tools", "11", "4", "7")
+    assert table.rows[0] == ("m", "search", "sampling noise, as without tools", "11", "4", "7")
     assert table.rows[2] == ("m", "search", "tool fault", "1", "1", "0")
 
     table = [each for each in tables(replace(found, imported=True)) if each.section == "Why"][-1]

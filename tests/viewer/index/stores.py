@@ -76,9 +76,9 @@ async def make(path: Path, *, count: int = 9, repeats: int = 2, identity: str = 
         store_scored = [trial for trial in ended if trial.id in recorder.finished_trials()]
         await recorder.score([_score(trial, rng) for trial in store_scored if rng.random() < 0.9])
         for trial in rng.sample(store_scored, len(store_scored) // 4):
-            recorder.label(label(trial.id, rng.choice(("luck", "lock_in", None)), rng.choice(("Ann", "Bo"))))
+            recorder.label(label(trial.id, rng.choice(("sampling_noise", "lock_in", None)), rng.choice(("Ann", "Bo"))))
     said = tuple(
-        Attribution(trial=trial.id, mechanism=rng.choice(("luck", "budget")), method="trace", confidence=0.5)
+        Attribution(trial=trial.id, mechanism=rng.choice(("sampling_noise", "budget")), method="trace", confidence=0.5)
         for trial in rng.sample(ended, len(ended) // 3)
     )
     return Made(path, asked, said)

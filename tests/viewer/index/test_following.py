@@ -94,7 +94,7 @@ async def test_what_was_said_of_a_trial_goes_with_its_score(tmp_path: Path) -> N
         await recorder.score([score(trial, 0.0) for trial in planned])
     index = _index(tmp_path / "i.db", store)
     said = [
-        Attribution(trial=trial.id, mechanism="luck", method="replay", confidence=0.25, turned_at=3)
+        Attribution(trial=trial.id, mechanism="sampling_noise", method="replay", confidence=0.25, turned_at=3)
         for trial in planned
     ]
     index.put_attributions(said)
@@ -102,14 +102,14 @@ async def test_what_was_said_of_a_trial_goes_with_its_score(tmp_path: Path) -> N
     index.put_attributions(said)
     assert index.version() == version
     found = index.trial(planned[1].id)
-    assert (found.mechanism, found.method, found.confidence, found.turned_at) == ("luck", "replay", 0.25, 3)
+    assert (found.mechanism, found.method, found.confidence, found.turned_at) == ("sampling_noise", "replay", 0.25, 3)
     with Recorder(store) as recorder:
         await recorder.score([score(planned[1], 1.0, version=2)])
     refreshed(index, store)
     assert (index.trial(planned[1].id).mechanism, index.trial(planned[1].id).ending) == (None, "correct")
-    assert index.trial(planned[0].id).mechanism == "luck"
+    assert index.trial(planned[0].id).mechanism == "sampling_noise"
     index.put_attributions(said[2:])
-    assert index.facets().mechanisms == {"luck": len(said) - 2}
+    assert index.facets().mechanisms == {"sampling_noise": len(said) - 2}
 
 
 async def test_a_flip_follows_the_baseline(tmp_path: Path) -> None:
@@ -140,7 +140,12 @@ async def test_labels_are_seen_at_once_and_the_last_of_each_person_counts(tmp_pa
     index = _index(tmp_path / "i.db", store)
     trial = planned[0].id
     for person, mechanism, shown in (
-        *(("Ann", "luck", "luck"), ("Bo", "lock_in", "lock_in"), ("Bo", None, "luck"), ("Ann", "budget", "budget")),
+        *(
+            ("Ann", "sampling_noise", "sampling_noise"),
+            ("Bo", "lock_in", "lock_in"),
+            ("Bo", None, "sampling_noise"),
+            ("Ann", "budget", "budget"),
+        ),
         *(("Bo", "format", "format"), ("Ann", None, "format"), ("Bo", None, None)),
     ):
         given = label(trial, mechanism, person)
@@ -151,7 +156,7 @@ async def test_labels_are_seen_at_once_and_the_last_of_each_person_counts(tmp_pa
         assert index.version() > version
         assert index.trial(trial).label == shown
         assert index.trial(trial) == refreshed(index, store).trial(trial)
-        assert index.questions(Selection(labels=("luck",))).total == (shown == "luck")
+        assert index.questions(Selection(labels=("sampling_noise",))).total == (shown == "sampling_noise")
 
 
 async def test_no_label_is_lost_to_a_refresh_of_an_older_moment(tmp_path: Path) -> None:
@@ -160,13 +165,13 @@ async def test_no_label_is_lost_to_a_refresh_of_an_older_moment(tmp_path: Path) 
         planned = plan(recorder)
         await attempt(recorder, planned[0])
     index = _index(tmp_path / "i.db", store)
-    given = label(planned[0].id, "luck")
+    given = label(planned[0].id, "sampling_noise")
     with Recorder(store) as recorder, Store(store) as opened, opened.at_one_moment():
         seen = opened.summaries()
         recorder.label(given)
         index.put_label(given)
         index.refresh(opened, seen, baseline="none")
-    assert index.trial(planned[0].id).label == "luck"
+    assert index.trial(planned[0].id).label == "sampling_noise"
 
 
 async def test_trials_of_another_run_are_left_out(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ _SELECTIONS = st.builds(
     difficulties=_some("hard", "easy", ""),
     endings=_some(*get_args(Ending)),
     flips=_some(*get_args(Turn)),
-    mechanisms=_some("luck", "budget"),
-    labels=_some("luck", "lock_in"),
+    mechanisms=_some("sampling_noise", "budget"),
+    labels=_some("sampling_noise", "lock_in"),
     unlabelled=st.sampled_from(["", "", "", "Ann", "Bo", "nobody's"]),
     tools=_some("python", "web_search", LONG_NAME, "pyth"),
     text=st.sampled_from(
@@ -114,7 +114,7 @@ def test_who_labels_goes_on_from_a_trial_that_is_labelled_meanwhile(made: Made, 
     assert index.first(selection) == left[0]
     for number, trial in enumerate(left):
         assert index.questions(selection).trials == len(left) - number
-        index.put_label(label(trial, "luck", "Cy"))
+        index.put_label(label(trial, "sampling_noise", "Cy"))
         assert index.neighbours(trial, selection) == (None, left[number + 1] if trial != left[-1] else None)
     assert index.first(selection) is None
     index.put_label(label(left[3], None, "Cy"))

@@ -122,13 +122,13 @@ def test_a_label_changes_the_tables_alone(own: Path) -> None:
     _to_the_end(kept)
     trial = index.questions(Selection()).rows[0].glances[0].trials[0].trial
     with Recorder(own) as recorder:
-        recorder.label(Label(trial=trial, person="Ada", at=datetime.now(UTC), mechanism="luck"))
+        recorder.label(Label(trial=trial, person="Ada", at=datetime.now(UTC), mechanism="sampling_noise"))
     # As it was written some time ago, too: else its time alone cannot tell whether it is written still.
     for path in own.parent.glob(f"{own.name}*"):
         os.utime(path, (1, 1))
     clock.now += 60
     assert kept.round()
-    assert index.trial(trial).label == "luck"
+    assert index.trial(trial).label == "sampling_noise"
     assert not kept.round()
 
 
