@@ -58,7 +58,7 @@ def test_a_date_counts_whole_and_times_are_utc(tmp_path: Path, written: str, unt
         ('[web]\nrobot = true', r"web\.robot: unknown key; did you mean 'robots'"),
         ('[search]\nprovider = "corpus"', r"search\.corpus: missing"),
         ('[search]\nprovider = "searxng"', r"search\.endpoint: missing; name the SearXNG"),
-        ('[search]\nprovider = "google"', r"search\.provider: found 'google', allowed is 'corpus', 'ddgs', 'searxng'"),
+        ('[search]\nprovider = "google"', r"search\.provider: there is no provider 'google'; there are corpus, .*searxng"),
         ('[[mcp]]\nname = "files"', r"mcp: 'files' needs either command"),
         ('[[mcp]]\nname = "f"\ncommand = ["a"]\nurl = "http://b"', r"mcp: 'f' needs either command"),
         ('[[mcp]]\nname = "f"\nurl = "http://b"\nenv = ["T"]', r"mcp: 'f' has a url, and `env` and `folder` are for commands"),
