@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from toolablate.traces.records import Score
     from toolablate.traces.store import Store
-    from toolablate.viewer.reporting import Wanted
+    from toolablate.viewer.reporting import ReportSelection
 
 SHOWN_RESUMPTIONS = 20
 OF_TRACES = ("attempt", "full", "whole")
@@ -276,10 +276,10 @@ def view_command(
         serve,
         user_name,
     )
-    from toolablate.viewer.keeping.trials import Scope
+    from toolablate.viewer.keeping.trials import ViewScope
 
     require_view()
-    scope, reader = Scope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
+    scope, reader = ViewScope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
     with listening(port or 0) as listener, browser() as show:
 
         def ready(url: str) -> None:
@@ -379,9 +379,9 @@ def _is_html(output: Path) -> bool:
     return output.suffix.lower() == ".html"
 
 
-def _wanted(trials: tuple[str, ...], diffs: tuple[str, ...], traces: int | None, *, html: bool) -> "Wanted":
+def _wanted(trials: tuple[str, ...], diffs: tuple[str, ...], traces: int | None, *, html: bool) -> "ReportSelection":
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting import Wanted
+    from toolablate.viewer.reporting import ReportSelection
 
     if not html and (trials or diffs or traces):
         raise InputError(
@@ -395,4 +395,4 @@ def _wanted(trials: tuple[str, ...], diffs: tuple[str, ...], traces: int | None,
         pairs.append((left, right))
     named = bool(trials or diffs)
     telling = (0 if named else TELLING) if traces is None else traces
-    return Wanted(traces=trials, beside=tuple(pairs), telling=telling if html else 0)
+    return ReportSelection(traces=trials, beside=tuple(pairs), telling=telling if html else 0)

@@ -25,7 +25,7 @@ _MOST_BYTES, _MOST_PROCESSES, _MOST_CPUS = 1 << 60, 1 << 22, 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class CgroupLimits:
     """What all processes of a cgroup together may use; `cpus` (1.5: one and a half) None for no limit."""
 
     memory_bytes: int
@@ -69,7 +69,7 @@ class Cgroup(ABC):
         return (*dict.fromkeys(others), self._memory)
 
     @abstractmethod
-    def limit(self, bounds: Bounds) -> None:
+    def limit(self, bounds: CgroupLimits) -> None:
         """Raises OSError where the kernel refuses."""
 
     @abstractmethod
@@ -140,7 +140,7 @@ class VersionOne(Cgroup):
     tables, pipes, unix socket buffers), and apart from these TCP buffers, up to an eighth of the limit. Swap counts
     together with memory where it is accounted, else is not used. Out of memory, Linux kills the largest process."""
 
-    def limit(self, bounds: Bounds) -> None:
+    def limit(self, bounds: CgroupLimits) -> None:
         _write(self._memory / "memory.limit_in_bytes", bounds.memory_bytes)
         _write_if_there(self._memory / "memory.kmem.tcp.limit_in_bytes", bounds.memory_bytes // _TCP_SHARE)
         if not _write_if_there(self._memory / "memory.memsw.limit_in_bytes", bounds.memory_bytes):
@@ -179,7 +179,7 @@ class VersionTwo(Cgroup):
     """Counts: anonymous memory, page cache (files that these processes read first), tmpfs, kernel memory and socket
     buffers, all in one; swap is not used. Out of memory, Linux kills all processes of the cgroup."""
 
-    def limit(self, bounds: Bounds) -> None:
+    def limit(self, bounds: CgroupLimits) -> None:
         _write(self._memory / "memory.max", bounds.memory_bytes)
         _write_if_there(self._memory / "memory.swap.max", 0)
         _write_if_there(self._memory / "memory.oom.group", 1)
@@ -311,7 +311,7 @@ LEAF = "toolablate-host"
 _NEEDED = {"memory", "pids"}
 
 
-class Refused(Exception):
+class CgroupRefusal(Exception):
     """`reason` for a person, and the command that mends it."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
@@ -321,11 +321,11 @@ class Refused(Exception):
 
 
 def usable_one(places: Mapping[str, Path]) -> dict[str, Path]:
-    """Raises `Refused` where memory cannot be limited; the other controllers are taken as far as we may."""
+    """Raises `CgroupRefusal` where memory cannot be limited; the other controllers are taken as far as we may."""
     usable = {name: folder for name, folder in places.items() if os.access(folder, os.W_OK | os.X_OK)}
     if "memory" not in usable:
         group = ",".join(places)
-        raise Refused(
+        raise CgroupRefusal(
             f"{places['memory']} (cgroup version 1) cannot be written",
             f"sudo cgcreate -t $USER -a $USER -g {group}:toolablate && "
             f"sudo cgclassify -g {group}:toolablate $$  # from cgroup-tools; or run as root",
@@ -334,20 +334,20 @@ def usable_one(places: Mapping[str, Path]) -> dict[str, Path]:
 
 
 def usable_two(place: Path | None) -> dict[str, Path]:
-    """The cgroup that we live in, with its controllers handed on; raises `Refused`.
+    """The cgroup that we live in, with its controllers handed on; raises `CgroupRefusal`.
 
     Only a cgroup without processes can hand on controllers, the root apart: where we live there alone, we move into one
     below it.
     """
     if place is None:
-        raise Refused("no cgroups are mounted here")
+        raise CgroupRefusal("no cgroups are mounted here")
     base = place.parent if place.name == LEAF else place
     available = _words(base / "cgroup.controllers")
     if not available >= _NEEDED:
         missing = " and ".join(sorted(_NEEDED - available))
-        raise Refused(f"the cgroup {base} has no controller for {missing}", _remedy())
+        raise CgroupRefusal(f"the cgroup {base} has no controller for {missing}", _remedy())
     if not os.access(base, os.W_OK | os.X_OK) or not os.access(base / "cgroup.subtree_control", os.W_OK):
-        raise Refused(f"the cgroup {base} cannot be written", _remedy())
+        raise CgroupRefusal(f"the cgroup {base} cannot be written", _remedy())
     names = [name for name in CONTROLLERS if name in available]
     if not _words(base / "cgroup.subtree_control").issuperset(names):
         _hand_on(base, names)
@@ -366,17 +366,21 @@ def _hand_on(base: Path, names: list[str]) -> None:
             with contextlib.suppress(OSError):
                 (base / "cgroup.procs").write_bytes(b"0")
                 (base / LEAF).rmdir()
-        raise Refused(f"the cgroup {base} does not hand on its controllers: {error.strerror}", _remedy()) from error
+        raise CgroupRefusal(
+            f"the cgroup {base} does not hand on its controllers: {error.strerror}", _remedy()
+        ) from error
 
 
 def _move_out(base: Path) -> None:
     if clearance.members(base) != [os.getpid()]:
-        raise Refused(f"there are other processes in the cgroup {base}", _remedy())
+        raise CgroupRefusal(f"there are other processes in the cgroup {base}", _remedy())
     try:
         (base / LEAF).mkdir(exist_ok=True)
         (base / LEAF / "cgroup.procs").write_bytes(b"0")
     except OSError as error:
-        raise Refused(f"the cgroup {base} cannot be left for one below it: {error.strerror}", _remedy()) from error
+        raise CgroupRefusal(
+            f"the cgroup {base} cannot be left for one below it: {error.strerror}", _remedy()
+        ) from error
 
 
 def _words(path: Path) -> set[str]:
@@ -443,7 +447,7 @@ class Cgroups:
         """
         if not name or "/" in name or "\n" in name or name.startswith("."):
             raise ValueError(f"not a name for a cgroup: {name!r}")
-        bounds = Bounds(memory_bytes, processes, cpus)
+        bounds = CgroupLimits(memory_bytes, processes, cpus)
         group = self._kind({controller: folder / name for controller, folder in self._own.folders.items()})
         try:
             _make_folders(group)
@@ -504,7 +508,7 @@ def choose(places: Places) -> Cgroups | NoCgroups:
     """The version that has the memory controller: it belongs to one of them at a time."""
     try:
         version, bases = (1, usable_one(places.one)) if "memory" in places.one else (2, usable_two(places.two))
-    except Refused as refused:
+    except CgroupRefusal as refused:
         return NoCgroups(refused.reason, refused.remedy)
     _sweep(bases)
     try:

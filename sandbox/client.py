@@ -185,7 +185,7 @@ class BadMessage(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class KernelMessage:
     """What a kernel said. `kind` and `request_id`, the message that it answers, can be anything that JSON can hold."""
 
     kind: object
@@ -229,20 +229,20 @@ class BoundedClient:
     def kernel_info(self) -> str:
         return self._request("kernel_info_request", {})
 
-    async def next_reply(self, seconds: float | None = None) -> Message | None:
+    async def next_reply(self, seconds: float | None = None) -> KernelMessage | None:
         """The next message of the shell channel, None if `seconds` pass; raises `BadMessage` for what is none and
         `ConnectionEnded`."""
         return await self._next(self._shell, seconds)
 
-    async def next_output(self, seconds: float | None = None) -> Message | None:
+    async def next_output(self, seconds: float | None = None) -> KernelMessage | None:
         """As `next_reply`, of the iopub channel."""
         return await self._next(self._iopub, seconds)
 
-    async def _next(self, channel: ZmtpConnection, seconds: float | None) -> Message | None:
+    async def _next(self, channel: ZmtpConnection, seconds: float | None) -> KernelMessage | None:
         frames = await channel.receive(seconds)
         return None if frames is None else self._decode(frames)
 
-    def _decode(self, frames: list[bytes]) -> Message:
+    def _decode(self, frames: list[bytes]) -> KernelMessage:
         try:
             start = frames.index(_DELIMITER) + 1
             signature, *parts = frames[start : start + 5]
@@ -256,7 +256,7 @@ class BoundedClient:
         if sum(map(content.count, (b"[", b"{", b","))) > CONTENT_PARTS:
             raise BadMessage("its content has too many parts")
         header, parent = _decode_object(headers[0]), _decode_object(headers[1])
-        return Message(header.get("msg_type"), parent.get("msg_id"), _decode_object(content))
+        return KernelMessage(header.get("msg_type"), parent.get("msg_id"), _decode_object(content))
 
     def _request(self, kind: str, content: dict[str, Any]) -> str:
         request_id = uuid.uuid4().hex

@@ -11,7 +11,7 @@ from toolablate.sandbox.client import (
     BadMessage,
     BoundedClient,
     ConnectionEnded,
-    Message,
+    KernelMessage,
     connect,
     reconnect,
     wait_until_ready,
@@ -265,7 +265,7 @@ class Execution:
         else:
             self._idle.set()
 
-    async def _next(self, receive: Callable[[], Awaitable[Message | None]]) -> Message | None:
+    async def _next(self, receive: Callable[[], Awaitable[KernelMessage | None]]) -> KernelMessage | None:
         # A flood is always ready to be read: without this nothing else would ever run.
         await asyncio.sleep(0)
         try:

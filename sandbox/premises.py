@@ -25,7 +25,7 @@ _CLOSE_SECONDS = 10.0
 _HEARING_SECONDS = 2.0
 
 
-class Keeper:
+class ProcessKeeper:
     """Watches over the process that started it, from a session of its own, without any of its descriptors.
 
     At the host's end, or at `close`, it kills what is left in the cgroups that it was told to remember, removes these
@@ -53,7 +53,7 @@ class Keeper:
         return self._process.pid
 
     @classmethod
-    def shared(cls, paths: Iterable[Path] = ()) -> "Keeper":
+    def shared(cls, paths: Iterable[Path] = ()) -> "ProcessKeeper":
         """The one of this process, started where there is none; it ends when all who asked for it have closed it."""
         global _shared
         with _sharing:
@@ -112,7 +112,7 @@ class Keeper:
         os.close(self._lock)
 
 
-_shared: Keeper | None = None
+_shared: ProcessKeeper | None = None
 _sharing = threading.Lock()
 os.register_at_fork(after_in_child=lambda: globals().update(_sharing=threading.Lock()))
 
@@ -187,7 +187,7 @@ class Premises:
     def __init__(self) -> None:
         _sweep()
         self._cgroups = find_cgroups()
-        self._keeper = Keeper.shared(self._cgroups.folders if self._cgroups else ())
+        self._keeper = ProcessKeeper.shared(self._cgroups.folders if self._cgroups else ())
 
     @property
     def folder(self) -> Path:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     )
     from toolablate.tools.search import (
         DdgsSearch,
-        Found,
         LiveSearch,
+        SearchOutcome,
         SearchProvider,
         SearchQuery,
         SearchSource,
@@ -66,7 +66,6 @@ __all__ = [
     "ExtractionWorker",
     "FetchError",
     "FileSource",
-    "Found",
     "FunctionIntervention",
     "FunctionTool",
     "Guard",
@@ -89,6 +88,7 @@ __all__ = [
     "RecordedHttpClient",
     "RecordedSearch",
     "Resources",
+    "SearchOutcome",
     "SearchProvider",
     "SearchQuery",
     "SearchSource",
@@ -190,7 +190,7 @@ __getattr__ = importing(
         ),
         "search": (
             "DdgsSearch",
-            "Found",
+            "SearchOutcome",
             "LiveSearch",
             "SearchProvider",
             "SearchQuery",

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import Field
 
 from toolablate.sandbox.kernel import CellResult, Kernel, Sandbox, WorkFile
-from toolablate.tools.tool import NO_OUTPUT, Arguments, Printed, ResultTemplate, ToolResult, TypedTool
+from toolablate.tools.tool import NO_OUTPUT, Arguments, PrintedOutput, ResultTemplate, ToolResult, TypedTool
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import Artifact, clean_text
 
@@ -88,14 +88,14 @@ def _shown(cell: CellResult) -> ToolResult:
     )
 
 
-def _printed(cell: CellResult, text: str) -> Printed:
+def _printed(cell: CellResult, text: str) -> PrintedOutput:
     """The sandbox says what it has to say in the last lines, behind all that a program can print."""
     lines = text.split("\n")
     own = {"timeout": 1, "died": 2}.get(cell.status, 0)
     if cell.truncated and len(lines) > own and lines[-1 - own] == TRUNCATED:
         own += 1
     place = max(len(lines) - own, 0)
-    return Printed("\n".join(lines[:place]), "\n".join(lines[place:]))
+    return PrintedOutput("\n".join(lines[:place]), "\n".join(lines[place:]))
 
 
 def _error(cell: CellResult) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from toolablate.sandbox.kernel import Sandbox
 from toolablate.tools.guards.guard import Guard, GuardedTool, NoGuard
-from toolablate.tools.interventions import Setting, open_interventions
+from toolablate.tools.interventions import InterventionSetting, open_interventions
 from toolablate.tools.own import function_tool, is_ours, load_own, module_digest, options_of, registered, source_digest
 from toolablate.tools.python import FileSource, no_files
 from toolablate.tools.text import one_line
@@ -137,7 +137,7 @@ def open_toolset(
     named = tuple(each.tool.spec.name for each in opened)
     outside = tuple(each.tool.spec.name for each in opened if each.is_outside)
     under = placebo_sources.under(question, guard) if placebo_sources and question else None
-    setting = Setting(outside, question, seed, named, placebo_sources=under)
+    setting = InterventionSetting(outside, question, seed, named, placebo_sources=under)
     return Toolset([each.tool for each in opened], open_interventions(interventions, setting))
 
 

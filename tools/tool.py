@@ -44,7 +44,7 @@ PLAIN = ResultTemplate(nothing=lambda _: NO_OUTPUT, finding=lambda _, text: text
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class PrintedOutput:
     """What a program printed, and what the sandbox says behind it: that the cell was stopped, or its output cut."""
 
     text: str
@@ -121,7 +121,7 @@ class PageView:
         return "\n".join((self.page.heading, self.count, *(f"{number}{text}" for number, text in self.lines)))
 
 
-ParsedOutput = Printed | Listed | PageView
+ParsedOutput = PrintedOutput | Listed | PageView
 
 
 @dataclass(frozen=True, slots=True)

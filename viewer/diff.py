@@ -25,7 +25,7 @@ from toolablate.viewer.trial_head import recorded
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DiffSide:
     """One trial with all that the page shows of it. `fell` is the event at which the belief in the right answer fell
     for good, None where that is not known or not to be shown."""
 
@@ -150,9 +150,9 @@ def _partner(own: TrialRow, row: QuestionRow, baseline: str) -> _Partner:
     )
 
 
-def _side(view: View, store: Store, trial: str) -> Side:
+def _side(view: View, store: Store, trial: str) -> DiffSide:
     trace, condition, conversation = recorded(view.store, trial, None, view.index.version())
-    return Side(
+    return DiffSide(
         trace=trace,
         model=store.model(trace.trial.model),
         condition=condition,
@@ -181,7 +181,7 @@ def _right_answer(question: Question) -> str:
     return right_answer(question)
 
 
-def _parent(left: Side, right: Side) -> str:
+def _parent(left: DiffSide, right: DiffSide) -> str:
     """Which of both goes on from the other: `left`, `right` or "" for none."""
     for name, side, other in (("left", left, right), ("right", right, left)):
         if side.condition.resumed is not None and side.condition.resumed.trial == other.trial:
@@ -189,7 +189,7 @@ def _parent(left: Side, right: Side) -> str:
     return ""
 
 
-def _choices(view: View, side: Side) -> Iterator[tuple[str, tuple[TrialRow, ...]]]:
+def _choices(view: View, side: DiffSide) -> Iterator[tuple[str, tuple[TrialRow, ...]]]:
     """All trials of the question, by the names of their models."""
     try:
         row = view.index.question(side.trace.trial.question)

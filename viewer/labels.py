@@ -34,7 +34,7 @@ _DISTRACTION_KEYS = "asd"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LabelChoice:
     """`key` chooses it on the keyboard; `value` is what a record holds, `name` what people read."""
 
     key: str
@@ -43,16 +43,17 @@ class Choice:
 
 
 MECHANISMS = tuple(
-    Choice(key, value, mechanism_name(value)) for key, value in zip(_MECHANISM_KEYS, get_args(Mechanism), strict=True)
+    LabelChoice(key, value, mechanism_name(value))
+    for key, value in zip(_MECHANISM_KEYS, get_args(Mechanism), strict=True)
 )
 DISTRACTIONS = tuple(
-    Choice(key, value, distraction_name(value))
+    LabelChoice(key, value, distraction_name(value))
     for key, value in zip(_DISTRACTION_KEYS, get_args(Distraction), strict=True)
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class LabelPanel:
     """
     person       under whose name a label is kept
     attribution  what the analysis says now; None where it says nothing, or while it is hidden
@@ -74,8 +75,8 @@ class Panel:
     labels: tuple[Label, ...]
     own: Label | None
     following: str
-    mechanisms: Sequence[Choice] = MECHANISMS
-    distractions: Sequence[Choice] = DISTRACTIONS
+    mechanisms: Sequence[LabelChoice] = MECHANISMS
+    distractions: Sequence[LabelChoice] = DISTRACTIONS
 
     @property
     def attributed(self) -> str:
@@ -91,12 +92,12 @@ class Panel:
         return tuple((each, said(each)) for each in self.labels)
 
 
-def panel_of(view: View, store: Store, trial: str, attribution: Attribution | None, following: str = "") -> Panel:
+def panel_of(view: View, store: Store, trial: str, attribution: Attribution | None, following: str = "") -> LabelPanel:
     """`trial` is the whole id. Raises StoreError."""
     labels = store.labels(trial)
     own = next((each for each in reversed(labels) if each.person == view.person), None)
     blind = view.blind and own is None
-    return Panel(
+    return LabelPanel(
         trial=trial,
         person=view.person,
         attribution=None if blind else attribution,

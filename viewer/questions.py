@@ -14,7 +14,7 @@ from toolablate.reports import numbers
 from toolablate.reports.terminal.causes import right_answer
 from toolablate.traces.plain import plain_text
 from toolablate.traces.store import Store
-from toolablate.viewer.index import Counts, Facets, Index, Sort
+from toolablate.viewer.index import Counts, Facets, Sort, ViewerIndex
 from toolablate.viewer.rendering import page, view_of
 from toolablate.viewer.selection import (
     ENDINGS,
@@ -63,7 +63,7 @@ MANY = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FilterChoice:
     """`count` questions would be shown with this value alone, by all the other filters."""
 
     value: str
@@ -78,7 +78,7 @@ class Facet:
 
     parameter: str
     title: str
-    choices: tuple[Choice, ...]
+    choices: tuple[FilterChoice, ...]
     chosen: int
 
 
@@ -177,7 +177,7 @@ def _facets(facets: Facets, counts: Counts, selection: Selection) -> list[Facet]
         values = list(dict.fromkeys((*map(str, getattr(facets, field)), *chosen)))
         if len(values) > 1 or chosen:
             choices = tuple(
-                Choice(value, value_name(field, value), counts[field].get(value, 0), value in chosen)
+                FilterChoice(value, value_name(field, value), counts[field].get(value, 0), value in chosen)
                 for value in values
             )
             made.append(Facet(parameter, TITLES[field], choices, len(chosen)))
@@ -195,7 +195,7 @@ def value_name(field: str, value: str) -> str:
     return value or "(none)"
 
 
-def _chips(index: Index, query: PageQuery, *, count: bool) -> Sequence[Chip]:
+def _chips(index: ViewerIndex, query: PageQuery, *, count: bool) -> Sequence[Chip]:
     fields = {parameter: field for field, parameter in PARAMETERS.items()}
     return [
         Chip(

@@ -17,7 +17,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.findings import Findings
 from toolablate.reports.html.environment import environment
 from toolablate.reports.plots.plates import Printed, printed
-from toolablate.viewer.index import ArmCounts, Index
+from toolablate.viewer.index import ArmCounts, ViewerIndex
 from toolablate.viewer.selection import carried, questions_address
 
 
@@ -32,7 +32,7 @@ class View:
     """
 
     store: Path
-    index: Index
+    index: ViewerIndex
     token: str
     explain: Callable[[str], Explanation | None]
     person: str
@@ -52,7 +52,7 @@ PATIENCE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class RenderedFigure:
     name: str
     title: str
     about: str
@@ -65,7 +65,7 @@ class Drawn:
     """`older` says that they are of a version before, and that those of this one are being drawn; of a first version
     there are none until then."""
 
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[RenderedFigure, ...] = ()
     older: bool = False
 
 
@@ -78,7 +78,7 @@ class Figures:
         self._lock = threading.Lock()
         self._version: int | None = None
         self._last: Future[tuple[Printed, ...]] | None = None
-        self._before: tuple[Figure, ...] = ()
+        self._before: tuple[RenderedFigure, ...] = ()
 
     def of(self, version: int, found: Findings, arms: Sequence[ArmCounts]) -> Drawn:
         """Raises what drawing raises."""
@@ -98,10 +98,10 @@ class Figures:
             return Drawn(self._before, older=True)
 
 
-def _figures(drawn: Sequence[Printed]) -> tuple[Figure, ...]:
+def _figures(drawn: Sequence[Printed]) -> tuple[RenderedFigure, ...]:
     # Ours, with every name in it escaped: see toolablate.reports.plots.drawing.
     return tuple(
-        Figure(each.name, each.title, each.about, Markup(each.svg), each.left_out)  # noqa: S704
+        RenderedFigure(each.name, each.title, each.about, Markup(each.svg), each.left_out)  # noqa: S704
         for each in drawn
     )
 

@@ -25,7 +25,7 @@ from toolablate.traces.installing import to_install
 from toolablate.traces.output import export, make_folder, refuse_store
 from toolablate.traces.records import Condition, Model, Run, Trial
 from toolablate.traces.store import Store, TrialSummary
-from toolablate.viewer.keeping.trials import Trials, findings_of, read_trials, with_why
+from toolablate.viewer.keeping.trials import ViewedTrials, findings_of, read_trials, with_why
 
 # What the trials of a report stood on, and how they ended.
 
@@ -47,7 +47,7 @@ class ArmEndings:
     endings: Mapping[Ending, int]
 
 
-def endings_of(trials: Trials) -> Iterator[ArmEndings]:
+def endings_of(trials: ViewedTrials) -> Iterator[ArmEndings]:
     arms: dict[tuple[str, str], Counter[Ending]] = defaultdict(Counter)
     for seen in trials.summaries:
         arms[seen.model, seen.condition][_ending(seen)] += 1
@@ -65,7 +65,7 @@ def _ending(seen: TrialSummary) -> Ending:
     return seen.verdict or "unscored"
 
 
-def setup_of(store: Store, trials: Trials) -> Setup:
+def setup_of(store: Store, trials: ViewedTrials) -> Setup:
     runs = [each for each in store.runs() if trials.run in (None, each.id)]
     called = [trial for each in runs for trial in store.trials_of(each.id)]
     return Setup(
@@ -77,7 +77,9 @@ def setup_of(store: Store, trials: Trials) -> Setup:
     )
 
 
-def _facts(store: Store, runs: Sequence[Run], called: Sequence[Trial], trials: Trials) -> Iterator[tuple[str, str]]:
+def _facts(
+    store: Store, runs: Sequence[Run], called: Sequence[Trial], trials: ViewedTrials
+) -> Iterator[tuple[str, str]]:
     last = runs[-1]
     yield ("Run", last.id[:10]) if len(runs) == 1 else ("Runs", f"{len(runs):,}")
     yield "Started", runs[0].started_at.isoformat(sep=" ", timespec="seconds")
@@ -111,7 +113,7 @@ def _text(value: JsonValue) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReportSelection:
     """Which trials a report shows: `traces` and pairs of `beside`, by the beginnings of their ids, and so many more
     that are `telling`, each also beside one of the baseline."""
 
@@ -122,7 +124,7 @@ class Wanted:
 
 def read_for_report(
     path: Path,
-    wanted: Wanted,
+    wanted: ReportSelection,
     *,
     title: str = "",
     run: str = "latest",
@@ -143,7 +145,7 @@ def read_for_report(
     report = read_report(path, run=run, scorer=trials.scorer, kept=readings_of(path))
     attributed = {each.evidence.inputs.trial: each for each in report.explained}
     with Store(path) as store:
-        reading = _Reading(store, path, attributed.keys(), run, trials.scorer)
+        reading = _TrialReading(store, path, attributed.keys(), run, trials.scorer)
         choices = _telling(trials, attributed, wanted.telling)
         shown = dict.fromkeys((*named.traces, *(each.trial for each in choices)))
         pairs = dict.fromkeys((*named.beside, *((each.baseline, each.trial) for each in choices)))
@@ -162,7 +164,7 @@ def read_for_report(
 class _Named:
     """Whole ids of the trials that were asked for, found before anything long begins."""
 
-    def __init__(self, store: Store, wanted: Wanted) -> None:
+    def __init__(self, store: Store, wanted: ReportSelection) -> None:
         self.traces = tuple(store.find_trial(each) for each in wanted.traces)
         self.beside = tuple((store.find_trial(left), store.find_trial(right)) for left, right in wanted.beside)
         for left, right in self.beside:
@@ -175,7 +177,7 @@ class _Named:
                 )
 
 
-class _Reading:
+class _TrialReading:
     """Each trial is read once, however often it is shown; the evidence of those that are `attributed`."""
 
     def __init__(self, store: Store, path: Path, attributed: Collection[str], run: str, scorer: str | None) -> None:
@@ -218,7 +220,7 @@ class _Reading:
         return replace(told, explanation=explanation)
 
 
-def _telling(trials: Trials, attributed: Mapping[str, Outlined], most: int) -> tuple[Choice, ...]:
+def _telling(trials: ViewedTrials, attributed: Mapping[str, Outlined], most: int) -> tuple[Choice, ...]:
     if not most or not trials.comparable:
         return ()
     attributions = {trial: each.attribution for trial, each in attributed.items() if each.attribution is not None}

@@ -200,7 +200,7 @@ class ArmColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TrialMark:
     """One trial: its address, how it ended, and that in words; `fits` tells whether the filters mean it, or it stands
     beside those that they mean."""
 
@@ -215,7 +215,7 @@ class Cell:
     """One model under one condition; `diff` is the address of a trial of it beside one of the baseline, where flipped
     or not."""
 
-    marks: tuple[Mark, ...]
+    marks: tuple[TrialMark, ...]
     flip: Turn | None
     diff: str | None
     first: bool
@@ -302,10 +302,10 @@ def _telling(glance: Glance, *, right: bool) -> TrialRow:
     return next((each for each in glance.trials if (each.ending == "correct") == right), glance.trials[0])
 
 
-def mark_of(trial: TrialRow, fitting: Collection[str], *, query: str, blind: bool) -> Mark:
+def mark_of(trial: TrialRow, fitting: Collection[str], *, query: str, blind: bool) -> TrialMark:
     fits = trial.trial in fitting
     beside = "" if fits else "; not among those chosen"
-    return Mark(trial_address(trial.trial) + query, trial.ending, said(trial, blind=blind) + beside, fits)
+    return TrialMark(trial_address(trial.trial) + query, trial.ending, said(trial, blind=blind) + beside, fits)
 
 
 def _cell(

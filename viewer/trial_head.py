@@ -35,7 +35,7 @@ from toolablate.traces.records import (
 from toolablate.traces.store import Counterfactual, Store
 from toolablate.viewer.index import QuestionRow, TrialRow
 from toolablate.viewer.rendering import View
-from toolablate.viewer.selection import Mark, diff_address, mark_of, trial_address
+from toolablate.viewer.selection import TrialMark, diff_address, mark_of, trial_address
 
 REMEMBERED = 8
 
@@ -151,17 +151,17 @@ class Others:
 
     model: str
     condition: str
-    marks: tuple[Mark, ...]
+    marks: tuple[TrialMark, ...]
     here: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplaySummary:
     """Replays from one event with one kind of change; `says` how many came out right."""
 
     event: int
     change: str
-    marks: tuple[Mark, ...]
+    marks: tuple[TrialMark, ...]
     says: str
 
 
@@ -277,7 +277,7 @@ def _telling(trials: Sequence[TrialRow], row: TrialRow) -> TrialRow:
     return ordered[0]
 
 
-def replayed(reading: TrialReading) -> Iterator[Replayed]:
+def replayed(reading: TrialReading) -> Iterator[ReplaySummary]:
     """By event and change, in the order of events."""
     calls = {number for number, event in enumerate(reading.conversation) if event.kind == "tool_call"}
 
@@ -289,7 +289,7 @@ def replayed(reading: TrialReading) -> Iterator[Replayed]:
         several = list(group)
         marks = tuple(_mark(each) for each in several)
         scores = tuple(each.value for each in several if each.value is not None)
-        yield Replayed(event, change, marks, right_of(scores) if scores else "not scored")
+        yield ReplaySummary(event, change, marks, right_of(scores) if scores else "not scored")
 
 
 _CHANGES: Mapping[str, str] = {
@@ -337,7 +337,9 @@ def change_name(change: ReplayChange) -> str:
             return _CHANGES[other]
 
 
-def _mark(replay: Counterfactual) -> Mark:
+def _mark(replay: Counterfactual) -> TrialMark:
     ending = "failed" if replay.outcome in (None, "failed") else replay.verdict or "unscored"
     answered = one_line(", ".join(replay.answered), max_chars=60)
-    return Mark(trial_address(replay.trial), ending, f"replay {ending}{f', answered “{answered}”' if answered else ''}")
+    return TrialMark(
+        trial_address(replay.trial), ending, f"replay {ending}{f', answered “{answered}”' if answered else ''}"
+    )

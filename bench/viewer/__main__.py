@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from toolablate.analysis.selection import Selection
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.selection import questions_address
 
 INSPECT = "TOOLABLATE_BENCH_INSPECT"
@@ -39,7 +39,7 @@ def main() -> int:
         long_trial = add(store, sources, 1, turns=LONG_TURNS)
         _say("making the index")
         found = {"index": measure_index(store, folder / "index.db", sources)}
-        index = Index.open(folder / "index.db")
+        index = ViewerIndex.open(folder / "index.db")
         kinds = addresses(index.facets(), index.questions(Selection()).pages)
         _say("asking for pages")
         with viewing(store, folder / "cache") as viewer:

@@ -9,13 +9,13 @@ from bench.viewer.figure import Figure, Took, figure
 from bench.viewer.filling import MORE, add
 
 from toolablate.traces.store import Store
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping.trials import read_trials
 
 
 def measure_index(store: Path, place: Path, sources: Sources) -> list[Figure]:
     """All of it in one process, with reading the trials from the store."""
-    index = Index.open(place)
+    index = ViewerIndex.open(place)
     with ThreadPoolExecutor(1) as pool:
         tables = pool.submit(_until_filled, index)
         whole = _refresh(index, store)
@@ -28,7 +28,7 @@ def measure_index(store: Path, place: Path, sources: Sources) -> list[Figure]:
     ]
 
 
-def _refresh(index: Index, path: Path) -> Took:
+def _refresh(index: ViewerIndex, path: Path) -> Took:
     began, used = time.perf_counter(), time.process_time()
     with Store(path) as store:
         trials = read_trials(store)
@@ -38,7 +38,7 @@ def _refresh(index: Index, path: Path) -> Took:
     return Took(time.perf_counter() - began, time.process_time() - used)
 
 
-def _until_filled(index: Index) -> Took:
+def _until_filled(index: ViewerIndex) -> Took:
     began = time.perf_counter()
     while not index.filled():
         time.sleep(0.05)

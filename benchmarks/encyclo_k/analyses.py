@@ -28,9 +28,9 @@ from toolablate.benchmarks.encyclo_k.figures import (
     Length,
     Level,
     LevelAccuracy,
+    PairRanking,
     Position,
     PositionBias,
-    Ranking,
     ReplyLength,
     SeedAccuracy,
     SingleAndComposed,
@@ -375,7 +375,7 @@ def _stability(arm: Arm, seed: int) -> Iterator[Stability]:
     yield Stability(arm.model, arm.condition, found, math.fsum(percents) / len(percents), min(percents), max(percents))
 
 
-def rankings(found: Sequence[Stability]) -> list[Ranking]:
+def rankings(found: Sequence[Stability]) -> list[PairRanking]:
     """Every two models under one condition that have two seeds or more in common. Equal scores reverse nothing."""
     return [
         _ranking(one, other)
@@ -384,13 +384,13 @@ def rankings(found: Sequence[Stability]) -> list[Ranking]:
     ]
 
 
-def _ranking(one: Stability, other: Stability) -> Ranking:
+def _ranking(one: Stability, other: Stability) -> PairRanking:
     seeds = tuple(sorted(_percents(one).keys() & _percents(other).keys()))
     if math.fsum(_percents(one)[seed] - _percents(other)[seed] for seed in seeds) < 0:
         one, other = other, one
     above, below = _percents(one), _percents(other)
     turned = tuple(seed for seed in seeds if below[seed] > above[seed])
-    return Ranking(one.condition, one.model, other.model, seeds, turned)
+    return PairRanking(one.condition, one.model, other.model, seeds, turned)
 
 
 def _percents(found: Stability) -> Mapping[int, float]:

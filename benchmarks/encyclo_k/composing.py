@@ -244,7 +244,7 @@ class Subfield:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class QuestionForm:
     """How many statements, options, and statements in an option a question has: each uniform over its range."""
 
     statements: Bounds = (8, 10)
@@ -274,7 +274,7 @@ def compose(
     Raises InputError for numbers that no question could have, for a subfield that has too few statements, and for two
     statements of a subfield with the same text, of which only one is correct.
     """
-    form = Form(statements_per_question, options, combination)
+    form = QuestionForm(statements_per_question, options, combination)
     check_options(form.statements, form.options, form.combination, len(LETTERS))
     shares = share_out(by_subfield(statements), questions)
     composed = [
@@ -350,7 +350,7 @@ class Composed:
 
 
 def _of_subfield(
-    subfield: Subfield, statements: Sequence[Statement], questions: int, seed: int, form: Form
+    subfield: Subfield, statements: Sequence[Statement], questions: int, seed: int, form: QuestionForm
 ) -> Iterator[Composed]:
     if not questions:
         return
@@ -363,7 +363,7 @@ def _of_subfield(
         yield _composed(subfield, pack, draws, form)
 
 
-def _composed(subfield: Subfield, pack: Pack, draws: Draws, form: Form) -> Composed:
+def _composed(subfield: Subfield, pack: Pack, draws: Draws, form: QuestionForm) -> Composed:
     count = draws.between(form.statements)
     options = draw_options(draws, count, draws.between(form.options), form.combination)
     right = draws.below(len(options))

@@ -99,7 +99,7 @@ class Stability:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class PairRanking:
     """Two models under one condition, by their means over the seeds that both have; `reversed` names the seeds under
     which the lower one was above the other."""
 
@@ -155,7 +155,7 @@ class EncycloKTables:
     arms: tuple[ArmAccuracy, ...]
     positions: tuple[PositionBias, ...]
     stability: tuple[Stability, ...]
-    rankings: tuple[Ranking, ...]
+    rankings: tuple[PairRanking, ...]
     lengths: tuple[ReplyLength, ...]
     single: tuple[SingleAndComposed, ...]
 

@@ -31,7 +31,7 @@ _OWN_LETTER = re.compile(r"\s*\(?([A-Z])\s*[).:、．：]\s*")
 Text = Annotated[str, Field(min_length=1)]
 
 
-class PublishedRow(BaseModel):
+class EncycloKRow(BaseModel):
     """One row. Keys of other names, of which datasets have many, are passed over."""
 
     model_config = ConfigDict(frozen=True)
@@ -56,7 +56,7 @@ def load_published_questions(path: str | Path) -> tuple[Question, ...]:
     """
     questions: list[Question] = []
     identities = Identities("question")
-    for place, row in typed_rows(path, PublishedRow, ALLOWED):
+    for place, row in typed_rows(path, EncycloKRow, ALLOWED):
         identity = row.id or f"{SOURCE}-{len(questions) + 1:04d}"
         try:
             identities.take(identity, place)
@@ -66,7 +66,7 @@ def load_published_questions(path: str | Path) -> tuple[Question, ...]:
     return tuple(questions)
 
 
-def _question(identity: str, row: PublishedRow) -> Question:
+def _question(identity: str, row: EncycloKRow) -> Question:
     allowed = LETTERS[: len(row.options)]
     letter = row.answer_letter.strip().upper()
     if len(letter) != 1 or letter not in allowed:
@@ -87,7 +87,7 @@ def _question(identity: str, row: PublishedRow) -> Question:
     )
 
 
-def _labels(row: PublishedRow) -> dict[str, Any]:
+def _labels(row: EncycloKRow) -> dict[str, Any]:
     return {"discipline": row.discipline, "field": row.field, "subfield": row.subfield}
 
 

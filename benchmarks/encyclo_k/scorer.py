@@ -10,7 +10,7 @@ from toolablate.benchmarks.encyclo_k.statements import MOST_STATEMENTS, numeral
 from toolablate.benchmarks.extraction.announcements import (
     EMPTY,
     NO_ANSWER,
-    Reading,
+    ExtractedAnswer,
     before_another_question,
     before_next_question,
     final_part,
@@ -131,7 +131,7 @@ def _spelled(combination: str) -> str:
 # The tiers of answer extraction of Encyclo-K (section 4.2 of the paper), and where this departs from them.
 
 
-def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) -> Reading:
+def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) -> ExtractedAnswer:
     """The one letter that the reply commits to, as a tuple of one; or None with the reason.
 
     As in the paper, the last line is read first and then the whole text: standard forms ("the answer is: A"),
@@ -148,7 +148,7 @@ def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) ->
     """
     text = without_denials(without_markup(final_part(reply or "")).strip())
     if not text:
-        return Reading(None, EMPTY)
+        return ExtractedAnswer(None, EMPTY)
     combined = are_combinations(choices)
     if combined:
         choices = [spelled_alike(choice.strip()) for choice in choices]
@@ -160,13 +160,15 @@ def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) ->
     text = before_next_question(text[: len(own)]).strip()
     reading = _read_tiers(text, allowed, texts, window, loose=without_numerals(text) if combined else text)
     if reading is None:
-        return Reading(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
+        return ExtractedAnswer(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
     if reading.value is not None and len(reading.value) > 1:
-        return Reading(None, f"the reply names several letters: {', '.join(reading.value)}")
+        return ExtractedAnswer(None, f"the reply names several letters: {', '.join(reading.value)}")
     return reading
 
 
-def _read_tiers(text: str, allowed: str, texts: Mapping[str, str], window: int, *, loose: str) -> Reading | None:
+def _read_tiers(
+    text: str, allowed: str, texts: Mapping[str, str], window: int, *, loose: str
+) -> ExtractedAnswer | None:
     last = text.rpartition("\n")[2]
     if read_announced(last, allowed, texts, window) is None:
         reading = read_bare(text, allowed, texts)
@@ -176,7 +178,7 @@ def _read_tiers(text: str, allowed: str, texts: Mapping[str, str], window: int, 
     if reading is not None:
         return reading
     letter = read_content(before_another_question(text), texts)
-    return Reading((letter,)) if letter else None
+    return ExtractedAnswer((letter,)) if letter else None
 
 
 # Reads a letter as Encyclo-K's published evaluation does, faults included, so that its accuracies can be recomputed.
@@ -207,7 +209,7 @@ _CONTENT = (
 )
 
 
-def read_official(reply: str | None, choices: Sequence[str] = ()) -> Reading:
+def read_official(reply: str | None, choices: Sequence[str] = ()) -> ExtractedAnswer:
     """The letter that the published evaluation takes from a reply, as a tuple of one; or None where it counts a miss.
 
     The last line is searched first and then the whole reply, each for "the answer is A", "Answer: A" and a letter at
@@ -216,18 +218,22 @@ def read_official(reply: str | None, choices: Sequence[str] = ()) -> Reading:
     """
     text = (reply or "").rstrip()
     if not text:
-        return Reading(None, EMPTY)
+        return ExtractedAnswer(None, EMPTY)
     parts = (text.rpartition("\n")[2], text)
     for part in parts:
         for pattern in _LETTER:
             if match := pattern.search(part):
-                return Reading((match[1],))
+                return ExtractedAnswer((match[1],))
     options = "|".join(map(re.escape, choices))
     for part in parts:
         for before in _CONTENT:
             if match := re.search(f"{before}({options}){_END}", part):
-                return Reading((chr(ord("A") + choices.index(match[1])),)) if match[1] else Reading(None, MISSED)
-    return Reading(None, MISSED)
+                return (
+                    ExtractedAnswer((chr(ord("A") + choices.index(match[1])),))
+                    if match[1]
+                    else ExtractedAnswer(None, MISSED)
+                )
+    return ExtractedAnswer(None, MISSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +269,7 @@ class EncycloKScorer:
             return unparsed(self, trial_id, reading, self.unparsed)
         return scored(self, trial_id, 1.0 if reading.value[0] == right[0] else 0.0, reading.value)
 
-    def _read(self, answer: str | None, allowed: str, choices: Sequence[str]) -> Reading:
+    def _read(self, answer: str | None, allowed: str, choices: Sequence[str]) -> ExtractedAnswer:
         return read_official(answer, choices) if self.official else read_letter(answer, allowed, choices)
 
 

@@ -13,8 +13,8 @@ from toolablate.benchmarks.encyclo_k.figures import (
     ChiSquare,
     EncycloKTables,
     Length,
+    PairRanking,
     PositionBias,
-    Ranking,
     ReplyLength,
     SingleAndComposed,
     Stability,
@@ -156,7 +156,7 @@ def _stability(found: Sequence[Stability]) -> Fitted:
     )
 
 
-def _rank_lines(rankings: Sequence[Ranking]) -> Iterator[str]:
+def _rank_lines(rankings: Sequence[PairRanking]) -> Iterator[str]:
     if not rankings:
         return
     turned = [each for each in rankings if each.reversed]

@@ -221,18 +221,18 @@ SEEN_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExtractedAnswer:
     """What was read from a reply: letters, spans or one exact number ("18", "-1/3"); or None and the reason why."""
 
     value: tuple[str, ...] | None
     reason: str = ""
 
 
-def unread(reason: str, text: str) -> Reading:
+def unread(reason: str, text: str) -> ExtractedAnswer:
     """Nothing read, for a reason that shows the first line of the text that stood there."""
     line = text.strip().partition("\n")[0].strip()
     shown = line if len(line) <= SEEN_CHARS else f"{line[:SEEN_CHARS]}..."
-    return Reading(None, f"{reason}: {shown!r}" if shown else reason)
+    return ExtractedAnswer(None, f"{reason}: {shown!r}" if shown else reason)
 
 
 def normalised(text: str) -> str:
@@ -308,7 +308,7 @@ BULLET = re.compile(
 _EMPHASIS = re.compile(r"(?<![*_])(?:\*{1,3}|_{1,3})$")
 
 
-def read_bullets(head: str) -> Reading | None:
+def read_bullets(head: str) -> ExtractedAnswer | None:
     """The bullets that follow an announcement, on the lines below it; None where none do.
 
     They end at the first line that is no bullet. A single numbered line is none: it may be the text itself
@@ -332,7 +332,7 @@ def read_bullets(head: str) -> Reading | None:
         bullets[0]["number"] and numbers != list(range(1, len(bullets) + 1))
     ):
         return unread(UNCLEAR_LIST, bullets[0][0])
-    return Reading(tuple(undressed(bullet["text"].strip().rstrip(",;")) for bullet in bullets))
+    return ExtractedAnswer(tuple(undressed(bullet["text"].strip().rstrip(",;")) for bullet in bullets))
 
 
 def after_marks(head: str, marks: str) -> str:

@@ -10,7 +10,7 @@ from toolablate.benchmarks.extraction.announcements import (
     MAX_ANNOUNCEMENTS,
     NEXT_QUESTION,
     NO_ANSWER,
-    Reading,
+    ExtractedAnswer,
     announcement_spans,
     announcements,
     final_part,
@@ -86,7 +86,7 @@ _ANSWER_LINE = re.compile(
 _CLOSERS = " \t.:!)]}>\"'”’」』_~"
 
 
-class _Answer(NamedTuple):
+class _AnnouncedLetters(NamedTuple):
     """Letters as announced, from `start` to `end`; `with_text` is with the text of their choice, or its beginning."""
 
     letters: tuple[str, ...]
@@ -117,7 +117,7 @@ def own_answer(text: str, texts: Mapping[str, str], window: int) -> str:
     opening = opening_letter(text, texts)
     if opening and (cut := _another(text, opening[1], len(text), texts)):
         text = text[:cut].rstrip()
-    given: _Answer | None = None
+    given: _AnnouncedLetters | None = None
     answers = list(_answers(text, texts, window))
     for place, answer in enumerate(answers):
         if given is not None:
@@ -141,7 +141,7 @@ def opening_letter(text: str, texts: Mapping[str, str]) -> tuple[str, int] | Non
     return letters[0], len(line)
 
 
-def _answers(text: str, texts: Mapping[str, str], window: int) -> Iterator[_Answer]:
+def _answers(text: str, texts: Mapping[str, str], window: int) -> Iterator[_AnnouncedLetters]:
     """The announcements that give letters, in their order."""
     found, corrections = announcement_spans(text, CORRECTION)
     for (start, stop), (following, _) in pairwise([*found[:MAX_ANNOUNCEMENTS], (len(text), len(text))]):
@@ -154,7 +154,7 @@ def _answers(text: str, texts: Mapping[str, str], window: int) -> Iterator[_Answ
         line = text[end : end + window].partition("\n")[0]
         rest = line.strip(_CLOSERS)
         with_text = len(letters) == 1 and _is_own(rest, texts.get(letters[0], ""))
-        yield _Answer(
+        yield _AnnouncedLetters(
             letters=tuple(letters),
             start=start,
             end=end + len(line) if with_text or not rest else end,
@@ -181,7 +181,7 @@ def _another(text: str, start: int, end: int, texts: Mapping[str, str]) -> int |
     return min((match.start() for match in (another, options) if match), default=None)
 
 
-def _takes_over(text: str, given: _Answer, later: Sequence[_Answer]) -> bool:
+def _takes_over(text: str, given: _AnnouncedLetters, later: Sequence[_AnnouncedLetters]) -> bool:
     """Whether the first of the later answers is a second thought on the same question, or on another part of it."""
     answer = later[0]
     between = text[given.end : answer.start]
@@ -214,7 +214,7 @@ _NONE_OF_THEM = re.compile(
 )
 
 
-def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -> Reading:
+def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -> ExtractedAnswer:
     """The letters that the reply finally gives, in alphabetical order without repetition.
 
     The last announced answer counts, before the reply goes on to other questions: letters in many dresses, or the text
@@ -225,7 +225,7 @@ def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -
     """
     text = without_denials(without_markup(final_part(reply or "")).strip())
     if not text:
-        return Reading(None, EMPTY)
+        return ExtractedAnswer(None, EMPTY)
     texts = {letter: normalised_choice(choice) for letter, choice in zip(allowed, choices, strict=False)}
     window = max(400, 2 * max((len(choice) for choice in choices), default=0))
     text = own_answer(text, texts, window)
@@ -235,24 +235,24 @@ def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -
         or read_loose(text, allowed, texts)
         or read_bare(text, allowed, texts)
         or _read_opening(text, allowed, texts)
-        or Reading(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
+        or ExtractedAnswer(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
     )
 
 
-def read_refusal(text: str) -> Reading | None:
+def read_refusal(text: str) -> ExtractedAnswer | None:
     """A last sentence that says that none of the options is right, and names none."""
     line = text.rpartition("\n")[2]
     start = max((match.end() for match in _END_OF_SENTENCE.finditer(line)), default=0)
     refused = _NONE_OF_THEM.search(line, start) and not BRACKETED.search(line, start)
-    return Reading(None, NONE_FITS) if refused else None
+    return ExtractedAnswer(None, NONE_FITS) if refused else None
 
 
-def read_announced(text: str, allowed: str, texts: Mapping[str, str], window: int) -> Reading | None:
+def read_announced(text: str, allowed: str, texts: Mapping[str, str], window: int) -> ExtractedAnswer | None:
     """The last announcement that names choices, or says that there is none; None where all are prose.
 
     Letters with the text of no choice of this question count only where no other announcement names one.
     """
-    doubted: Reading | None = None
+    doubted: ExtractedAnswer | None = None
     heads = (undecorated(head) for head in announcements(text, extra=CORRECTION, window=window))
     for head in heads:
         reading = read_head(head, allowed, texts)
@@ -268,13 +268,13 @@ def read_announced(text: str, allowed: str, texts: Mapping[str, str], window: in
     return doubted
 
 
-def read_bare(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+def read_bare(text: str, allowed: str, texts: Mapping[str, str]) -> ExtractedAnswer | None:
     """A reply, or at least its last line, that is nothing but the answer."""
     *before, last = [line for line in text.splitlines() if line.strip()]
     head = undecorated(last)
     for letter, choice in texts.items():
         if is_text(head, choice) and list(texts.values()).count(choice) == 1:
-            return Reading((letter,))
+            return ExtractedAnswer((letter,))
     found, length = match_letters(head, texts)
     rest = without_contrasts(head[length:]).strip(" .,;:!)]}>\"'”’-")
     if before:
@@ -284,7 +284,7 @@ def read_bare(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | No
     return judged(found, head[:length], allowed) if found and decided else None
 
 
-def _read_opening(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+def _read_opening(text: str, allowed: str, texts: Mapping[str, str]) -> ExtractedAnswer | None:
     """A first line that is nothing but the answer, above its explanation, and not the first of several options."""
     found = opening_letter(text, texts)
     if found is None or _LETTERED_LINE.search(text, found[1]):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from toolablate.benchmarks.extraction.announcements import (
     TOLD_APART,
-    Reading,
+    ExtractedAnswer,
     before_another_question,
     is_complete,
     match_text,
@@ -225,7 +225,7 @@ _LETTERED_TEXT = re.compile(r"[)\]]?(?:[.:]\s|\)\s?)(?P<text>\S[^\n]{0,80})")
 _WORD = re.compile(r"\w+")
 
 
-def read_head(head: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+def read_head(head: str, allowed: str, texts: Mapping[str, str]) -> ExtractedAnswer | None:
     """Reads what follows an announcement; None where that is prose that decides nothing."""
     refused = _REFUSAL.match(head) is not None
     spelled = match_text(head, texts)
@@ -234,19 +234,19 @@ def read_head(head: str, allowed: str, texts: Mapping[str, str]) -> Reading | No
         found, length = _match_small(head, texts)
     # "AB" may be two letters or a blood group; a single letter is always a letter.
     if spelled and spelled[1] >= length + (len(found) == 1):
-        return Reading((spelled[0],))
+        return ExtractedAnswer((spelled[0],))
     if found:
         further = _FURTHER.match(head, length) if len(found) == 1 else None
         if further:
             return judged([*found, further["letter"]], further["joint"], allowed)
         other = _CONDITIONAL.match(head, length)
         if other and other["letter"] != found[0]:
-            return Reading(None, f"undecided between {found[0]} and {other['letter']}")
+            return ExtractedAnswer(None, f"undecided between {found[0]} and {other['letter']}")
         if _OR_ELSE.match(head, length):
-            return Reading(None, f"undecided between {found[0]} and something else")
+            return ExtractedAnswer(None, f"undecided between {found[0]} and something else")
         return judged(found, head[:length], allowed)
     aside = _read_aside(head.partition("\n")[0], allowed, texts)
-    return Reading(None, NONE_FITS) if refused and aside is None else aside
+    return ExtractedAnswer(None, NONE_FITS) if refused and aside is None else aside
 
 
 def read_part(head: str, texts: Mapping[str, str]) -> str | None:
@@ -279,14 +279,14 @@ def undecorated(head: str) -> str:
     return head
 
 
-def judged(found: list[str], wording: str, allowed: str) -> Reading:
+def judged(found: list[str], wording: str, allowed: str) -> ExtractedAnswer:
     beyond = next((letter for letter in found if letter not in allowed), None)
     if beyond is not None:
-        return Reading(None, f"the answer {beyond} is none of {allowed[0]} to {allowed[-1]}")
+        return ExtractedAnswer(None, f"the answer {beyond} is none of {allowed[0]} to {allowed[-1]}")
     letters = tuple(sorted(set(found)))
     if len(letters) > 1 and HEDGE.search(wording):
-        return Reading(None, f"undecided between {' and '.join(letters)}")
-    return Reading(letters)
+        return ExtractedAnswer(None, f"undecided between {' and '.join(letters)}")
+    return ExtractedAnswer(letters)
 
 
 def _match_small(head: str, texts: Mapping[str, str]) -> tuple[list[str], int]:
@@ -302,7 +302,7 @@ def _match_small(head: str, texts: Mapping[str, str]) -> tuple[list[str], int]:
     return [small["letter"].upper()], small.end()
 
 
-def _read_aside(line: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+def _read_aside(line: str, allowed: str, texts: Mapping[str, str]) -> ExtractedAnswer | None:
     """A single bracketed letter further on: "12 minutes (F)", "not listed, but closest to (B)" or to the text of B."""
     turns = list(_TURN.finditer(line))
     # A remark may follow: "not listed, but closest to (B). However, that is not exact."
@@ -313,13 +313,13 @@ def _read_aside(line: str, allowed: str, texts: Mapping[str, str]) -> Reading | 
         line = line[(named or turn).end() :]
     closest = _CLOSEST.search(line)
     if closest and (spelled := match_text(line[closest.end() :], texts)):
-        return Reading((spelled[0],))
+        return ExtractedAnswer((spelled[0],))
     # Braces are LaTeX's: "21.4 ^{\\circ} {C}" names no choice.
     brackets = [match for match in BRACKETED.finditer(line) if match["letter"] and match[0][0] in "(["]
     letters = {match["letter"] for match in brackets}
     if len(letters) != 1 or not letters <= set(allowed) or _NEGATION.search(line[: brackets[0].start()]):
         return None
-    return Reading((letters.pop(),))
+    return ExtractedAnswer((letters.pop(),))
 
 
 # Reads letters that a reply calls right without announcing an answer: "option C is correct", "I choose (C)".
@@ -363,7 +363,7 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _LAST_SENTENCES = 3
 
 
-def read_loose(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+def read_loose(text: str, allowed: str, texts: Mapping[str, str]) -> ExtractedAnswer | None:
     """Weaker announcements: "option C is correct", "I choose (C)", "the best explanation is (C)." at the very end, "it
     is C. Wheat" with the text of the choice.
 
@@ -382,13 +382,13 @@ def read_loose(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | N
             judged([letter for letter in like.groups() if letter], "", allowed) if like else _read_lettered(text, texts)
         )
     if len(letters) > 1:
-        return Reading(None, f"the reply calls several letters right: {', '.join(letters)}")
+        return ExtractedAnswer(None, f"the reply calls several letters right: {', '.join(letters)}")
     if not is_complete(text) and _ASSESSED.search(text, found[-1].end()):
         return None
     return judged(letters, "", allowed)
 
 
-def _read_lettered(text: str, texts: Mapping[str, str]) -> Reading | None:
+def _read_lettered(text: str, texts: Mapping[str, str]) -> ExtractedAnswer | None:
     """The one letter that stands beside the text of its choice, in the last sentences."""
     found: set[str] = set()
     for match in list(_LETTERED.finditer(text, _start_of_last(text)))[-len(texts) :]:
@@ -399,7 +399,7 @@ def _read_lettered(text: str, texts: Mapping[str, str]) -> Reading | None:
         if _DENIED.search(before) or _LISTED.search(before) or _is_contested(letter, text[match.end() :]):
             return None
         found.add(letter)
-    return Reading((found.pop(),)) if len(found) == 1 else None
+    return ExtractedAnswer((found.pop(),)) if len(found) == 1 else None
 
 
 def _start_of_last(text: str) -> int:

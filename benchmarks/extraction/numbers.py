@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from toolablate.benchmarks.extraction.announcements import (
     EMPTY,
     NO_ANSWER,
-    Reading,
+    ExtractedAnswer,
     after_marks,
     announced,
     final_part,
@@ -68,7 +68,7 @@ _PROSE_MARKS = frozenset((",", ":", "'", "-", "(", ")", "*", "_"))
 _HAN_BOUNDS = re.compile("[不第或超]|至少|至多|最多|最少|以上|小于|大于|少于|多于")
 
 
-def read_number(reply: str | None) -> Reading:
+def read_number(reply: str | None) -> ExtractedAnswer:
     """The number that the reply finally gives, as exact text for `fractions.Fraction` ("1234.5", "-1/3", "3e8").
 
     The last box counts, or else the last announced answer, or a last line that is nothing but a number and its unit.
@@ -80,7 +80,7 @@ def read_number(reply: str | None) -> Reading:
     """
     text = final_part(reply or "").strip()
     if not text:
-        return Reading(None, EMPTY)
+        return ExtractedAnswer(None, EMPTY)
     opening = opening_line(text)
     if opening and (reading := _read(_read_bare, opening[-400:], NOT_BARE)).value is not None:
         return reading
@@ -106,12 +106,12 @@ def _answer_line(head: str) -> str:
     return ""
 
 
-def _read(read: Callable[[str], str | None], line: str, fault: str) -> Reading:
+def _read(read: Callable[[str], str | None], line: str, fault: str) -> ExtractedAnswer:
     try:
         number = read(line)
     except OutOfRange:
         return unread(OUT_OF_RANGE, line)
-    return unread(fault, line) if number is None else Reading((number,))
+    return unread(fault, line) if number is None else ExtractedAnswer((number,))
 
 
 def _read_answer(line: str) -> str | None:

@@ -10,7 +10,7 @@ from toolablate.benchmarks.extraction.announcements import (
     EMPTY,
     NO_ANSWER,
     UNCLEAR_LIST,
-    Reading,
+    ExtractedAnswer,
     after_marks,
     announced,
     announcements,
@@ -38,7 +38,7 @@ _AMOUNT_ALONE = re.compile(r"([^A-Za-z\n]{1,60}[\d%)])[.*]{1,3}")
 
 def read_spans(
     reply: str | None, *, wanted: Wanted = "any", unannounced: Literal["unparsed", "whole"] = "unparsed"
-) -> Reading:
+) -> ExtractedAnswer:
     """The texts that the reply finally gives: a JSON or Python list, or else the announced line as one text.
 
     Without an announcement ("Answer:", "So the answer is:") a reply or a last line that is a list is read as one, and
@@ -53,18 +53,18 @@ def read_spans(
     """
     text = final_part(reply or "").strip()
     if not text:
-        return Reading(None, EMPTY)
+        return ExtractedAnswer(None, EMPTY)
     for head in announcements(text, window=len(text)):
         reading = _read_head(head, wanted)
         if reading is not None:
             return reading
     items = _list(text) or _list(text.rpartition("\n")[2])
     if items is not None:
-        return Reading(items)
-    return _whole(reply or "", wanted) if unannounced == "whole" else Reading(None, NO_ANSWER)
+        return ExtractedAnswer(items)
+    return _whole(reply or "", wanted) if unannounced == "whole" else ExtractedAnswer(None, NO_ANSWER)
 
 
-def read_scaled_spans(reply: str | None) -> tuple[Reading, str]:
+def read_scaled_spans(reply: str | None) -> tuple[ExtractedAnswer, str]:
     """The texts that the reply finally gives, and their scale ("" for none) where the reply ends in an object that
     gives it apart: `{"answer": [1496.5], "scale": "million"}`. A scale that the first text says as well is meant once.
     An `answer` that is null, "" or the bare number 0 is none, as TAT-QA's metric has it.
@@ -76,11 +76,11 @@ def read_scaled_spans(reply: str | None) -> tuple[Reading, str]:
     if found is None:
         reading = read_spans(reply, unannounced="whole")
         single = reading.value is not None and len(reading.value) == 1
-        return (Reading(tuple(map(_bare_amount, reading.value or ()))) if single else reading), ""
+        return (ExtractedAnswer(tuple(map(_bare_amount, reading.value or ()))) if single else reading), ""
     given, scale = found
     items = tuple(map(_as_text, given if isinstance(given, list) else [given] if given else []))
     unit = "" if scale is None else _as_text(scale).strip()
-    return Reading(items), "" if items and unit in items[0] else unit
+    return ExtractedAnswer(items), "" if items and unit in items[0] else unit
 
 
 def _bare_amount(text: str) -> str:
@@ -101,22 +101,22 @@ def _object(text: str) -> tuple[object, object] | None:
     return (value["answer"], value.get("scale")) if isinstance(value, dict) and "answer" in value else None
 
 
-def _read_head(head: str, wanted: Wanted) -> Reading | None:
+def _read_head(head: str, wanted: Wanted) -> ExtractedAnswer | None:
     """Reads what follows an announcement; None where nothing does."""
     text = after_marks(head, _MARKS)
     if not text:
         return None
     items = _list(text)
     if items is not None:
-        return Reading(items)
+        return ExtractedAnswer(items)
     bullets = read_bullets(head)
     if wanted == "any":
         whole = bullets is not None and bullets.value is not None
-        return bullets if whole else Reading((undressed(text.splitlines()[0].strip()),))
+        return bullets if whole else ExtractedAnswer((undressed(text.splitlines()[0].strip()),))
     return bullets or _read_bare(text, wanted)
 
 
-def _read_bare(text: str, wanted: Wanted) -> Reading | None:
+def _read_bare(text: str, wanted: Wanted) -> ExtractedAnswer | None:
     """Reads an announced text that is no list as it stands."""
     fence = _FENCE.match(text)
     text = text[fence.end() if fence else 0 :].partition("```")[0].partition("</answer>")[0].strip()
@@ -126,12 +126,12 @@ def _read_bare(text: str, wanted: Wanted) -> Reading | None:
     line = undressed(_unboxed(first.strip()))
     items = _list(text) or _list(line)
     if items is not None:
-        return Reading(items)
+        return ExtractedAnswer(items)
     if line.startswith("["):
         return unread(UNCLEAR_LIST, line)
     if wanted == "several" and (_SEPARATOR.search(line) or _goes_on(others)):
         return unread(NO_LIST, line)
-    return Reading((line,))
+    return ExtractedAnswer((line,))
 
 
 def _goes_on(lines: list[str]) -> bool:
@@ -140,11 +140,11 @@ def _goes_on(lines: list[str]) -> bool:
     return bool(following) and (following is lines[0] or BULLET.match(following) is not None)
 
 
-def _whole(reply: str, wanted: Wanted) -> Reading:
+def _whole(reply: str, wanted: Wanted) -> ExtractedAnswer:
     text = reply.strip()
     if wanted == "several" and ("\n" in text or _SEPARATOR.search(final_part(text))):
         return unread(NO_LIST, text)
-    return Reading((text,))
+    return ExtractedAnswer((text,))
 
 
 def _list(text: str) -> tuple[str, ...] | None:
@@ -202,7 +202,7 @@ _FEW_WORDS = re.compile(r"[^\s<]{1,40}(?:[ \t]{1,4}[^\s<]{1,40}){0,7}(?<![.,:;!?
 
 def read_text(
     reply: str | None, *, extra: re.Pattern[str] | None = None, unannounced: Literal["unparsed", "whole"] = "unparsed"
-) -> Reading:
+) -> ExtractedAnswer:
     r"""The text that the reply finally gives: the last box or announced line (`announced`), else a reply of one line,
     else a last line that is one formula (`$x$`, `\[x\]`). A formula of several lines is one line.
 
@@ -211,22 +211,22 @@ def read_text(
     """
     text = final_part(reply or "").strip()
     if not text:
-        return Reading(None, EMPTY)
+        return ExtractedAnswer(None, EMPTY)
     opening = opening_line(text)
     if opening and _FEW_WORDS.fullmatch(opening):
-        return Reading((undressed(opening),))
+        return ExtractedAnswer((undressed(opening),))
     for head in announced(text, extra=extra, window=len(text)):
         if line := head.text.strip() if head.decides else _first_line(head.text):
-            return Reading((line,))
+            return ExtractedAnswer((line,))
     if unannounced == "whole" or "\n" not in text:
-        return Reading((text,))
+        return ExtractedAnswer((text,))
     tail = text[-MAX_FORMULA:]
     formulas = list(_FORMULA.finditer(tail))
     if formulas and not tail[formulas[-1].end() :].strip(" .*"):
         last = formulas[-1]
         if not tail[tail.rfind("\n", 0, last.start()) + 1 : last.start()].strip(" *"):
-            return Reading((last[0],))
-    return Reading(None, NO_ANSWER)
+            return ExtractedAnswer((last[0],))
+    return ExtractedAnswer(None, NO_ANSWER)
 
 
 def _first_line(head: str) -> str:

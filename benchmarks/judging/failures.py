@@ -39,7 +39,7 @@ class CasePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FailureCase:
     """`question` is what was asked, with its choices; `answer` the final reply, "" where there is none, and `answered`
     the index of its event."""
 
@@ -55,7 +55,7 @@ class Case:
         return frozenset({part.step for part in self.parts} | {self.answered})
 
 
-def case_of(question: Question, events: Sequence[Event]) -> Case:
+def case_of(question: Question, events: Sequence[Event]) -> FailureCase:
     """Of what the model said and was shown; what a tool gave before an intervention changed it is no part of that."""
     final = next((event.text for event in reversed(events) if isinstance(event, Answer)), "")
     last = max((index for index, event in enumerate(events) if isinstance(event, ModelCall)), default=-1)
@@ -69,7 +69,7 @@ def case_of(question: Question, events: Sequence[Event]) -> Case:
             called = f"{event.call.name}\n{event.call.arguments}"
             parts += [CasePart(index, "call", called), CasePart(index, "result", event.output)]
     shown = tuple(part for part in parts if part.kind == "result" or part.text.strip())
-    return Case(shown_question(question), question.language, shown, final, max(len(events) - 1, 0))
+    return FailureCase(shown_question(question), question.language, shown, final, max(len(events) - 1, 0))
 
 
 # Our words to a judge that reads a failure, in English and Chinese. A change of them raises WORDING.
@@ -236,7 +236,7 @@ HEAD = 0.6
 """The share of a shortened text that is its beginning."""
 
 
-def request_of(case: Case) -> ModelRequest:
+def request_of(case: FailureCase) -> ModelRequest:
     """The case in our words, its long texts shortened at both ends."""
     words = words_for(case.language)
     first, last = _ends(case.parts)
@@ -344,7 +344,7 @@ class Labels:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
+class _LabelMark:
     """An object with labels, from `start` to `end`; `fault` says why it has none."""
 
     start: int
@@ -368,31 +368,31 @@ def read_labels(reply: ModelReply, steps: Collection[int]) -> Labels:
     if not marks:
         return Labels(fault="no_labels")
     decided = _decide(plain, marks)
-    if not isinstance(decided, _Mark):
+    if not isinstance(decided, _LabelMark):
         return Labels(fault=decided)
     if decided.fault is not None:
         return Labels(fault=decided.fault)
     return _labels(text, decided, steps)
 
 
-def _mark(plain: str, key: int) -> _Mark:
+def _mark(plain: str, key: int) -> _LabelMark:
     """The object whose first key this is."""
     start = plain.rfind("{", max(0, key - _BEFORE_CHARS), key)
     if start < 0:
-        return _Mark(key, key, fault="no_labels")
+        return _LabelMark(key, key, fault="no_labels")
     written = plain[start : start + _OBJECT_CHARS]
     found = (_decoded(written.translate(quotes)) for quotes in ({}, _CURLY, _SINGLE))
     pairs, length = next((each for each in found if each), (None, 0))
     if pairs is None:
-        return _Mark(start, key, fault="no_labels")
+        return _LabelMark(start, key, fault="no_labels")
     given = dict(pairs)
     end = start + length
     if len(given) < len(pairs):
-        return _Mark(start, end, fault="two_labels")
+        return _LabelMark(start, end, fault="two_labels")
     said = _name(given.get("error_type")), _name(given.get("drawn_by", ""))
     known = said[0] in ERROR_TYPES and said[1] in (*DISTRACTIONS, NONE)
     steps = given.get("error_steps"), given.get("drawn_steps")
-    return _Mark(start, end, said, steps, None if known else "other_labels")
+    return _LabelMark(start, end, said, steps, None if known else "other_labels")
 
 
 def _decoded(written: str) -> tuple[list[tuple[str, Any]], int] | None:
@@ -411,7 +411,7 @@ def _name(said: Any) -> str:
     return _ALIASES.get(name, name)
 
 
-def _decide(plain: str, marks: list[_Mark]) -> _Mark | LabelFault:
+def _decide(plain: str, marks: list[_LabelMark]) -> _LabelMark | LabelFault:
     """The object that counts."""
     differ = len({(mark.said, mark.fault) for mark in marks}) > 1
     first, last = marks[0], marks[-1]
@@ -422,12 +422,12 @@ def _decide(plain: str, marks: list[_Mark]) -> _Mark | LabelFault:
     return "two_labels" if differ else "no_labels"
 
 
-def _stands_alone(plain: str, mark: _Mark) -> bool:
+def _stands_alone(plain: str, mark: _LabelMark) -> bool:
     line = plain.rfind("\n", 0, mark.start) + 1
     return mark.start - line <= _BEFORE_CHARS and bool(_ANNOUNCED.match(plain, line, mark.start))
 
 
-def _contradicts_itself(plain: str, marks: list[_Mark]) -> bool:
+def _contradicts_itself(plain: str, marks: list[_LabelMark]) -> bool:
     """Whether of the objects at the end, between which nothing but announcements stands, two differ."""
     for earlier, later in zip(marks[-2::-1], marks[:0:-1], strict=True):
         if not _ANNOUNCED.match(plain, earlier.end, max(earlier.end, later.start)):
@@ -437,12 +437,12 @@ def _contradicts_itself(plain: str, marks: list[_Mark]) -> bool:
     return False
 
 
-def _opens(plain: str, mark: _Mark) -> bool:
+def _opens(plain: str, mark: _LabelMark) -> bool:
     announced = mark.start <= _BEFORE_CHARS and _ANNOUNCED.match(plain, 0, mark.start)
     return bool(announced and _LINE_ENDS.match(plain, mark.end))
 
 
-def _labels(text: str, mark: _Mark, steps: Collection[int]) -> Labels:
+def _labels(text: str, mark: _LabelMark, steps: Collection[int]) -> Labels:
     error = next(name for name in ERROR_TYPES if name == mark.said[0])
     drawn = next((name for name in DISTRACTIONS if name == mark.said[1]), None)
     before, after = text[max(0, mark.start - _REASONS_CHARS) : mark.start], text[mark.end : mark.end + _REASONS_CHARS]

@@ -104,7 +104,7 @@ class Grade:
     reason: str = ""
 
 
-class _Mark(NamedTuple):
+class _GradeMark(NamedTuple):
     """A grade that stands in a reply, from `start` to `end`; `value` is None where it is neither 0 nor 1."""
 
     start: int
@@ -125,7 +125,7 @@ def read_grade(reply: ModelReply) -> Grade:
     if not marks:
         return Grade(None, "no_grade")
     decided = _decide(plain, marks, may_open=len(text) == len(reply.message.content.strip()))
-    if not isinstance(decided, _Mark):
+    if not isinstance(decided, _GradeMark):
         return Grade(None, decided)
     if decided.value is None:
         return Grade(None, "other_grade")
@@ -139,14 +139,14 @@ def after_thoughts(reply: str) -> str:
     return "" if said.startswith(_THOUGHT_BEGINS) else said
 
 
-def _keys(plain: str) -> Iterator[_Mark]:
+def _keys(plain: str) -> Iterator[_GradeMark]:
     for match in _KEY.finditer(plain):
         number = _NUMBER.match(match["value"])
         bare = number is not None and _BARE_END.match(match["value"], number.end())
-        yield _Mark(match.start(), match.end(), _grade(number) if number and bare else None)
+        yield _GradeMark(match.start(), match.end(), _grade(number) if number and bare else None)
 
 
-def _lines(plain: str) -> Iterator[_Mark]:
+def _lines(plain: str) -> Iterator[_GradeMark]:
     for match in _LINE.finditer(plain):
         written = match["value"]
         number = _NUMBER.match(written)
@@ -159,7 +159,7 @@ def _lines(plain: str) -> Iterator[_Mark]:
         if whole and (ranges or _ASIDE.match(written, number.end())):
             line_end = plain.find("\n", end)
             end = len(plain) if line_end < 0 else line_end
-        yield _Mark(start, end, value)
+        yield _GradeMark(start, end, value)
 
 
 def _grade(number: re.Match[str]) -> int | None:
@@ -167,7 +167,7 @@ def _grade(number: re.Match[str]) -> int | None:
     return int(grade["grade"]) if grade else None
 
 
-def _decide(plain: str, marks: list[_Mark], *, may_open: bool) -> _Mark | Fault:
+def _decide(plain: str, marks: list[_GradeMark], *, may_open: bool) -> _GradeMark | Fault:
     """The mark that counts, from the beginning of the object that it stands in."""
     differ = len({mark.value for mark in marks}) > 1
     first, last = _whole(plain, marks[0]), _whole(plain, marks[-1])
@@ -181,7 +181,7 @@ def _decide(plain: str, marks: list[_Mark], *, may_open: bool) -> _Mark | Fault:
     return "two_grades" if differ else "no_grade"
 
 
-def _contradicts_itself(plain: str, marks: list[_Mark]) -> bool:
+def _contradicts_itself(plain: str, marks: list[_GradeMark]) -> bool:
     """Whether of the marks at the end, between which nothing but labels stands, two differ."""
     for earlier, later in zip(marks[-2::-1], marks[:0:-1], strict=True):
         if not _LABELS_ONLY.match(plain, earlier.end, max(earlier.end, later.start)):
@@ -191,11 +191,11 @@ def _contradicts_itself(plain: str, marks: list[_Mark]) -> bool:
     return False
 
 
-def _opens(plain: str, mark: _Mark) -> bool:
+def _opens(plain: str, mark: _GradeMark) -> bool:
     return bool(_LABELS_ONLY.match(plain, 0, mark.start) and _LINE_ENDS.match(plain, mark.end))
 
 
-def _whole(plain: str, mark: _Mark) -> _Mark:
+def _whole(plain: str, mark: _GradeMark) -> _GradeMark:
     opened = plain.rfind("{", max(0, mark.start - _OBJECT_CHARS), mark.start)
     closed = plain.rfind("}", max(0, mark.start - _OBJECT_CHARS), mark.start)
     return mark._replace(start=opened) if opened > closed else mark

@@ -20,7 +20,7 @@ class RepeatScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ModelStanding:
     """One model under the baseline, over all questions that it has a score of.
 
     rank         by `accuracy.percent`, 1 for the highest; equal ones share the better. None without a question
@@ -220,7 +220,7 @@ class BesideRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class BenchmarkComparison:
     """The scores of another benchmark beside those of the store.
 
     only_here, only_there  models that have a score on one of them alone
@@ -240,10 +240,10 @@ class Scoreboard:
     of the questions."""
 
     baseline: str
-    standings: tuple[Standing, ...]
+    standings: tuple[ModelStanding, ...]
     overall: DomainScores
     domains: tuple[DomainScores, ...]
     filtered: Filtered | None
     tiers: Tiers | None
     ablation: Ablation | None
-    beside: tuple[Beside, ...]
+    beside: tuple[BenchmarkComparison, ...]

@@ -33,21 +33,21 @@ _AROUND = " \t\r\n;；,，*"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class PublishedOptions:
     """Options from A on. `texts` is empty where it is not certain where each begins and ends."""
 
     count: int
     texts: tuple[str, ...]
 
 
-class _Mark(NamedTuple):
+class _OptionMark(NamedTuple):
     letter: str
     start: int
     end: int
     begins_line: bool
 
 
-def listed_options(prompt: str) -> Options | None:
+def listed_options(prompt: str) -> PublishedOptions | None:
     """None where the prompt lists none: at least two marks of one form, with consecutive letters from A on, that no
     question of the same paragraph follows. What stands before a question may be what it is about."""
     lists = [marks for marks in _marks(prompt) if _length(marks) >= FEWEST and not _is_asked_about(prompt, marks)]
@@ -55,7 +55,9 @@ def listed_options(prompt: str) -> Options | None:
         return None
     lined = [found for marks in lists if (found := _on_lines(marks))]
     marks = lined[0] if len(lined) == 1 else lists[0] if not lined and len(lists) == 1 and _is_exact(lists[0]) else ()
-    return Options(len(marks), _texts(prompt, marks)) if marks else Options(max(map(_length, lists)), ())
+    return (
+        PublishedOptions(len(marks), _texts(prompt, marks)) if marks else PublishedOptions(max(map(_length, lists)), ())
+    )
 
 
 def has_mark(text: str) -> bool:
@@ -63,29 +65,29 @@ def has_mark(text: str) -> bool:
     return _MARK.search(text) is not None
 
 
-def _marks(prompt: str) -> Iterator[Sequence[_Mark]]:
+def _marks(prompt: str) -> Iterator[Sequence[_OptionMark]]:
     """The marks of each form."""
-    found: defaultdict[str, list[_Mark]] = defaultdict(list)
+    found: defaultdict[str, list[_OptionMark]] = defaultdict(list)
     for match in _MARK.finditer(prompt):
         form = match["sign"].translate(_SAME_SIGN) if match["sign"] else "("
         line = prompt.rfind("\n", max(0, match.start() - 16), match.start()) + 1
         begins_line = not prompt[line or max(0, match.start() - 16) : match.start()].strip()
-        found[form].append(_Mark(match["bracketed"] or match["bare"], match.start(), match.end(), begins_line))
+        found[form].append(_OptionMark(match["bracketed"] or match["bare"], match.start(), match.end(), begins_line))
     yield from found.values()
 
 
-def _is_asked_about(prompt: str, marks: Sequence[_Mark]) -> bool:
+def _is_asked_about(prompt: str, marks: Sequence[_OptionMark]) -> bool:
     *others, last = _pieces(prompt, marks)
     return bool(_QUESTION.search(last)) and not all(map(_QUESTION.search, others))
 
 
-def _pieces(prompt: str, marks: Sequence[_Mark]) -> list[str]:
+def _pieces(prompt: str, marks: Sequence[_OptionMark]) -> list[str]:
     """What follows each mark; behind the last one, up to an empty line."""
     texts = [prompt[mark.end : following.start].strip(_AROUND) for mark, following in pairwise(marks)]
     return [*texts, _PARAGRAPH_END.split(prompt[marks[-1].end :].strip(_AROUND), maxsplit=1)[0].strip(_AROUND)]
 
 
-def _length(marks: Sequence[_Mark]) -> int:
+def _length(marks: Sequence[_OptionMark]) -> int:
     """How many letters from A on follow each other, with anything between."""
     count = 0
     for mark in marks:
@@ -94,12 +96,12 @@ def _length(marks: Sequence[_Mark]) -> int:
     return count
 
 
-def _is_exact(marks: Sequence[_Mark]) -> bool:
+def _is_exact(marks: Sequence[_OptionMark]) -> bool:
     """Whether the letters are there once each, in their order, and no others."""
     return "".join(mark.letter for mark in marks) == LETTERS[: len(marks)]
 
 
-def _on_lines(marks: Sequence[_Mark]) -> Sequence[_Mark]:
+def _on_lines(marks: Sequence[_OptionMark]) -> Sequence[_OptionMark]:
     """Those that begin a line, if these are a list by themselves that does not go on within a line."""
     found = [mark for mark in marks if mark.begins_line]
     following = LETTERS[len(found) : len(found) + 1]
@@ -107,7 +109,7 @@ def _on_lines(marks: Sequence[_Mark]) -> Sequence[_Mark]:
     return found if is_list else ()
 
 
-def _texts(prompt: str, marks: Sequence[_Mark]) -> tuple[str, ...]:
+def _texts(prompt: str, marks: Sequence[_OptionMark]) -> tuple[str, ...]:
     # What follows the last option after an empty line is no part of it, unless options hold such lines themselves.
     *texts, last = _pieces(prompt, marks)
     lines = {text.count("\n") for text in texts}
@@ -154,7 +156,7 @@ _DENIED = re.compile(
 _TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
 
 
-def right_letters(reference: str, options: Options) -> tuple[str, ...]:
+def right_letters(reference: str, options: PublishedOptions) -> tuple[str, ...]:
     """In alphabetical order; () where the reference is anything but letters of these options.
 
     After a letter the text of its option may stand, and after a full stop or on further lines anything that names no
@@ -177,7 +179,7 @@ def _skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _read(text: str, options: Options) -> str:
+def _read(text: str, options: PublishedOptions) -> str:
     """Letters at the beginning, and after them nothing, the one letter's text, or what is no other answer."""
     if small := _SMALL.fullmatch(text):
         return "" if _is_said_by_option(small[1].upper(), options) else small[1].upper()
@@ -195,7 +197,7 @@ def _read(text: str, options: Options) -> str:
     return ""
 
 
-def _is_other(rest: str, letters: str, options: Options) -> bool:
+def _is_other(rest: str, letters: str, options: PublishedOptions) -> bool:
     """Whether what stands apart from the letters makes another answer of them."""
     if _names_another(rest, letters, options) or _is_of_another(rest, letters, options):
         return True
@@ -214,7 +216,7 @@ def _listed(text: str) -> tuple[str, int]:
     return letters, end
 
 
-def _from_parts(text: str, options: Options) -> str:
+def _from_parts(text: str, options: PublishedOptions) -> str:
     """Several options, each with its letter and its text, on lines of their own or between semicolons."""
     letters = ""
     for part in filter(None, map(str.strip, _PART_END.split(text))):
@@ -227,12 +229,12 @@ def _from_parts(text: str, options: Options) -> str:
     return letters
 
 
-def _is_word(letters: str, options: Options) -> bool:
+def _is_word(letters: str, options: PublishedOptions) -> bool:
     """Whether several letters are a word that an option says: "AC" of alternating current."""
     return len(letters) > 1 and any(letters in _TOKEN.findall(text) for text in options.texts)
 
 
-def _is_said_by_option(letters: str, options: Options) -> bool:
+def _is_said_by_option(letters: str, options: PublishedOptions) -> bool:
     """Whether the letters could be the text of another option, or name it: a grade, "type B", "both A and B"."""
     for letter, text in zip(LETTERS, options.texts, strict=False):
         tokens = [token.upper() for token in _TOKEN.findall(text)]
@@ -260,18 +262,18 @@ def _answers_again(rest: str) -> bool:
     return has_mark(rest)
 
 
-def _names_another(rest: str, letters: str, options: Options) -> bool:
+def _names_another(rest: str, letters: str, options: PublishedOptions) -> bool:
     there = set(LETTERS[: options.count])
     named = (set(run) for run in _letters_in(_DENIED.sub(" ", rest)))
     return any(run <= there and not run <= set(letters) for run in named)
 
 
-def _is_of_another(rest: str, letters: str, options: Options) -> bool:
+def _is_of_another(rest: str, letters: str, options: PublishedOptions) -> bool:
     others = [text for letter, text in zip(LETTERS, options.texts, strict=False) if letter not in letters]
     return any(_agree(rest, text) for text in others)
 
 
-def _behind_text(said: str, letter: str, options: Options) -> str | None:
+def _behind_text(said: str, letter: str, options: PublishedOptions) -> str | None:
     """What is said after the text of the letter's option, or the beginning of that text; None where another is said."""
     place = LETTERS.index(letter)
     text = options.texts[place] if place < len(options.texts) else ""
@@ -282,7 +284,7 @@ def _behind_text(said: str, letter: str, options: Options) -> str | None:
     return said[ends[-1] if ends else len(text) :]
 
 
-def _takes_back(behind: str, letters: str, options: Options) -> bool:
+def _takes_back(behind: str, letters: str, options: PublishedOptions) -> bool:
     """Whether what follows an option's text makes another answer of it: no, "or B", "and delta ray", "is wrong"."""
     return bool(
         has_mark(behind)
@@ -394,7 +396,7 @@ _ASKS_ORDER = re.compile(
 FullText = Annotated[str, Field(pattern=r"\S")]
 
 
-class PublishedRow(BaseModel):
+class LpfqaRow(BaseModel):
     """One row. Keys of other names are passed over."""
 
     model_config = ConfigDict(frozen=True)
@@ -419,7 +421,7 @@ def load_lpfqa(path: str | Path) -> tuple[Question, ...]:
     """
     questions: list[Question] = []
     identities = Identities("question", key="prompt_id")
-    for place, row in typed_rows(path, PublishedRow, ALLOWED):
+    for place, row in typed_rows(path, LpfqaRow, ALLOWED):
         try:
             identities.take(str(row.prompt_id), place)
             questions.append(_question(row))
@@ -428,7 +430,7 @@ def load_lpfqa(path: str | Path) -> tuple[Question, ...]:
     return tuple(questions)
 
 
-def _question(row: PublishedRow) -> Question:
+def _question(row: LpfqaRow) -> Question:
     reference, points = split_reference(row.response_reference)
     if not reference and not points:
         raise LineError(

@@ -31,17 +31,17 @@ from toolablate.analysis.statistics.p_values import holm
 from toolablate.benchmarks.lpfqa.figures import (
     Ablation,
     AverageEffect,
-    Beside,
+    BenchmarkComparison,
     BesideRow,
     DomainScores,
     Filtered,
     LabelTiers,
     ModelScore,
+    ModelStanding,
     QuestionSet,
     RepeatScore,
     Scoreboard,
     SetName,
-    Standing,
     Tier,
     TieredQuestion,
     TierName,
@@ -123,7 +123,7 @@ def answered(summaries: Iterable[TrialSummary], condition: str) -> Answered:
 # How models stand under the baseline: score, rank, and what single runs of it gave.
 
 
-def standings(found: Answered, *, seed: int = 0) -> tuple[Standing, ...]:
+def standings(found: Answered, *, seed: int = 0) -> tuple[ModelStanding, ...]:
     """The highest score first, then by name; models without a score last."""
     questions = list(found.asked)
     accuracies = {model: found.accuracy(model, questions, seed=seed) for model in found.models}
@@ -136,7 +136,7 @@ def standings(found: Answered, *, seed: int = 0) -> tuple[Standing, ...]:
         repeats = _repeats(found, model)
         each = [repeat.percent for repeat in repeats]
         rows.append(
-            Standing(
+            ModelStanding(
                 model=model,
                 simulated=model in found.simulated,
                 accuracy=accuracies[model],
@@ -191,7 +191,9 @@ class OtherBenchmark:
     scores: Mapping[str, float]
 
 
-def beside(found: Answered, standings: Sequence[Standing], other: OtherBenchmark, *, seed: int = 0) -> Beside:
+def beside(
+    found: Answered, standings: Sequence[ModelStanding], other: OtherBenchmark, *, seed: int = 0
+) -> BenchmarkComparison:
     """Models are matched by name, and by name whatever its case and blanks where that leaves no doubt. Ranks are among
     the models that have both scores."""
     ours = {each.model: each.accuracy.percent for each in standings if each.accuracy.percent is not None}
@@ -201,7 +203,7 @@ def beside(found: Answered, standings: Sequence[Standing], other: OtherBenchmark
     ranks = [competition_ranks(each) for each in scores]
     intervals = ranks_among(found, models, seed=seed)
     taken = {theirs[model] for model in models}
-    return Beside(
+    return BenchmarkComparison(
         benchmark=other.name,
         rows=tuple(
             BesideRow(model, score, rank, interval, theirs[model], other_score, other_rank)

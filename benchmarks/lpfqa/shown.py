@@ -10,12 +10,12 @@ from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.benchmarks.lpfqa.figures import (
     Ablation,
     AverageEffect,
-    Beside,
+    BenchmarkComparison,
     DomainScores,
     Filtered,
     ModelScore,
+    ModelStanding,
     Scoreboard,
-    Standing,
     Tiers,
     ToolEffect,
 )
@@ -79,7 +79,7 @@ def listed(texts: Sequence[str]) -> str:
     return f"{shown} and {len(texts) - NAMED:,} more" if len(texts) > NAMED else shown
 
 
-def spoiled(rows: Iterable[tuple[str, Standing | ToolEffect]]) -> Iterator[str]:
+def spoiled(rows: Iterable[tuple[str, ModelStanding | ToolEffect]]) -> Iterator[str]:
     """What the figures of these rows, by name, do not show of their trials."""
     found = list(rows)
     for field, told in SPOILED.items():
@@ -161,7 +161,7 @@ def standings_part(found: Scoreboard) -> Iterator[RenderableType]:
     yield note(_standing_notes(found, repeated=repeated))
 
 
-def _runs(row: Standing) -> str:
+def _runs(row: ModelStanding) -> str:
     spread = UNKNOWN if row.repeat_sd is None else f"{row.repeat_sd:.2f}"
     return f"{percent(row.repeat_mean)} ± {spread}"
 
@@ -274,7 +274,7 @@ def _left(found: Filtered) -> Fitted:
     )
 
 
-def _filtered_notes(found: Filtered, standings: Sequence[Standing]) -> Iterator[str]:
+def _filtered_notes(found: Filtered, standings: Sequence[ModelStanding]) -> Iterator[str]:
     yield (
         f"{MINUS} (LPFQA-): without {counted(len(found.unsolved), 'question')} that no model gets right in any repeat."
         f" = (LPFQA=): also without {len(found.always):,} that all {found.models} models get right in every repeat."
@@ -312,7 +312,7 @@ def _labels(found: Tiers) -> Fitted:
     )
 
 
-def _tier_notes(found: Tiers, standings: Sequence[Standing]) -> Iterator[str]:
+def _tier_notes(found: Tiers, standings: Sequence[ModelStanding]) -> Iterator[str]:
     yield "Pass rate: the mean over models of each one's share of right repeats; 30 and 50 % themselves are medium."
     yield (
         f"It rests on {found.models} models, so sampling noise moves questions between tiers; as these models make the"
@@ -321,7 +321,7 @@ def _tier_notes(found: Tiers, standings: Sequence[Standing]) -> Iterator[str]:
     yield from _left_out(found.left_out, standings)
 
 
-def _left_out(count: int, standings: Sequence[Standing]) -> Iterator[str]:
+def _left_out(count: int, standings: Sequence[ModelStanding]) -> Iterator[str]:
     if count:
         lacking = [f"{row.model} {row.missing:,}" for row in standings if row.missing and row.rank is not None]
         yield f"Left out: {counted(count, 'question')} that some model has no score of ({listed(lacking)})."
@@ -426,7 +426,7 @@ def beside_part(found: Scoreboard) -> Iterator[RenderableType]:
         yield note(_beside_notes(other))
 
 
-def _beside_table(found: Scoreboard, other: Beside) -> Fitted:
+def _beside_table(found: Scoreboard, other: BenchmarkComparison) -> Fitted:
     return Fitted(
         (
             names("model", model_names(found, (row.model for row in other.rows))),
@@ -439,7 +439,7 @@ def _beside_table(found: Scoreboard, other: Beside) -> Fitted:
     )
 
 
-def _beside_notes(other: Beside) -> Iterator[str]:
+def _beside_notes(other: BenchmarkComparison) -> Iterator[str]:
     if not other.rows:
         yield "No model has a score on both."
     if other.correlation is not None:

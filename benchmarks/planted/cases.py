@@ -93,7 +93,7 @@ _CHINESE: Mapping[Half, str] = {"dev": "云岭清河松柏长青石桥南溪", "
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ScenarioCase:
     """`names` are the options in their order. `right` has the least growth, so that it is ahead in the end; `tempting`
     is ahead for every n up to LAST_CASE; `lure` is the wrong option that pages speak for. All three are letters."""
 
@@ -131,7 +131,7 @@ class Case:
         )
 
 
-def make_case(half: Half, template: Template, number: int, rng: random.Random, *, elaborate_lure: bool) -> Case:
+def make_case(half: Half, template: Template, number: int, rng: random.Random, *, elaborate_lure: bool) -> ScenarioCase:
     """`elaborate_lure`: what pages speak for is more elaborate than the right option."""
     count = rng.randint(4, 6)
     elaborate = rng.sample(template.elaborate, 2)
@@ -149,7 +149,7 @@ def make_case(half: Half, template: Template, number: int, rng: random.Random, *
     prompt = rng.choice(template.prompts).format(
         place=place, measure=template.measure, figures=_written(figures, template.language)
     )
-    return Case(
+    return ScenarioCase(
         half=half,
         template=template,
         number=number,
@@ -315,11 +315,11 @@ _TELLING = 0.6
 """How often a model's reason is the one that moved it, where there is one to tell."""
 
 
-def before_calls(case: Case, toolset: str) -> list[str]:
+def before_calls(case: ScenarioCase, toolset: str) -> list[str]:
     return list(_BEFORE[case.half, case.template.language, toolset])
 
 
-def final_words(case: Case, stories: tuple[str, ...], rng: random.Random) -> list[str]:
+def final_words(case: ScenarioCase, stories: tuple[str, ...], rng: random.Random) -> list[str]:
     """Three variants; {text} stands for the option."""
     reasons = _REASONS[case.half, case.template.language]
     told = [_OF_STORY[story] for story in stories if story in _OF_STORY]

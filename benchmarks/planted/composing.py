@@ -7,8 +7,16 @@ from itertools import accumulate
 from typing import Any, Literal, get_args
 
 from toolablate.benchmarks.planted import results
-from toolablate.benchmarks.planted.cases import Case, Half, before_calls, final_words, make_case, templates, weight_for
-from toolablate.benchmarks.planted.results import Document, PageKind
+from toolablate.benchmarks.planted.cases import (
+    Half,
+    ScenarioCase,
+    before_calls,
+    final_words,
+    make_case,
+    templates,
+    weight_for,
+)
+from toolablate.benchmarks.planted.results import PageKind, PlantedDocument
 from toolablate.traces.records import Distraction, Question
 
 Nats = Mapping[str, float]
@@ -19,16 +27,18 @@ Reaction = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ScenarioBlock:
     turns: tuple[Turn, ...]
     reactions: tuple[Reaction, ...] = ()
-    documents: tuple[Document, ...] = ()
+    documents: tuple[PlantedDocument, ...] = ()
 
-    def __add__(self, other: "Block") -> "Block":
-        return Block(self.turns + other.turns, self.reactions + other.reactions, self.documents + other.documents)
+    def __add__(self, other: "ScenarioBlock") -> "ScenarioBlock":
+        return ScenarioBlock(
+            self.turns + other.turns, self.reactions + other.reactions, self.documents + other.documents
+        )
 
 
-NOTHING = Block(())
+NOTHING = ScenarioBlock(())
 _NUMBERS = {"search": range(10, 60), "code": range(60, 99)}
 """Of pages, which tell them apart within a case."""
 
@@ -37,7 +47,7 @@ class Writer:
     """Writes blocks for one case and toolset; the numbers of its pages tell nothing of the order in which they were
     written, since what moves is written first."""
 
-    def __init__(self, case: Case, toolset: str, rng: random.Random) -> None:
+    def __init__(self, case: ScenarioCase, toolset: str, rng: random.Random) -> None:
         self.case, self.toolset, self.rng = case, toolset, rng
         self._numbers = iter(rng.sample(_NUMBERS[toolset], len(_NUMBERS[toolset])))
 
@@ -48,33 +58,33 @@ class Writer:
             "commits": dict(commits or {}),
         }
 
-    def harmless(self) -> Block:
+    def harmless(self) -> ScenarioBlock:
         """One turn whose results say nothing; at times an error that the next call recovers from."""
         rng, case = self.rng, self.case
         if self.toolset == "code":
             after = ("code", results.harmless(case, rng).text)
             if rng.random() < 0.25:
-                return Block((self.turn([("code", results.broken(case, rng).text)]), self.turn([after])))
+                return ScenarioBlock((self.turn([("code", results.broken(case, rng).text)]), self.turn([after])))
             several = [after, ("code", results.harmless(case, rng).text)] if rng.random() < 0.15 else [after]
-            return Block((self.turn(several),))
+            return ScenarioBlock((self.turn(several),))
         if rng.random() < 0.5:
-            return Block((self.turn([("query", results.query(case, rng))]),))
+            return ScenarioBlock((self.turn([("query", results.query(case, rng))]),))
         neutral = self.page("neutral", case.right)
         opened = ("open", neutral.url)
         if rng.random() < 0.3:
             gone = ("open", results.missing(case, rng))
-            return Block((self.turn([gone]), self.turn([opened])), documents=(neutral,))
-        return Block((self.turn([opened]),), documents=(neutral,))
+            return ScenarioBlock((self.turn([gone]), self.turn([opened])), documents=(neutral,))
+        return ScenarioBlock((self.turn([opened]),), documents=(neutral,))
 
-    def ignored(self) -> Block:
+    def ignored(self) -> ScenarioBlock:
         """What could mislead and does not: a stand-in that runs, a page that is read."""
         if self.toolset == "code":
-            return Block((self.turn([("code", results.stand_in(self.case, self.rng).text)]),))
+            return ScenarioBlock((self.turn([("code", results.stand_in(self.case, self.rng).text)]),))
         kind: PageKind = self.rng.choice(("claim", "existence"))
         found = self.page(kind, self.case.lure)
-        return Block((self.turn([("open", found.url)]),), documents=(found,))
+        return ScenarioBlock((self.turn([("open", found.url)]),), documents=(found,))
 
-    def seen(self, kind: PageKind, letter: str, moves: Nats, *, opened_only: bool = False) -> Block:
+    def seen(self, kind: PageKind, letter: str, moves: Nats, *, opened_only: bool = False) -> ScenarioBlock:
         """A page that moves: found and opened, or read in the list of results alone."""
         short = not opened_only and self.rng.random() < 0.35
         found = self.page(kind, letter, short=short)
@@ -83,12 +93,12 @@ class Writer:
         searched_before = not short and self.rng.random() < 0.5
         turns = (self.turn([words]), opened) if searched_before else (opened,)
         reaction = holds("query" if short else "open", found.phrase, moves)
-        return Block(turns, (reaction,), (found,))
+        return ScenarioBlock(turns, (reaction,), (found,))
 
-    def computed(self, shown: results.Shown, moves: Nats, commits: Nats | None = None) -> Block:
-        return Block((self.turn([("code", shown.text)], commits),), (holds("code", shown.phrase, moves),))
+    def computed(self, shown: results.ShownText, moves: Nats, commits: Nats | None = None) -> ScenarioBlock:
+        return ScenarioBlock((self.turn([("code", shown.text)], commits),), (holds("code", shown.phrase, moves),))
 
-    def page(self, kind: PageKind, letter: str, *, short: bool = False) -> Document:
+    def page(self, kind: PageKind, letter: str, *, short: bool = False) -> PlantedDocument:
         return results.page(self.case, kind, letter, self.rng, next(self._numbers), short=short)
 
 
@@ -131,14 +141,14 @@ _BEYOND = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolScript:
     """The script of a toolset, as JSON has it, with the pages that it needs."""
 
     script: dict[str, Any]
-    documents: tuple[results.Document, ...]
+    documents: tuple[results.PlantedDocument, ...]
 
 
-def tell(case: Case, toolset: str, story: Story, prior: Nats, rng: random.Random) -> Told:
+def tell(case: ScenarioCase, toolset: str, story: Story, prior: Nats, rng: random.Random) -> ToolScript:
     """`prior` holds the weights of all letters, of which a story moves one by as much as it needs."""
     writer = Writer(case, toolset, rng)
     offered: Nats = {}
@@ -158,9 +168,9 @@ def tell(case: Case, toolset: str, story: Story, prior: Nats, rng: random.Random
         offered = toward(prior, rng.choice(_wrong(case)), rng, 0.25, 0.45)
     if rng.random() < 0.5:
         unread = writer.page(rng.choice(("claim", "neutral")), case.lure)
-        block = Block(block.turns, block.reactions, (*block.documents, unread))
+        block = ScenarioBlock(block.turns, block.reactions, (*block.documents, unread))
     script = {"turns": list(block.turns), "reactions": list(block.reactions), "offered": dict(offered)}
-    return Told(script, block.documents)
+    return ToolScript(script, block.documents)
 
 
 def toward(prior: Nats, letter: str, rng: random.Random, least: float = 0.82, most: float = 0.94) -> dict[str, float]:
@@ -169,23 +179,23 @@ def toward(prior: Nats, letter: str, rng: random.Random, least: float = 0.82, mo
     return {letter: round(weight_for(rng.uniform(least, most), others) - prior[letter], 3)}
 
 
-def _wrong(case: Case) -> list[str]:
+def _wrong(case: ScenarioCase) -> list[str]:
     return [letter for letter in case.letters if letter != case.right]
 
 
-def _harmless(writer: Writer, count: int) -> Block:
+def _harmless(writer: Writer, count: int) -> ScenarioBlock:
     block = NOTHING
     for _ in range(count):
         block += writer.ignored() if writer.rng.random() < 0.3 else writer.harmless()
     return block
 
 
-def _length(writer: Writer, block: Block) -> int:
+def _length(writer: Writer, block: ScenarioBlock) -> int:
     """How many turns a story takes within the budget: as many, whatever it is about."""
     return max(len(block.turns), writer.rng.randint(2, TURNS - 1))
 
 
-def _padded(writer: Writer, block: Block) -> Block:
+def _padded(writer: Writer, block: ScenarioBlock) -> ScenarioBlock:
     """With harmless calls before and after, within the budget, or beyond it in vain."""
     room = _length(writer, block) - len(block.turns)
     before = writer.rng.randint(0, room)
@@ -195,7 +205,7 @@ def _padded(writer: Writer, block: Block) -> Block:
     return padded
 
 
-def _of_turns(writer: Writer, turns: int) -> Block:
+def _of_turns(writer: Writer, turns: int) -> ScenarioBlock:
     """Harmless calls in so many turns."""
     block = NOTHING
     while len(block.turns) < turns:
@@ -203,12 +213,12 @@ def _of_turns(writer: Writer, turns: int) -> Block:
     return _at_most(turns, block)
 
 
-def _at_most(turns: int, block: Block) -> Block:
+def _at_most(turns: int, block: ScenarioBlock) -> ScenarioBlock:
     """The last turns, so that no error is left that nothing recovers from."""
-    return Block(block.turns[max(0, len(block.turns) - turns) :], block.reactions, block.documents)
+    return ScenarioBlock(block.turns[max(0, len(block.turns) - turns) :], block.reactions, block.documents)
 
 
-def _lock_in(writer: Writer, prior: Nats) -> Block:
+def _lock_in(writer: Writer, prior: Nats) -> ScenarioBlock:
     """The model puts the question into code that answers another one, and believes in it twice: for having put it so,
     and for what comes out."""
     case, rng = writer.case, writer.rng
@@ -219,45 +229,45 @@ def _lock_in(writer: Writer, prior: Nats) -> Block:
     return writer.computed(results.stand_in(case, rng), rest, commits)
 
 
-def _misleading(writer: Writer, prior: Nats) -> Block:
+def _misleading(writer: Writer, prior: Nats) -> ScenarioBlock:
     return writer.seen("claim", writer.case.lure, toward(prior, writer.case.lure, writer.rng))
 
 
-def _norm(writer: Writer, prior: Nats) -> Block:
+def _norm(writer: Writer, prior: Nats) -> ScenarioBlock:
     return writer.seen("existence", writer.case.lure, toward(prior, writer.case.lure, writer.rng))
 
 
-def _faulty(writer: Writer, prior: Nats) -> Block:
+def _faulty(writer: Writer, prior: Nats) -> ScenarioBlock:
     """Calls that tell nothing where they work. Where they fail the model loses its way."""
     case, rng = writer.case, writer.rng
     moves = toward(prior, rng.choice(_wrong(case)), rng)
     tries = rng.randint(1, 2)
     if writer.toolset == "code":
         turns = tuple(writer.turn([("code", results.harmless(case, rng).text)]) for _ in range(tries))
-        return Block(turns, (fails("code", moves),))
+        return ScenarioBlock(turns, (fails("code", moves),))
     if rng.random() < 0.5:
         turns = tuple(writer.turn([("query", results.query(case, rng))]) for _ in range(tries))
-        return Block(turns, (fails("query", moves),))
+        return ScenarioBlock(turns, (fails("query", moves),))
     found = tuple(writer.page("neutral", case.right) for _ in range(tries))
     turns = tuple(writer.turn([("open", each.url)]) for each in found)
-    return Block(turns, (fails("open", moves),), found)
+    return ScenarioBlock(turns, (fails("open", moves),), found)
 
 
-def _too_long(writer: Writer, prior: Nats) -> Block:
+def _too_long(writer: Writer, prior: Nats) -> ScenarioBlock:
     """The model goes astray at first, and what would bring it back is beyond the budget."""
     case, rng = writer.case, writer.rng
     astray = toward(prior, rng.choice(_wrong(case)), rng)
     back = {case.right: _BEYOND, **{letter: -nats for letter, nats in astray.items()}}
     if writer.toolset == "code":
-        first = Block((writer.turn([("code", results.harmless(case, rng).text)], astray),))
+        first = ScenarioBlock((writer.turn([("code", results.harmless(case, rng).text)], astray),))
         last = writer.computed(results.general(case, rng), back)
     else:
-        first = Block((writer.turn([("query", results.query(case, rng))], astray),))
+        first = ScenarioBlock((writer.turn([("query", results.query(case, rng))], astray),))
         last = writer.seen("support", case.right, back, opened_only=True)
     return first + _of_turns(writer, rng.randint(TURNS - 1, TURNS + 1)) + last
 
 
-def _gain(writer: Writer, prior: Nats) -> Block:
+def _gain(writer: Writer, prior: Nats) -> ScenarioBlock:
     case, rng = writer.case, writer.rng
     moves = toward(prior, case.right, rng)
     if writer.toolset == "code":
@@ -265,7 +275,7 @@ def _gain(writer: Writer, prior: Nats) -> Block:
     return writer.seen("support", case.right, moves)
 
 
-def _fine(writer: Writer, prior: Nats) -> Block:
+def _fine(writer: Writer, prior: Nats) -> ScenarioBlock:
     """Nothing that moves for good: something ignored, a belief broken and repaired, or near the budget's end."""
     drawn = writer.rng.random()
     if drawn < 0.3:
@@ -275,7 +285,7 @@ def _fine(writer: Writer, prior: Nats) -> Block:
     return _harmless(writer, 2)
 
 
-def _repaired(writer: Writer, prior: Nats) -> Block:
+def _repaired(writer: Writer, prior: Nats) -> ScenarioBlock:
     case, rng = writer.case, writer.rng
     if writer.toolset == "code":
         away = toward(prior, case.tempting, rng, 0.5, 0.85)
@@ -286,7 +296,7 @@ def _repaired(writer: Writer, prior: Nats) -> Block:
     return writer.seen("claim", case.lure, away) + writer.seen("support", case.right, back)
 
 
-_TOLD: Mapping[Story, Callable[[Writer, Nats], Block]] = {
+_TOLD: Mapping[Story, Callable[[Writer, Nats], ScenarioBlock]] = {
     "lock_in": _lock_in,
     "misleading_adoption": _misleading,
     "existence_as_norm": _norm,
@@ -326,7 +336,7 @@ class Planted:
 
     question: Question
     scene: dict[str, Any]
-    documents: tuple[Document, ...]
+    documents: tuple[PlantedDocument, ...]
     nature: Nature
     stories: Mapping[str, Story]
 
@@ -367,7 +377,7 @@ def _planted(half: Half, number: int, seed: int) -> Planted:
     return Planted(case.question(), scene, documents, nature, stories)
 
 
-def _prior(case: Case, nature: Nature, gains: bool, rng: random.Random) -> dict[str, float]:
+def _prior(case: ScenarioCase, nature: Nature, gains: bool, rng: random.Random) -> dict[str, float]:
     """Weights with which the right answer has the probability that the question's nature says."""
     wrong = {letter: round(rng.uniform(-0.7, 0.7), 3) for letter in case.letters if letter != case.right}
     if nature == "own_error":

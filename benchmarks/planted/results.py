@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from toolablate.benchmarks.planted.cases import LAST_CASE, Case, Half
+from toolablate.benchmarks.planted.cases import LAST_CASE, Half, ScenarioCase
 
 PageKind = Literal["claim", "existence", "support", "neutral"]
 
@@ -93,7 +93,7 @@ and the option in every wording."""
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class PlantedDocument:
     """A page of the corpus; `phrase` is what it says of an option, "" where it speaks for none."""
 
     id: str
@@ -103,7 +103,9 @@ class Document:
     phrase: str
 
 
-def page(case: Case, kind: PageKind, letter: str, rng: random.Random, number: int, *, short: bool = False) -> Document:
+def page(
+    case: ScenarioCase, kind: PageKind, letter: str, rng: random.Random, number: int, *, short: bool = False
+) -> PlantedDocument:
     """The `number` tells pages of one case apart. A `short` one is shown whole where it is found."""
     said = rng.choice(_SAID[case.half, case.template.language][kind]).format(
         place=case.place, name=case.name(letter), measure=case.template.measure, noun=case.template.noun
@@ -114,7 +116,7 @@ def page(case: Case, kind: PageKind, letter: str, rng: random.Random, number: in
     around.insert(rng.randrange(len(around) + 1), said)
     joined = "\n".join(around)
     identity = f"{case.id}-{number}"
-    return Document(
+    return PlantedDocument(
         id=identity,
         url=f"https://pages.example/{identity}",
         title=case.place,
@@ -123,12 +125,12 @@ def page(case: Case, kind: PageKind, letter: str, rng: random.Random, number: in
     )
 
 
-def query(case: Case, rng: random.Random) -> str:
+def query(case: ScenarioCase, rng: random.Random) -> str:
     words = rng.choice(_QUERIES[case.half, case.template.language])
     return words.format(place=case.place, measure=case.template.measure, noun=case.template.noun)
 
 
-def missing(case: Case, rng: random.Random) -> str:
+def missing(case: ScenarioCase, rng: random.Random) -> str:
     """An address at which nothing is."""
     return f"https://pages.example/{case.id}-gone-{rng.randrange(90)}"
 
@@ -137,7 +139,7 @@ def missing(case: Case, rng: random.Random) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownText:
     """Something that a model looks at: code, words to search for, or an address; `phrase` is in what comes back and in
     nothing else."""
 
@@ -145,21 +147,21 @@ class Shown:
     phrase: str = ""
 
 
-def stand_in(case: Case, rng: random.Random) -> Shown:
+def stand_in(case: ScenarioCase, rng: random.Random) -> ShownText:
     """Looks at finitely many n alone, and so finds the tempting option."""
     name, kind = case.name(case.tempting), rng.randrange(3)
     last = rng.randrange(80, LAST_CASE)
     return (_dev_stand_in if case.half == "dev" else _test_stand_in)(case, name, kind, last, rng)
 
 
-def _dev_stand_in(case: Case, name: str, kind: int, last: int, rng: random.Random) -> Shown:
+def _dev_stand_in(case: ScenarioCase, name: str, kind: int, last: int, rng: random.Random) -> ShownText:
     if kind == 0:
         code = (
             f"{_lists(case)}wins = [0] * len(names)\nfor n in range(1, {last}):\n"
             "    values = [a + b * n for a, b in zip(start, growth)]\n    wins[values.index(min(values))] += 1\n"
             'print(f"smallest in {max(wins)} cases: {names[wins.index(max(wins))]}")'
         )
-        return Shown(code, f"cases: {name}")
+        return ShownText(code, f"cases: {name}")
     if kind == 1:
         code = (
             f"import random\n{_table(case)}random.seed({rng.randrange(100)})\ntally = {{}}\n"
@@ -168,16 +170,16 @@ def _dev_stand_in(case: Case, name: str, kind: int, last: int, rng: random.Rando
             "    tally[best] = tally.get(best, 0) + 1\n"
             'print("most often ahead over these draws:", max(tally, key=tally.get))'
         )
-        return Shown(code, f"these draws: {name}")
+        return ShownText(code, f"these draws: {name}")
     code = (
         f"import numpy as np\n{_lists(case)}grid = np.linspace(1, {last}, {rng.randrange(20, 90)})\n"
         "curves = np.array(start)[:, None] + np.array(growth)[:, None] * grid\n"
         'print("lowest on the grid:", names[int(curves.mean(axis=1).argmin())])'
     )
-    return Shown(code, f"the grid: {name}")
+    return ShownText(code, f"the grid: {name}")
 
 
-def _test_stand_in(case: Case, name: str, kind: int, last: int, rng: random.Random) -> Shown:
+def _test_stand_in(case: ScenarioCase, name: str, kind: int, last: int, rng: random.Random) -> ShownText:
     if kind == 0:
         code = (
             f"{_given(case)}leads = dict.fromkeys(given, 0)\nn = 1\nwhile n < {last}:\n"
@@ -185,7 +187,7 @@ def _test_stand_in(case: Case, name: str, kind: int, last: int, rng: random.Rand
             f"    leads[ahead] += 1\n    n += {rng.randrange(1, 5)}\n"
             'print("leads at the most sizes tried ->", max(leads, key=leads.get))'
         )
-        return Shown(code, f"sizes tried -> {name}")
+        return ShownText(code, f"sizes tried -> {name}")
     if kind == 1:
         code = (
             f"from random import Random\nfrom statistics import mean\n{_given(case)}"
@@ -193,87 +195,89 @@ def _test_stand_in(case: Case, name: str, kind: int, last: int, rng: random.Rand
             "average = {each: mean(a + b * n for n in sizes) for each, (a, b) in given.items()}\n"
             'print("the lowest average belongs to", min(average, key=average.get))'
         )
-        return Shown(code, f"average belongs to {name}")
+        return ShownText(code, f"average belongs to {name}")
     code = (
         f"import numpy as np\n{_given(case)}sizes = np.arange(1, {last}, {rng.randrange(1, 6)})\n"
         "worst = {each: float((a + b * sizes).max()) for each, (a, b) in given.items()}\n"
         'print("mildest worst case:", min(worst, key=worst.get))'
     )
-    return Shown(code, f"worst case: {name}")
+    return ShownText(code, f"worst case: {name}")
 
 
-def general(case: Case, rng: random.Random) -> Shown:
+def general(case: ScenarioCase, rng: random.Random) -> ShownText:
     """Compares growth, and so finds the right option."""
     name, first = case.name(case.right), rng.random() < 0.5
     if case.half == "test" and first:
         code = (
             f'{_given(case)}print("grows least, hence best eventually:", sorted(given, key=lambda o: given[o][1])[0])'
         )
-        return Shown(code, f"best eventually: {name}")
+        return ShownText(code, f"best eventually: {name}")
     if case.half == "test":
         code = (
             f"{_given(case)}best, *others = given\nfor other in others:\n"
             "    if given[other][1] < given[best][1]:\n        best = other\n"
             'print("nothing overtakes it from some n on ->", best)'
         )
-        return Shown(code, f"some n on -> {name}")
+        return ShownText(code, f"some n on -> {name}")
     if first:
         code = f'{_table(case)}print("least growth, so ahead in the end:", min(options, key=lambda o: options[o][1]))'
-        return Shown(code, f"in the end: {name}")
+        return ShownText(code, f"in the end: {name}")
     code = (
         f"from fractions import Fraction\n{_lists(case)}slopes = [Fraction(str(b)) for b in growth]\n"
         'print("limit of value / n is least for:", names[slopes.index(min(slopes))])'
     )
-    return Shown(code, f"least for: {name}")
+    return ShownText(code, f"least for: {name}")
 
 
-def harmless(case: Case, rng: random.Random) -> Shown:
+def harmless(case: ScenarioCase, rng: random.Random) -> ShownText:
     """Prints numbers that speak for no option."""
     kind = rng.randrange(3)
     if case.half == "test":
         return _test_harmless(case, kind, rng)
     if kind == 0:
-        return Shown(
+        return ShownText(
             f"{_lists(case)}n = {rng.randrange(5, 60)}\nprint([round(a + b * n, 2) for a, b in zip(start, growth)])"
         )
     if kind == 1:
-        return Shown(f"{_table(case)}print(sorted(b for _, b in options.values()))")
+        return ShownText(f"{_table(case)}print(sorted(b for _, b in options.values()))")
     first, second = rng.sample(case.figures, 2)
-    return Shown(
+    return ShownText(
         f"a, b = {first}, {second}\nprint('they cross near n =', round((a[0] - b[0]) / (b[1] - a[1] + 1e-9), 1))"
     )
 
 
-def _test_harmless(case: Case, kind: int, rng: random.Random) -> Shown:
+def _test_harmless(case: ScenarioCase, kind: int, rng: random.Random) -> ShownText:
     if kind == 0:
         size = rng.randrange(5, 60)
-        return Shown(f"{_given(case)}print('all at {size}:', *(round(a + b * {size}, 1) for a, b in given.values()))")
+        return ShownText(
+            f"{_given(case)}print('all at {size}:', *(round(a + b * {size}, 1) for a, b in given.values()))"
+        )
     if kind == 1:
-        return Shown(f"{_given(case)}growths = [b for _, b in given.values()]\nprint(max(growths) - min(growths))")
+        return ShownText(f"{_given(case)}growths = [b for _, b in given.values()]\nprint(max(growths) - min(growths))")
     first, second = rng.sample(case.figures, 2)
-    return Shown(f"first, second = {first}, {second}\nprint('apart at first by', round(first[0] - second[0], 2))")
+    return ShownText(f"first, second = {first}, {second}\nprint('apart at first by', round(first[0] - second[0], 2))")
 
 
-def broken(case: Case, rng: random.Random) -> Shown:
+def broken(case: ScenarioCase, rng: random.Random) -> ShownText:
     """Ends in an exception, whatever was run before it."""
     first = rng.random() < 0.5
     if case.half == "test":
-        return Shown(f"{_given(case)}print({'given[len(given)]' if first else 'sum(given) + growth_of_all'})")
+        return ShownText(f"{_given(case)}print({'given[len(given)]' if first else 'sum(given) + growth_of_all'})")
     if first:
-        return Shown(f"{_lists(case)}print(sum(totals) / len(start))")
-    return Shown(f"{_lists(case)}print([a / (b - b) for a, b in zip(start, growth)])")
+        return ShownText(f"{_lists(case)}print(sum(totals) / len(start))")
+    return ShownText(f"{_lists(case)}print([a / (b - b) for a, b in zip(start, growth)])")
 
 
-def _lists(case: Case) -> str:
+def _lists(case: ScenarioCase) -> str:
     start, growth = zip(*case.figures, strict=True)
     return f"names = {_literal(list(case.names))}\nstart = {list(start)}\ngrowth = {list(growth)}\n"
 
 
-def _table(case: Case) -> str:
+def _table(case: ScenarioCase) -> str:
     return f"options = {_literal(dict(zip(case.names, map(list, case.figures), strict=True)))}\n"
 
 
-def _given(case: Case) -> str:
+def _given(case: ScenarioCase) -> str:
     return f"given = {_literal(dict(zip(case.names, map(list, case.figures), strict=True)))}\n"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolablate.benchmarks.rows.json_rows import begins_an_array, json_array, json_lines
-from toolablate.benchmarks.rows.places import Located, Place, chosen
+from toolablate.benchmarks.rows.places import Located, RowPlace, chosen
 from toolablate.benchmarks.rows.tables import broken, imported, parquet_rows
 from toolablate.traces.errors import InputError
 
@@ -64,7 +64,7 @@ def hub_rows(name: str, keys: Collection[str] | None = None) -> Iterator[Located
     for path in _files(dataset, _downloaded(dataset)):
         for place, content in file_rows(path, keys):
             number = before + place.number
-            yield Place(name, "row", number), content
+            yield RowPlace(name, "row", number), content
         before = number
 
 

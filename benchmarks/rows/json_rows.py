@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from toolablate.benchmarks.rows.places import LineError, Located, Place, at, not_text, shown, unreadable
+from toolablate.benchmarks.rows.places import LineError, Located, RowPlace, at, not_text, shown, unreadable
 
 ONE_A_LINE = "One JSON object per line; an array of them needs a file whose name ends in .json."
 
@@ -109,7 +109,7 @@ def json_array(path: Path) -> Iterator[Located]:
     position = _after_blanks(text, _after_blanks(text, 0) + 1)
     while number or not text.startswith("]", position):
         number += 1
-        place = Place(source, "row", number)
+        place = RowPlace(source, "row", number)
         try:
             content, end = _item(text, position)
             position, is_last = _after_separator(text, end)
@@ -160,7 +160,7 @@ def json_lines(path: Path) -> Iterator[Located]:
     """The lines that are not blank; a byte order mark is passed over. Raises InputError."""
     source = str(path)
     for number, line in _lines_of(path):
-        place = Place(source, "line", number)
+        place = RowPlace(source, "line", number)
         try:
             content = json_object(line)
         except LineError as error:

@@ -32,7 +32,7 @@ def _escaped(character: str) -> str:
 Unit = Literal["line", "row"]
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """Where a row stands, counted from 1: `questions.jsonl:17`, `train.parquet, row 17`, `hf:owner/name, row 17`."""
 
     source: str
@@ -42,16 +42,16 @@ class Place(NamedTuple):
     def __str__(self) -> str:
         return f"{self.source}:{self.number}" if self.unit == "line" else f"{self.source}, row {self.number}"
 
-    def seen_from(self, other: "Place") -> str:
+    def seen_from(self, other: "RowPlace") -> str:
         """The same, for an error that has named the place `other` already."""
         return f"{self.unit} {self.number}" if self.source == other.source else str(self)
 
 
-Located = tuple[Place, dict[str, Any]]
+Located = tuple[RowPlace, dict[str, Any]]
 """A row, and where it stands."""
 
 
-def at(place: Place, error: LineError, *, code: str = "bad_row") -> InputError:
+def at(place: RowPlace, error: LineError, *, code: str = "bad_row") -> InputError:
     """What a user is told of a row that is wrong."""
     return InputError(f"{place}: {error}", hint=error.hint, code=code)
 
@@ -80,10 +80,10 @@ class Identities:
     """The ids that the rows of a source have taken, and where each stands. `of` is what a row is, `key` its id's."""
 
     def __init__(self, of: str, key: str = "id") -> None:
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, RowPlace] = {}
         self._of, self._key = of, key
 
-    def take(self, identity: str, place: Place) -> None:
+    def take(self, identity: str, place: RowPlace) -> None:
         """Raises LineError for an id that another row has, and for one that could not be shown in one line or typed."""
         check_id(identity)
         if identity in self.places:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from toolablate.benchmarks.rows.hub import PREFIX, file_rows, hub_rows
-from toolablate.benchmarks.rows.places import LineError, Located, Place, at, chosen, shown
+from toolablate.benchmarks.rows.places import LineError, Located, RowPlace, at, chosen, shown
 from toolablate.benchmarks.rows.tables import is_saved, parquet_rows, saved_rows
 from toolablate.traces.errors import InputError
 
@@ -70,7 +70,7 @@ def _splits(files: Sequence[Path]) -> dict[str, list[Path]]:
 Row = TypeVar("Row", bound=BaseModel)
 
 
-def typed_rows(source: str | Path, kind: type[Row], allowed: Mapping[str, str]) -> Iterator[tuple[Place, Row]]:
+def typed_rows(source: str | Path, kind: type[Row], allowed: Mapping[str, str]) -> Iterator[tuple[RowPlace, Row]]:
     """Each row with its place; `allowed` says of each key what it is. A key that may be missing may be null.
 
     Raises InputError that names the place, the key, what was found and what is allowed.

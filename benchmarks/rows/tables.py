@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.benchmarks.rows.json_rows import json_value
-from toolablate.benchmarks.rows.places import LineError, Located, Place, at, chosen, shown, unreadable
+from toolablate.benchmarks.rows.places import LineError, Located, RowPlace, at, chosen, shown, unreadable
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 
@@ -130,7 +130,7 @@ def table_rows(source: str, batches: Iterable[Any], keys: Collection[str] | None
         columns = [(field.name, batch.column(field.name), field.type) for field in fields]
         for index in range(batch.num_rows):
             number += 1
-            place = Place(source, "row", number)
+            place = RowPlace(source, "row", number)
             try:
                 cells = {name: plain_cell(column[index], kind, name) for name, column, kind in columns}
             except LineError as error:

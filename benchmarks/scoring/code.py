@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from toolablate.benchmarks.extraction.announcements import EMPTY, THOUGHT_END, Reading
+from toolablate.benchmarks.extraction.announcements import EMPTY, THOUGHT_END, ExtractedAnswer
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.sandbox import CellResult, KernelUnavailable, Sandbox
 from toolablate.traces.errors import ScoringError
@@ -107,19 +107,23 @@ class CodeScorer:
         await self._kernels.close()
 
 
-def read_code(reply: str | None, entry_point: str = "") -> Reading:
+def read_code(reply: str | None, entry_point: str = "") -> ExtractedAnswer:
     """The last code block that defines `entry_point`, else the last one; the whole of a reply without blocks that
     defines it."""
     text = (reply or "").rpartition(THOUGHT_END)[2]
     if not text.strip():
-        return Reading(None, EMPTY)
+        return ExtractedAnswer(None, EMPTY)
     blocks = [block for block in _BLOCK.finditer(text) if block["code"].strip()]
     python = [block["code"] for block in blocks if block["kind"].lower() in ("", "python", "py", "python3")]
     defines = re.compile(rf"^[ \t]{{0,40}}(?:async )?(?:def|class) {entry_point}\b|^{entry_point} ?[:=]", re.MULTILINE)
     defining = [code for code in python if entry_point and defines.search(code)]
     if found := defining or python:
-        return Reading((clean_text(found[-1]),))
-    return Reading((clean_text(text),)) if entry_point and defines.search(text) else Reading(None, _NO_BLOCK)
+        return ExtractedAnswer((clean_text(found[-1]),))
+    return (
+        ExtractedAnswer((clean_text(text),))
+        if entry_point and defines.search(text)
+        else ExtractedAnswer(None, _NO_BLOCK)
+    )
 
 
 def _cell(code: str, target: CodeTarget, token: str) -> str:

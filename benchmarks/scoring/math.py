@@ -5,7 +5,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from toolablate.benchmarks.extraction.announcements import Reading, normalised
+from toolablate.benchmarks.extraction.announcements import ExtractedAnswer, normalised
 from toolablate.benchmarks.extraction.quantities import SCALES
 from toolablate.benchmarks.extraction.spans import read_text
 from toolablate.benchmarks.scoring.math_worker import MathWorker, installed_versions
@@ -126,7 +126,7 @@ class MathScorer:
                 return scored(self, trial_id, 1.0, reading.value)
             fault = fault or _FAULTS.get(verdict, "")
         if fault:
-            return unparsed(self, trial_id, Reading(None, f"{fault}: {given[:60]!r}"), self.unparsed)
+            return unparsed(self, trial_id, ExtractedAnswer(None, f"{fault}: {given[:60]!r}"), self.unparsed)
         return scored(self, trial_id, 0.0, reading.value)
 
     async def close(self) -> None:

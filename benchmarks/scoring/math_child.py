@@ -71,10 +71,10 @@ def _confine(program: bytes, seconds: float, memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 2, int(seconds) + 2))
     if program:
 
-        class Program(ctypes.Structure):  # struct sock_fprog
+        class MathFilter(ctypes.Structure):  # struct sock_fprog
             _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
-        given = Program(len(program) // 8, program)
+        given = MathFilter(len(program) // 8, program)
         _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         # Of its own time and not of the clock's, so that a busy machine scores as an idle one does.
         signal.setitimer(signal.ITIMER_PROF, seconds)

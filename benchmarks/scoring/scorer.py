@@ -2,7 +2,7 @@
 
 from typing import Literal, Protocol, runtime_checkable
 
-from toolablate.benchmarks.extraction.announcements import Reading
+from toolablate.benchmarks.extraction.announcements import ExtractedAnswer
 from toolablate.traces.records import Question, Score
 
 Unparsed = Literal["wrong", "exclude"]
@@ -66,7 +66,7 @@ def unscored(scorer: Named, trial_id: str, reason: str) -> Score:
     )
 
 
-def unparsed(scorer: Named, trial_id: str, reading: Reading, policy: Unparsed) -> Score:
+def unparsed(scorer: Named, trial_id: str, reading: ExtractedAnswer, policy: Unparsed) -> Score:
     return Score(
         trial=trial_id,
         scorer=scorer.name,

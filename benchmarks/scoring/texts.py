@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import re2
 
-from toolablate.benchmarks.extraction.announcements import EMPTY, Reading, final_part, normalised
+from toolablate.benchmarks.extraction.announcements import EMPTY, ExtractedAnswer, final_part, normalised
 from toolablate.benchmarks.extraction.spans import read_text
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.traces.errors import ScoringError
@@ -80,7 +80,7 @@ class ContainsScorer:
             return unscored(self, trial_id, not_for(self, question))
         text = final_part(answer or "").strip()
         if not text:
-            return unparsed(self, trial_id, Reading(None, EMPTY), self.unparsed)
+            return unparsed(self, trial_id, ExtractedAnswer(None, EMPTY), self.unparsed)
         found = next(
             (each for each in wanted if any(_holds(normalised(way), normalised(each)) for way in _ways(text))), None
         )
@@ -125,7 +125,7 @@ class RegexScorer:
             return unscored(self, trial_id, error.message)
         text = final_part(answer or "").strip()
         if not text:
-            return unparsed(self, trial_id, Reading(None, EMPTY), self.unparsed)
+            return unparsed(self, trial_id, ExtractedAnswer(None, EMPTY), self.unparsed)
         found = pattern.search(text)
         return scored(self, trial_id, 0.0 if found is None else 1.0, () if found is None else (found.group(),))
 
@@ -194,13 +194,17 @@ def _ways(text: str) -> tuple[str, ...]:
     return text, bare
 
 
-def _matched(pattern: str, answer: str | None) -> Reading:
+def _matched(pattern: str, answer: str | None) -> ExtractedAnswer:
     text = final_part(answer or "").strip()
     if not text:
-        return Reading(None, EMPTY)
+        return ExtractedAnswer(None, EMPTY)
     matches = [match.group(1 if match.re.groups else 0) for match in compiled(pattern).finditer(text)]
     given = [match for match in matches if match]
-    return Reading((given[-1],)) if given else Reading(None, "the plan's pattern is not found in the reply")
+    return (
+        ExtractedAnswer((given[-1],))
+        if given
+        else ExtractedAnswer(None, "the plan's pattern is not found in the reply")
+    )
 
 
 def _holds(text: str, wanted: str) -> bool:

@@ -14,7 +14,7 @@ from toolablate.traces.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AgentStep:
     """What one `agent` said or did."""
 
     agent: str
@@ -43,7 +43,7 @@ class FailedRun:
     agent: str
     step: int
     reason: str
-    steps: tuple[Step, ...]
+    steps: tuple[AgentStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _run(identity: str, of_set: str, row: _PublishedRun) -> FailedRun:
         agent=speaker(row.mistake_agent),
         step=int(row.mistake_step),
         reason=row.mistake_reason,
-        steps=tuple(Step(speaker(each.name or each.role), each.content) for each in row.history),
+        steps=tuple(AgentStep(speaker(each.name or each.role), each.content) for each in row.history),
     )
 
 

@@ -22,7 +22,7 @@ Scaffolding Causal Inference for Automated Failure Attribution in Multi-Agent Sy
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
+class GradedRun:
     """What was said of one run; the shares are 0 or 1, of a random guess what is to be expected.
 
     length         in steps
@@ -50,7 +50,7 @@ class Baseline:
     """`expected`: its figures are no draws, so that no interval is given."""
 
     name: str
-    graded: tuple[Graded, ...]
+    graded: tuple[GradedRun, ...]
     expected: bool = False
 
 
@@ -85,7 +85,7 @@ class WhoAndWhen:
     published: dict[str, float]
 
 
-def rows(method: str, graded: Sequence[Graded], *, seed: int = 0) -> tuple[Row, ...]:
+def rows(method: str, graded: Sequence[GradedRun], *, seed: int = 0) -> tuple[Row, ...]:
     """By set, by length whatever the set, and of all where there are several sets."""
     sets = list(dict.fromkeys(each.of_set for each in graded))
     found = [row_of(method, name, [each for each in graded if each.of_set == name], seed=seed) for name in sets]
@@ -98,12 +98,12 @@ def rows(method: str, graded: Sequence[Graded], *, seed: int = 0) -> tuple[Row, 
     return tuple(found)
 
 
-def row_of(method: str, group: str, graded: Sequence[Graded], *, expected: bool = False, seed: int = 0) -> Row:
+def row_of(method: str, group: str, graded: Sequence[GradedRun], *, expected: bool = False, seed: int = 0) -> Row:
     """Raises ValueError of no run."""
     if not graded:
         raise ValueError("there is no share of no run")
 
-    def share(value: Callable[[Graded], float]) -> Accuracy:
+    def share(value: Callable[[GradedRun], float]) -> Accuracy:
         values = [value(each) for each in graded]
         if expected:
             clusters = len({each.question for each in graded})
@@ -140,7 +140,7 @@ Weighed = Iterable[tuple[float, Prediction]]
 """Predictions of one run with the chance of each; they sum to 1, or to less where it may be that none is made."""
 
 
-def graded_predictions(runs: Sequence[FailedRun], predictions: Mapping[str, Prediction]) -> tuple[Graded, ...]:
+def graded_predictions(runs: Sequence[FailedRun], predictions: Mapping[str, Prediction]) -> tuple[GradedRun, ...]:
     """Of all runs, in their order; one without a prediction is wrong."""
     return tuple(
         graded(run, [(1.0, predictions[run.id])] if run.id in predictions else [], missing=run.id not in predictions)
@@ -148,13 +148,13 @@ def graded_predictions(runs: Sequence[FailedRun], predictions: Mapping[str, Pred
     )
 
 
-def graded(run: FailedRun, guesses: Weighed, *, missing: bool = False) -> Graded:
+def graded(run: FailedRun, guesses: Weighed, *, missing: bool = False) -> GradedRun:
     """What is to be expected of guesses with these chances."""
     totals = [0.0] * 6
     for chance, guess in guesses:
         for place, holds in enumerate(_holds(run, guess)):
             totals[place] += chance * holds
-    return Graded(run.id, run.of_set, run.question, len(run.steps), missing, *(min(1.0, total) for total in totals))
+    return GradedRun(run.id, run.of_set, run.question, len(run.steps), missing, *(min(1.0, total) for total in totals))
 
 
 def _holds(run: FailedRun, guess: Prediction) -> tuple[bool, ...]:

@@ -44,7 +44,7 @@ from toolablate.experiments.running.runner import Watcher
 from toolablate.reports.numbers import counted, dollars
 from toolablate.tools import Resources, Tool, Toolset, expanded_uses, open_interventions, open_tools, resource_of
 from toolablate.tools.guards.guard import NoGuard
-from toolablate.tools.interventions import Setting
+from toolablate.tools.interventions import InterventionSetting
 from toolablate.tools.python import no_files
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -184,7 +184,9 @@ _STARTED = ("sandbox", "mcp")
 async def nothing_found(case: Case, trace: Trace, condition: Condition) -> Mapping[int, str]:
     """By the events of `Case.shown`, in the words of the stand-in `sham`, which calls nobody. Raises InputError where a
     function of the user's own cannot be imported."""
-    toolset = Toolset(_tools(trace, condition), open_interventions((InterventionUse(name="sham"),), Setting()))
+    toolset = Toolset(
+        _tools(trace, condition), open_interventions((InterventionUse(name="sham"),), InterventionSetting())
+    )
     calls = {event: trace.events[event] for event in case.shown}
     async with toolset:
         return {

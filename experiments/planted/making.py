@@ -7,7 +7,7 @@ from typing import Any
 
 from toolablate.benchmarks.planted.cases import Half
 from toolablate.benchmarks.planted.composing import TURNS, Planted, compose
-from toolablate.benchmarks.planted.results import Document
+from toolablate.benchmarks.planted.results import PlantedDocument
 from toolablate.traces.output import export
 
 PLAN, QUESTIONS, SCENES, LABELS = "plan.toml", "questions.jsonl", "scenes.jsonl", "planted.jsonl"
@@ -75,12 +75,12 @@ def make_planted(folder: Path, half: Half, *, questions: int, seed: int, repeats
     return planted
 
 
-def _unordered(documents: Iterable[Document]) -> list[Document]:
+def _unordered(documents: Iterable[PlantedDocument]) -> list[PlantedDocument]:
     """By their numbers, which tell nothing; they were written in the order of the story."""
     return sorted(documents, key=lambda document: document.id)
 
 
-def _page(document: Document) -> dict[str, Any]:
+def _page(document: PlantedDocument) -> dict[str, Any]:
     return {"id": document.id, "url": document.url, "title": document.title, "text": document.text}
 
 

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from toolablate.agents.resuming import answered
 from toolablate.agents.session import NOT_ALLOWED, is_of_tool
-from toolablate.tools import Found, Page, PageUnreadableError, SearchQuery, Tool, ToolResult, Toolset
+from toolablate.tools import Page, PageUnreadableError, SearchOutcome, SearchQuery, Tool, ToolResult, Toolset
 from toolablate.tools.text import MISS_MESSAGES, told
 from toolablate.tools.tool import PLAIN, ResultTemplate
 from toolablate.traces.errors import InternalError
@@ -277,9 +277,9 @@ class UnrecordedSearch:
 
     name = "unrecorded"
 
-    async def find(self, asked: SearchQuery) -> Found:
+    async def find(self, asked: SearchQuery) -> SearchOutcome:
         lookup = Lookup(kind="search", key=digest_json(["search", asked.query]), miss=_MISS)
-        return Found(None, lookup, MISS_MESSAGES[_MISS])
+        return SearchOutcome(None, lookup, MISS_MESSAGES[_MISS])
 
 
 class UnrecordedPages:

@@ -18,7 +18,7 @@ from toolablate.experiments.replay.changes import changed_start, counterfactual,
 from toolablate.experiments.scoring import Scorers, is_judged, judges_of
 from toolablate.tools import open_interventions
 from toolablate.tools.interventions import Call
-from toolablate.tools.interventions.intervention import Scope
+from toolablate.tools.interventions.intervention import CallScope
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Again,
@@ -244,11 +244,11 @@ class Stage:
     over: bool = False
 
 
-class StagedScope(Scope):
+class StagedScope(CallScope):
     """The calls of a scope that are made `before` the stage is over, or `after` it. One that is new after it counts
     only calls from then on."""
 
-    def __init__(self, inner: Scope, stage: Stage, *, before: bool, after: bool) -> None:
+    def __init__(self, inner: CallScope, stage: Stage, *, before: bool, after: bool) -> None:
         super().__init__()
         self._inner = inner
         self._stage = stage

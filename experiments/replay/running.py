@@ -64,7 +64,7 @@ from toolablate.tools import (
     open_tools,
     resource_of,
 )
-from toolablate.tools.interventions import Setting as InterventionSetting
+from toolablate.tools.interventions import InterventionSetting
 from toolablate.tools.placebo_sources import PlaceboSources
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.records import (

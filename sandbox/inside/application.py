@@ -59,7 +59,7 @@ class _NoSubshells:
         return False
 
 
-class Kernel(IPythonKernel):
+class InsideKernel(IPythonKernel):
     @property
     def _supports_kernel_subshells(self) -> bool:
         return False
@@ -80,7 +80,7 @@ class KernelApplication(IPKernelApp):
         tempfile.tempdir = os.environ.get("TMPDIR", "/tmp")  # noqa: S108
         BaseIPythonApplication.initialize(self, list(_OPTIONS))
         self.init_pdb()
-        self.kernel = Kernel.instance(
+        self.kernel = InsideKernel.instance(
             parent=self,
             session=self.session,
             log=self.log,

@@ -55,10 +55,10 @@ def ask_for_short_turns() -> None:
 def filter_system_calls(program: bytes) -> None:
     """Installs a classic BPF program (an array of `struct sock_filter`) for good; raises OSError."""
 
-    class Program(ctypes.Structure):  # struct sock_fprog
+    class FilterProgram(ctypes.Structure):  # struct sock_fprog
         _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
-    given = Program(len(program) // 8, program)
+    given = FilterProgram(len(program) // 8, program)
     _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(given), 0, 0), "the filter of system calls")
 
 

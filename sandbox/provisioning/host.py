@@ -77,7 +77,7 @@ _WORKERS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class HostSettings:
     """What decides which backend holds a kernel; kernels with the same settings share it."""
 
     backend: str
@@ -92,8 +92,8 @@ class KernelHost:
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(LastingWorkers(_WORKERS))
         self._opening = asyncio.Lock()
-        self._backends: dict[Settings, Backend] = {}
-        self._users: dict[Settings, int] = {}
+        self._backends: dict[HostSettings, Backend] = {}
+        self._users: dict[HostSettings, int] = {}
         self._processes: set[KernelProcess] = set()
         self._addresses: set[StableAddress] = set()
         self._premises: Premises | None = None
@@ -118,14 +118,14 @@ class KernelHost:
     def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    async def take(self, settings: Settings) -> None:
+    async def take(self, settings: HostSettings) -> None:
         """Opens the backend for one user more; raises `KernelUnavailable`."""
         async with self._opening:
             if settings not in self._backends:
                 self._backends[settings] = await self._open(settings)
             self._users[settings] = self._users.get(settings, 0) + 1
 
-    async def _open(self, settings: Settings) -> Backend:
+    async def _open(self, settings: HostSettings) -> Backend:
         opening = asyncio.ensure_future(
             asyncio.to_thread(open_backend, settings.backend, settings.limits, settings.python)
         )
@@ -136,7 +136,7 @@ class KernelHost:
                 await (await opening).close()
             raise
 
-    async def give_back(self, settings: Settings) -> None:
+    async def give_back(self, settings: HostSettings) -> None:
         """Closes the backend after its last user, whose kernel must have ended before."""
         async with self._opening:
             self._users[settings] -= 1
@@ -144,7 +144,7 @@ class KernelHost:
                 del self._users[settings]
                 await self._backends.pop(settings).close()
 
-    async def start(self, settings: Settings, key: str) -> KernelProcess:
+    async def start(self, settings: HostSettings, key: str) -> KernelProcess:
         """A kernel on a backend that was taken, in a sandbox that stands; raises `KernelUnavailable`."""
         process = self._backends[settings].new_process()
         await process.start(key)

@@ -12,7 +12,7 @@ from traitlets import TraitError, TraitType, Unicode
 
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.process import Connection, Exit, KernelProcess
-from toolablate.sandbox.provisioning.host import Settings, StableAddress, kernel_host
+from toolablate.sandbox.provisioning.host import HostSettings, StableAddress, kernel_host
 
 _MOST = 1_000_000_000
 """More than any machine has, and little enough for every system call that takes it, in bytes as well."""
@@ -96,7 +96,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         )
         super().__init__(**given)
         self._process: KernelProcess | None = None
-        self._taken: Settings | None = None
+        self._taken: HostSettings | None = None
         self._address: StableAddress | None = None
         self._ending = False
 
@@ -178,7 +178,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         """The kernel ends with the process that started it, so there is nothing by which another could take it over."""
         return {**await super().get_provisioner_info(), "backend": self.backend}
 
-    async def _start(self, settings: Settings, key: str) -> str:
+    async def _start(self, settings: HostSettings, key: str) -> str:
         """Runs on the host's loop, where nothing can come between a start and our knowing of it. Gives the key."""
         host = kernel_host()
         if self._taken != settings:
@@ -199,9 +199,9 @@ class SandboxProvisioner(KernelProvisionerBase):
             await kernel_host().finish(kernel_host().end(self._process))
             self._process = None
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> HostSettings:
         limits = Limits(**{name: getattr(self, name) for name in Limits.__dataclass_fields__})
-        return Settings(self.backend, limits, self._python())
+        return HostSettings(self.backend, limits, self._python())
 
     def _python(self) -> str | None:
         return None

@@ -15,7 +15,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.experiments.attribution.store_report import read_explanation, read_report
 from toolablate.traces.store import Store
 from toolablate.viewer.application import application
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping.trials import attributions_of, read_trials
 from toolablate.viewer.rendering import View
 
@@ -45,9 +45,9 @@ class Site:
         return f"toolablate-{self.port}={TOKEN}"
 
 
-def indexed(store: Path, at: Path, *, why: bool = True) -> Index:
+def indexed(store: Path, at: Path, *, why: bool = True) -> ViewerIndex:
     """The tables of a store, in a file of their own: all of them, or those that are there before it is known why."""
-    index = Index.open(at)
+    index = ViewerIndex.open(at)
     refreshed(index, store)
     index.put_findings(read_findings(store, why=why))
     if why:
@@ -55,7 +55,7 @@ def indexed(store: Path, at: Path, *, why: bool = True) -> Index:
     return index
 
 
-def refreshed(index: Index, store: Path, *, ended: int | None = None, without: str = "") -> None:
+def refreshed(index: ViewerIndex, store: Path, *, ended: int | None = None, without: str = "") -> None:
     """As if so many trials had ended, and none of one question: what a process beside the viewer would have made."""
     with Store(store) as opened:
         trials = read_trials(opened)
@@ -68,7 +68,7 @@ def refreshed(index: Index, store: Path, *, ended: int | None = None, without: s
         )
 
 
-def viewing(store: Path, index: Index, *, blind: bool = False) -> View:
+def viewing(store: Path, index: ViewerIndex, *, blind: bool = False) -> View:
     return View(store, index, TOKEN, partial(_explained, store), person="Ada", blind=blind)
 
 

@@ -10,7 +10,7 @@ from tests.browser.serving import Site, serving
 from tests.browser.wire import get
 
 from toolablate.traces.errors import StoreError
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 
 HOSTILE = "<script>window.hit=1</script>\u202eevil\u200b\x1b[31m"
 
@@ -79,16 +79,16 @@ def test_unknown_parameters_are_none_of_its_business(site: Site) -> None:
 
 
 def test_a_page_that_breaks_says_so_in_the_same_look(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(error: Exception) -> Callable[[Index], None]:
-        def broken(self: Index) -> None:
+    def breaks(error: Exception) -> Callable[[ViewerIndex], None]:
+        def broken(self: ViewerIndex) -> None:
             raise error
 
         return broken
 
-    class Broken(Index):
+    class Broken(ViewerIndex):
         facets = breaks(ZeroDivisionError("secret"))  # type: ignore[assignment]
 
-    class Unreadable(Index):
+    class Unreadable(ViewerIndex):
         facets = breaks(StoreError("the store is locked", hint="Close what writes it."))  # type: ignore[assignment]
 
     for kind, expected in ((Broken, "This page has a bug"), (Unreadable, "the store is locked")):

@@ -16,15 +16,15 @@ from tests.viewer.keeping.reading import read_findings
 from toolablate.analysis.selection import Selection
 from toolablate.reports.plots.plates import Printed
 from toolablate.viewer import rendering as drawing
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 
 
 @pytest.fixture
-def growing(ran: Path, tmp_path: Path) -> Index:
-    return Index.open(tmp_path / "growing.index")
+def growing(ran: Path, tmp_path: Path) -> ViewerIndex:
+    return ViewerIndex.open(tmp_path / "growing.index")
 
 
-def test_nothing_there_yet_says_so_and_fills_itself(ran: Path, growing: Index, browse: Browse) -> None:
+def test_nothing_there_yet_says_so_and_fills_itself(ran: Path, growing: ViewerIndex, browse: Browse) -> None:
     with serving(viewing(ran, growing)) as site:
         page = browse(site)
         expect(page.get_by_text("This page fills itself as trials end.")).to_be_visible()
@@ -90,7 +90,7 @@ def test_figures_stay_where_they_are_until_new_ones_are_drawn(
     )
 
 
-def test_what_is_read_stays_where_more_comes_above_it(ran: Path, growing: Index, browse: Browse) -> None:
+def test_what_is_read_stays_where_more_comes_above_it(ran: Path, growing: ViewerIndex, browse: Browse) -> None:
     refreshed(growing, ran, ended=96)
     growing.put_findings(read_findings(ran, why=False))
     with serving(viewing(ran, growing)) as site:
@@ -141,7 +141,9 @@ def test_what_is_new_is_told_as_numbers(serve: Callable[..., Site]) -> None:
     assert second["progress"] == "attributing 1 of 2"
 
 
-def test_a_viewer_that_stops_is_no_trouble(ran: Path, growing: Index, browse: Browse, complaints: list[str]) -> None:
+def test_a_viewer_that_stops_is_no_trouble(
+    ran: Path, growing: ViewerIndex, browse: Browse, complaints: list[str]
+) -> None:
     refreshed(growing, ran, ended=96)
     with serving(viewing(ran, growing)) as site:
         page = browse(site)

@@ -11,10 +11,10 @@ import pytest
 
 from toolablate.sandbox.cgroups import (
     LEAF,
-    Bounds,
+    CgroupLimits,
+    CgroupRefusal,
     NoCgroups,
     Places,
-    Refused,
     VersionTwo,
     choose,
     parse_places,
@@ -127,7 +127,7 @@ def test_why_there_are_none(tmp_path: Path, changes: dict[str, str], reason: str
 
 def test_nothing_mounted_is_no_error() -> None:
     assert isinstance(choose(Places({}, None)), NoCgroups)
-    with pytest.raises(Refused):
+    with pytest.raises(CgroupRefusal):
         usable_one({"memory": Path("/nonexistent")})
 
 
@@ -140,7 +140,7 @@ def test_what_is_written_in_version_2(tmp_path: Path, optional: bool) -> None:
     names = ["memory.max", "pids.max", "cpu.max"] + ["memory.swap.max", "memory.oom.group"] * optional
     for name in names:
         (tmp_path / name).touch()
-    VersionTwo(dict.fromkeys(ALL, tmp_path)).limit(Bounds(400_000_000, 64, 1.5))
+    VersionTwo(dict.fromkeys(ALL, tmp_path)).limit(CgroupLimits(400_000_000, 64, 1.5))
     written = {path.name: path.read_text() for path in tmp_path.iterdir()}
     least = {"memory.max": "400000000", "pids.max": "64", "cpu.max": "150000 100000"}
     assert written == least | ({"memory.swap.max": "0", "memory.oom.group": "1"} if optional else {})

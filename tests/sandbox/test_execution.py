@@ -4,7 +4,7 @@ import asyncio
 import time
 from typing import cast
 
-from toolablate.sandbox.client import BoundedClient, Message
+from toolablate.sandbox.client import BoundedClient, KernelMessage
 from toolablate.sandbox.jupyter import Execution
 from toolablate.sandbox.kernel import Limits
 from toolablate.sandbox.process import Exit, KernelProcess
@@ -15,16 +15,16 @@ RAISED = {"status": "error", "ename": "ZeroDivisionError", "evalue": "division b
 class LateOutput:
     """The channels of a kernel whose reply overtakes its output."""
 
-    def __init__(self, *output: Message) -> None:
+    def __init__(self, *output: KernelMessage) -> None:
         self._output = list(output)
 
     def execute(self, code: str) -> str:
         return "cell"
 
-    async def next_reply(self) -> Message:
-        return Message("execute_reply", "cell", RAISED)
+    async def next_reply(self) -> KernelMessage:
+        return KernelMessage("execute_reply", "cell", RAISED)
 
-    async def next_output(self) -> Message:
+    async def next_output(self) -> KernelMessage:
         await asyncio.sleep(0.05)
         return self._output.pop(0)
 
@@ -35,16 +35,16 @@ class Lives:
         return Exit()
 
 
-async def shown(*output: Message) -> str:
+async def shown(*output: KernelMessage) -> str:
     client, process = cast(BoundedClient, LateOutput(*output)), cast(KernelProcess, Lives())
     execution = Execution(client, process, Limits())
     await execution.run("print('before')\n1 / 0")
     return execution.output.text()
 
 
-PRINTED = Message("stream", "cell", {"name": "stdout", "text": "before\n"})
-ERROR = Message("error", "cell", RAISED)
-IDLE = Message("status", "cell", {"execution_state": "idle"})
+PRINTED = KernelMessage("stream", "cell", {"name": "stdout", "text": "before\n"})
+ERROR = KernelMessage("error", "cell", RAISED)
+IDLE = KernelMessage("status", "cell", {"execution_state": "idle"})
 
 
 async def test_what_was_printed_stands_before_the_traceback_though_the_reply_comes_first() -> None:
@@ -58,11 +58,11 @@ async def test_a_traceback_that_only_the_reply_brings_is_shown_after_all() -> No
 class LastWords(LateOutput):
     """The output of a kernel that dies: it comes soon, and takes a few turns to be read."""
 
-    async def next_reply(self) -> Message:
+    async def next_reply(self) -> KernelMessage:
         await asyncio.sleep(60)
         raise AssertionError("a dead kernel does not reply")
 
-    async def next_output(self) -> Message:
+    async def next_output(self) -> KernelMessage:
         await asyncio.sleep(0.1)
         for _ in range(10):
             await asyncio.sleep(0)

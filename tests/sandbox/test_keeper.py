@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolablate.sandbox.cgroups import find_cgroups
-from toolablate.sandbox.premises import Keeper
+from toolablate.sandbox.premises import ProcessKeeper
 
 pytestmark = pytest.mark.deep
 
@@ -228,7 +228,7 @@ def _wait_until_it_waits(pid: int) -> None:
 
 def test_what_is_forgotten_stays(tmp_path: Path) -> None:
     async def use() -> None:
-        keeper = Keeper()
+        keeper = ProcessKeeper()
         for name in ("gone", "stays", "né\udcff\n*"):
             (tmp_path / name).mkdir()
             keeper.remember(tmp_path / name)
@@ -245,7 +245,7 @@ def test_what_is_forgotten_stays(tmp_path: Path) -> None:
 
 def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("x")
-    keeper = Keeper()
+    keeper = ProcessKeeper()
     (keeper.folder / "link").symlink_to(tmp_path)
     asyncio.run(keeper.close())
     assert not keeper.folder.exists()
@@ -253,7 +253,7 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
 
 
 def test_one_that_was_killed_is_started_anew_and_told_everything(tmp_path: Path) -> None:
-    keeper = Keeper()
+    keeper = ProcessKeeper()
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     keeper.remember(tmp_path / "a")
@@ -270,14 +270,14 @@ def test_one_that_was_killed_is_started_anew_and_told_everything(tmp_path: Path)
 
 def test_the_shared_one_goes_with_the_last_user() -> None:
     async def use() -> None:
-        first = Keeper.shared()
-        assert Keeper.shared() is first
+        first = ProcessKeeper.shared()
+        assert ProcessKeeper.shared() is first
         await first.close()
         assert _lives(first.pid)
         await first.close()
         with pytest.raises(ProcessLookupError):
             os.kill(first.pid, 0)  # not even a zombie
-        second = Keeper.shared()
+        second = ProcessKeeper.shared()
         assert second.pid != first.pid
         await second.close()
 
@@ -288,9 +288,9 @@ async def test_the_next_shared_one_begins_when_the_last_has_cleared() -> None:
     cgroups = find_cgroups()
     if cgroups is None:
         pytest.skip("no cgroups can be made here")
-    closing = asyncio.create_task(Keeper.shared(cgroups.folders).close())
+    closing = asyncio.create_task(ProcessKeeper.shared(cgroups.folders).close())
     await asyncio.sleep(0)
-    following = Keeper.shared(cgroups.folders)
+    following = ProcessKeeper.shared(cgroups.folders)
     group = cgroups.create("next", 50_000_000, 8)
     await closing
     await asyncio.sleep(0.2)
@@ -300,7 +300,7 @@ async def test_the_next_shared_one_begins_when_the_last_has_cleared() -> None:
 
 
 def test_it_waits_without_using_the_processor() -> None:
-    keeper = Keeper()
+    keeper = ProcessKeeper()
     keeper.remember(Path("/nonexistent"))
     before: list[str] = []
     while (spent := _used(keeper.pid)) != before:  # the test's own time limit ends this
@@ -319,7 +319,7 @@ def _used(pid: int) -> list[str]:
 
 
 def test_a_thousand_paths_do_not_stall_the_host(tmp_path: Path) -> None:
-    keeper = Keeper()
+    keeper = ProcessKeeper()
     os.kill(keeper.pid, signal.SIGSTOP)  # it hears nothing any more
     for number in range(1_000):
         keeper.remember(tmp_path / f"{number}")

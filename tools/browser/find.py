@@ -58,14 +58,14 @@ class PatternError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MatchingLines:
     """Numbers of lines, in order; where they are not `complete` there may be more."""
 
     lines: tuple[int, ...] = ()
     complete: bool = True
 
 
-def lines_with(page: Page, pattern: str, *, regex: bool) -> Found:
+def lines_with(page: Page, pattern: str, *, regex: bool) -> MatchingLines:
     """The lines in which a match begins, MAX_LINES at most.
 
     Without `regex` the pattern is text, in which a blank stands for any, since lines may be wrapped there. Raises
@@ -73,7 +73,7 @@ def lines_with(page: Page, pattern: str, *, regex: bool) -> Found:
     """
     words = pattern.split()
     if not words:
-        return Found()
+        return MatchingLines()
     if not regex:
         pattern = _BLANKS.join(map(_literal, words))
     # Only where it makes a difference, since it takes longer.
@@ -88,8 +88,8 @@ def lines_with(page: Page, pattern: str, *, regex: bool) -> Found:
         found.append(number)
         work += instructions * bytes_left
         if len(found) == MAX_LINES or work > _MAX_WORK_AGAIN:
-            return Found(tuple(found), complete=False)
-    return Found(tuple(found))
+            return MatchingLines(tuple(found), complete=False)
+    return MatchingLines(tuple(found))
 
 
 def _literal(word: str) -> str:

@@ -24,11 +24,11 @@ from toolablate.tools.corpus.shelf import KEYS_PER_DOCUMENT, ShelfWriter, docume
 from toolablate.tools.corpus.source import (
     CONTENT_TYPES,
     PROCESSES,
-    Heading,
-    Reading,
+    DocumentHeading,
     Skipped,
     Source,
     SourceFile,
+    SourceReader,
     parse_document,
     url_key,
     url_of,
@@ -44,11 +44,11 @@ Read = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class IndexedText:
     """What is indexed and kept of one document; `entry` counts the documents in the order of the source."""
 
     entry: int
-    heading: Heading
+    heading: DocumentHeading
     text: str
 
 
@@ -99,12 +99,12 @@ class Entries:
         self.offsets.append(offset)
         self.line_numbers.append(line_number)
 
-    def in_order_of_ids(self) -> Generator[Text, None, None]:
+    def in_order_of_ids(self) -> Generator[IndexedText, None, None]:
         """Every document that can be read. Frees the ids: this can be asked once. Raises ToolError as Reading does."""
         order = array("I", sorted(range(len(self.ids)), key=self.ids.__getitem__))
         self.ids.clear()
-        ahead: deque[Callable[[], Text | None]] = deque()
-        with OpenFiles(self.source) as files, Reading() as reading:
+        ahead: deque[Callable[[], IndexedText | None]] = deque()
+        with OpenFiles(self.source) as files, SourceReader() as reading:
             for entry in order:
                 file = self.source.files[self.files[entry]]
                 begun = self._line(entry, file, files) if file.holds_lines else self._file(entry, file, reading)
@@ -114,18 +114,20 @@ class Entries:
             for finish in ahead:
                 yield from _there(finish())
 
-    def _line(self, entry: int, file: SourceFile, files: "OpenFiles") -> Callable[[], Text]:
+    def _line(self, entry: int, file: SourceFile, files: "OpenFiles") -> Callable[[], IndexedText]:
         line = files.line(self.files[entry], self.offsets[entry])
         self.read(len(line))
 
-        def finish() -> Text:
+        def finish() -> IndexedText:
             document = parse_document(line, f"{file.path}:{self.line_numbers[entry]}")
-            heading = Heading(id=document.id, url=document.address, title=document.title, published=document.published)
-            return Text(entry, heading, document.text)
+            heading = DocumentHeading(
+                id=document.id, url=document.address, title=document.title, published=document.published
+            )
+            return IndexedText(entry, heading, document.text)
 
         return finish
 
-    def _file(self, entry: int, file: SourceFile, reading: Reading) -> Callable[[], Text | None]:
+    def _file(self, entry: int, file: SourceFile, reading: SourceReader) -> Callable[[], IndexedText | None]:
         """Begins to read a file; a file that cannot be read is told of in `skipped`."""
         url = url_of(file.name)
         try:
@@ -135,14 +137,16 @@ class Entries:
         self.read(2 * len(body))
         page = reading.start(body, url, CONTENT_TYPES[file.path.suffix.lower()])
 
-        def finish() -> Text | None:
+        def finish() -> IndexedText | None:
             found = page.result()
             if not found.text.strip():
                 self._skip(file, found.reason or found.code or "it holds no text")
                 return None
             title = found.title or file.name
-            heading = Heading(id=file.name, url=url, title=title, published=found.published_at, links=found.links)
-            return Text(entry, heading, found.text)
+            heading = DocumentHeading(
+                id=file.name, url=url, title=title, published=found.published_at, links=found.links
+            )
+            return IndexedText(entry, heading, found.text)
 
         return finish
 
@@ -178,7 +182,7 @@ class Entries:
         return f"{file.path}:{self.line_numbers[entry]}" if file.holds_lines else str(file.path)
 
 
-def _there(document: Text | None) -> tuple[Text, ...]:
+def _there(document: IndexedText | None) -> tuple[IndexedText, ...]:
     return () if document is None else (document,)
 
 

@@ -12,9 +12,9 @@ from pydantic import JsonValue
 
 from toolablate.tools.browser.page import Page, PageUnreadableError
 from toolablate.tools.corpus.build import INDEX_FOLDER, VERSION, Kept, Progress, build, default_cache, kept
-from toolablate.tools.corpus.index import Index, passage
-from toolablate.tools.corpus.shelf import Addresses, Shelf
-from toolablate.tools.corpus.source import Heading, Source, find_source, url_key
+from toolablate.tools.corpus.index import CorpusIndex, passage
+from toolablate.tools.corpus.shelf import AddressIndex, Shelf
+from toolablate.tools.corpus.source import DocumentHeading, Source, find_source, url_key
 from toolablate.tools.extraction import extractor_identity
 from toolablate.tools.search.provider import Searched, SearchQuery
 from toolablate.tools.text import one_line
@@ -29,7 +29,7 @@ _ATTEMPTS = 5
 class StoredDocument:
     """`complete` tells whether `text` is all of it."""
 
-    heading: Heading
+    heading: DocumentHeading
     text: str
     complete: bool
 
@@ -45,9 +45,9 @@ class Corpus:
         self.digest = digest
         self.parameters = parameters
         self.skipped = built.manifest.built.skipped
-        self.index = Index(built.folder / INDEX_FOLDER)
+        self.index = CorpusIndex(built.folder / INDEX_FOLDER)
         self._shelf = Shelf(built.folder)
-        self._addresses = Addresses(built.folder)
+        self._addresses = AddressIndex(built.folder)
         self._built = built
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class Corpus:
         """The document of that number; of its text, in UTF-8, at most so many bytes."""
         heading, text = self._shelf.read(number, max_bytes)
         complete = max_bytes is None or len(text) < max_bytes
-        return StoredDocument(Heading.from_json(heading), text.decode("utf-8", "ignore"), complete)
+        return StoredDocument(DocumentHeading.from_json(heading), text.decode("utf-8", "ignore"), complete)
 
     def at(self, address: str) -> StoredDocument | None:
         """The document at a URL, or with an id; of a URL see `url_key` for what makes no difference."""

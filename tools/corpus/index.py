@@ -189,7 +189,7 @@ class Hits:
     shares: Mapping[str, float]
 
 
-class Index:
+class CorpusIndex:
     """Searches; any number of threads at once."""
 
     def __init__(self, folder: Path) -> None:

@@ -141,7 +141,7 @@ def write_addresses(folder: Path, keys: "array[int]", places: "array[int]", docu
             array("Q", (numbers[place // KEYS_PER_DOCUMENT] for place in chunk)).tofile(number_file)
 
 
-class Addresses:
+class AddressIndex:
     def __init__(self, folder: Path) -> None:
         self._keys = mapped_numbers(folder / KEYS)
         self._documents = mapped_numbers(folder / NUMBERS)

@@ -157,7 +157,7 @@ class Document(Record):
         return self.url or url_of(self.id)
 
 
-class Heading(Record):
+class DocumentHeading(Record):
     """All that is known of a stored document but its text."""
 
     id: str
@@ -213,7 +213,7 @@ SECONDS = 60.0
 """Of processor time for one document: a long one of the user's own may take longer than a page of the web."""
 
 
-class Reading:
+class SourceReader:
     """Has an event loop in a thread of its own, since whoever opens a corpus may be in one already."""
 
     def __init__(self) -> None:

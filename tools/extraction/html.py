@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from toolablate.tools.extraction.kinds import ExtractionOptions, Unreadable, decode
-from toolablate.tools.extraction.links import Outline, key_of, links_in, outline
+from toolablate.tools.extraction.links import PageOutline, key_of, links_in, outline
 from toolablate.tools.text import one_line, plain_text
 from toolablate.traces.records import PageText
 
@@ -284,23 +284,23 @@ def read_html(body: bytes, options: ExtractionOptions) -> PageText:
     return PageText(title=joiners_back(title), text=joiners_back(text), links=links, method=method, published_at=date)
 
 
-def _parsed(html: str, most: int) -> tuple[str, Any, Outline]:
+def _parsed(html: str, most: int) -> tuple[str, Any, PageOutline]:
     """The page with no element deeper than `most`, its tree and outline."""
     from trafilatura import load_html
 
     tree = load_html(html)
-    page = Outline() if tree is None else outline(tree)
+    page = PageOutline() if tree is None else outline(tree)
     if page.depth <= most:
         return html, tree, page
     html = flattened(html, most)
     tree = load_html(html)
-    page = Outline() if tree is None else outline(tree)
+    page = PageOutline() if tree is None else outline(tree)
     if page.depth > _DEEPEST + 50:
         raise Unreadable("too_deep", f"its elements are nested more than {most} deep")
     return html, tree, page
 
 
-def _text(html: str, tree: Any, page: Outline) -> tuple[str, str]:
+def _text(html: str, tree: Any, page: PageOutline) -> tuple[str, str]:
     """The text, and what found it."""
     posts = posts_of(html, tree) if tree is not None else ""
     main = whole = ""
@@ -337,7 +337,7 @@ def _is_dense(key: str) -> bool:
     return sum("\u3040" <= character <= "\u9fff" for character in start) > _DENSE_SHARE * len(start)
 
 
-def _by_trafilatura(tree: Any, page: Outline) -> tuple[str, bool]:
+def _by_trafilatura(tree: Any, page: PageOutline) -> tuple[str, bool]:
     """With the settings of its own published evaluation; and whether it took all there is, for want of a choice."""
     import trafilatura
 
@@ -369,7 +369,7 @@ def _by_resiliparse(html: str, *, whole: bool = False) -> str:
     return extract_plain_text(html, preserve_formatting=True, main_content=not whole, alt_texts=whole, noscript=whole)
 
 
-def _absolute(page: Outline, url: str) -> dict[str, str]:
+def _absolute(page: PageOutline, url: str) -> dict[str, str]:
     """By href, the http(s) addresses that links lead to; jumps inside the page lead nowhere."""
     base = _joined(url, page.base) or url if page.base else url
     here = url.partition("#")[0]

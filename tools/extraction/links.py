@@ -27,7 +27,7 @@ class Anchor:
 
 
 @dataclass(slots=True)
-class Outline:
+class PageOutline:
     """`key` is the page's word characters with nothing between them; `starts` are the places where a text node begins.
 
     What differs between a page and the text extracted from it (blanks, bullets, bars of tables, controls) is no word.
@@ -41,7 +41,7 @@ class Outline:
     elements: int = 0
 
 
-def outline(tree: Any) -> Outline:
+def outline(tree: Any) -> PageOutline:
     """Of an lxml tree, which stays as it is."""
     from lxml.etree import iterwalk  # type: ignore[import-untyped]
 
@@ -60,7 +60,7 @@ class _Walk:
     """Through the elements of a page, in their order."""
 
     def __init__(self) -> None:
-        self.found = Outline()
+        self.found = PageOutline()
         self.parts: list[str] = []
         self._length = self._depth = self._hidden = 0
         # Those that are open: where their text began, and their place among the anchors.
@@ -123,7 +123,7 @@ class _Agreement:
     length: int
 
 
-def links_in(text: str, page: Outline, absolute: dict[str, str]) -> tuple[Link, ...]:
+def links_in(text: str, page: PageOutline, absolute: dict[str, str]) -> tuple[Link, ...]:
     """The anchors of `page` that `text` shows, in the order of the text; `absolute` has the URL of each href."""
     if not page.anchors:
         return ()
@@ -159,7 +159,7 @@ class _Words:
         return self._offsets[run] + place - self.starts[run]
 
 
-def _agreements(words: _Words, page: Outline) -> Iterator[_Agreement]:
+def _agreements(words: _Words, page: PageOutline) -> Iterator[_Agreement]:
     """In the order of the text, without overlaps."""
     places = _places(page)
     cursor = place = run = 0
@@ -173,7 +173,7 @@ def _agreements(words: _Words, page: Outline) -> Iterator[_Agreement]:
             place = words.starts[run] if run < len(words.starts) else len(words.key)
 
 
-def _places(page: Outline) -> dict[str, list[int]]:
+def _places(page: PageOutline) -> dict[str, list[int]]:
     """Where the page's text nodes begin, in order, by how they begin."""
     places: dict[str, list[int]] = defaultdict(list)
     for start in page.starts:

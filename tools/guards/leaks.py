@@ -17,7 +17,7 @@ from toolablate.tools.guards.passages import (
     SHINGLE,
     SLACK,
     Passages,
-    Wanted,
+    SoughtPassage,
     is_character,
     normal_text,
     unescaped,
@@ -241,11 +241,11 @@ class LeakGuard:
     ) -> None:
         self._block = block
         self._hosts = BlockedHosts(blocked_hosts)
-        self._question = Wanted.of(question)
+        self._question = SoughtPassage.of(question)
         self._screen = Screen(question)
         asked = Passages(normal_text(question))
         said = (each for answer in answers if answer.strip() for each in _said_by(answer))
-        self._answers = [_Answer(each, asked) for each in dict.fromkeys(said)]
+        self._answers = [_KnownAnswer(each, asked) for each in dict.fromkeys(said)]
 
     def inspect(self, url: str, text: str) -> Inspection:
         markers = self._leaks(url, text)
@@ -288,12 +288,12 @@ class _Said:
         return self.anywhere or last - first > self.besides
 
 
-class _Answer:
+class _KnownAnswer:
     """One answer, and how often the question itself says it."""
 
     def __init__(self, answer: str, question: Passages) -> None:
         self._letter = answer.strip() if LETTER.fullmatch(answer.strip()) else ""
-        self._wanted = Wanted.of(answer)
+        self._wanted = SoughtPassage.of(answer)
         self._in_question = len(question.places(self._wanted.words))
         # A sentence that says the question again would be found wherever the question is.
         self._is_sentence = len(self._wanted.words) >= _SENTENCE and not any(question.holding(self._wanted))
@@ -316,4 +316,4 @@ def _said_by(answer: str) -> Iterator[str]:
     parts = statements(answer)
     yield answer if len(parts) < 2 else "\n".join(parts)
     if len(parts) > 1:
-        yield from (part for part in parts if Wanted.of(part).long_enough)
+        yield from (part for part in parts if SoughtPassage.of(part).long_enough)

@@ -90,7 +90,7 @@ def unescaped(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SoughtPassage:
     """What is looked for: its words, what each weighs, and where each run of them stands."""
 
     words: tuple[str, ...]
@@ -99,7 +99,7 @@ class Wanted:
     numbers: frozenset[str]
 
     @classmethod
-    def of(cls, text: str) -> "Wanted":
+    def of(cls, text: str) -> "SoughtPassage":
         words = tuple(word for word, _, _ in words_of(normal_text(text)))
         places: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for place, shingle in enumerate(_shingles(words)):
@@ -166,7 +166,7 @@ class Passages:
         starts = [start for start, _ in self._spans]
         return [bisect_left(starts, match.end()) - 1 for match in pattern.finditer(self._text)]
 
-    def holding(self, wanted: Wanted) -> Iterator[tuple[int, int]]:
+    def holding(self, wanted: SoughtPassage) -> Iterator[tuple[int, int]]:
         """The passages that nearly say what is wanted, from first to last; none overlaps the one before it."""
         length = int(len(wanted.words) * SLACK) + SHINGLE
         needed = wanted.share * sum(wanted.weights)
@@ -195,7 +195,7 @@ class Passages:
     def _shingle(self, place: int) -> tuple[str, ...]:
         return tuple(self._words[place : place + SHINGLE])
 
-    def _has_numbers(self, wanted: Wanted, start: int, end: int) -> bool:
+    def _has_numbers(self, wanted: SoughtPassage, start: int, end: int) -> bool:
         numbers = wanted.numbers
         there = numbers.intersection(self._words[max(start - SHINGLE, 0) : end + SHINGLE])
         return len(there) >= _NUMBERS_SHARE * len(numbers)
@@ -204,7 +204,7 @@ class Passages:
 class _Cover:
     """Which words of what is wanted the runs of a passage cover, and what these weigh together."""
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: SoughtPassage) -> None:
         self._wanted = wanted
         self._counts: Counter[int] = Counter()
         self.weight = 0.0

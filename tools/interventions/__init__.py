@@ -5,9 +5,9 @@ from toolablate.tools.interventions.intervention import (
     Call,
     Intervention,
     InterventionKind,
+    InterventionSetting,
     Options,
     Proceed,
-    Setting,
 )
 from toolablate.tools.interventions.registry import (
     INTERVENTIONS,
@@ -24,9 +24,9 @@ __all__ = [
     "FunctionIntervention",
     "Intervention",
     "InterventionKind",
+    "InterventionSetting",
     "Options",
     "Proceed",
-    "Setting",
     "intervened",
     "intervention",
     "intervention_sources",

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from toolablate.tools.interventions.intervention import Call, OfCalls, OfTools, Proceed, Setting, changed
+from toolablate.tools.interventions.intervention import Call, InterventionSetting, OfCalls, OfTools, Proceed, changed
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.records import digest_text
 
@@ -25,7 +25,7 @@ class DelayOptions(OfCalls):
 class Delay:
     """Waits as a slow tool would: it counts against the trial's seconds, and ends with them."""
 
-    def __init__(self, options: DelayOptions, setting: Setting) -> None:
+    def __init__(self, options: DelayOptions, setting: InterventionSetting) -> None:
         self._seconds = options.seconds
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
@@ -47,7 +47,7 @@ class FailOptions(OfCalls):
 class Fail:
     """A call that fails is answered and not run. It is part of the condition, so no failure of infrastructure."""
 
-    def __init__(self, options: FailOptions, setting: Setting) -> None:
+    def __init__(self, options: FailOptions, setting: InterventionSetting) -> None:
         self._options = options
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
@@ -77,7 +77,7 @@ class LimitOptions(OfTools):
 class Limit:
     """Answers the calls beyond the limit, which are all that it is applied to, and runs none of them."""
 
-    def __init__(self, options: LimitOptions, setting: Setting) -> None:
+    def __init__(self, options: LimitOptions, setting: InterventionSetting) -> None:
         self._calls = options.calls
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
@@ -101,7 +101,7 @@ class NoiseOptions(OfCalls):
 
 
 class Noise:
-    def __init__(self, options: NoiseOptions, setting: Setting) -> None:
+    def __init__(self, options: NoiseOptions, setting: InterventionSetting) -> None:
         self._options = options
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
@@ -186,7 +186,7 @@ class RemindOptions(OfCalls):
 
 
 class Remind:
-    def __init__(self, options: RemindOptions, setting: Setting) -> None:
+    def __init__(self, options: RemindOptions, setting: InterventionSetting) -> None:
         self._text = options.text
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
@@ -235,10 +235,10 @@ class SwapOptions(OfCalls):
     text: str = Field(min_length=1)
 
 
-class Swap:
+class SwapResults:
     """The tool is called all the same, with its time and its effects, and its call is shown as one that worked."""
 
-    def __init__(self, options: SwapOptions, setting: Setting) -> None:
+    def __init__(self, options: SwapOptions, setting: InterventionSetting) -> None:
         self._text = options.text
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
@@ -261,7 +261,7 @@ class TruncateOptions(OfCalls):
 
 
 class Truncate:
-    def __init__(self, options: TruncateOptions, setting: Setting) -> None:
+    def __init__(self, options: TruncateOptions, setting: InterventionSetting) -> None:
         self._options = options
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:

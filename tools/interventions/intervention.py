@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class InterventionSetting:
     """What an intervention may know of its trial. `outside` names the tools whose text comes from the web or from
     another program, in the order of the condition; `seed` tells trials apart. `tools` names all tools, None where they
     are not open yet; `placebo_sources` gives results under other questions."""
@@ -70,7 +70,7 @@ class InterventionKind(Generic[OptionsT]):
     is applied, unless its options name others, to the calls of `Setting.outside` alone."""
 
     options: type[OptionsT]
-    make: Callable[[OptionsT, Setting], Intervention]
+    make: Callable[[OptionsT, InterventionSetting], Intervention]
     for_outside: bool = False
 
 
@@ -96,7 +96,7 @@ class OfCalls(OfTools):
         return self.calls
 
 
-class Scope:
+class CallScope:
     """The calls of one trial that an intervention is for. It is asked of every call, in the order in which they are
     made, so that its count depends neither on how long a call takes nor on what other interventions do with it."""
 

@@ -21,21 +21,21 @@ from toolablate.tools.interventions.built_in import (
     RemindOptions,
     Spotlight,
     SpotlightOptions,
-    Swap,
     SwapOptions,
+    SwapResults,
     Truncate,
     TruncateOptions,
 )
 from toolablate.tools.interventions.function import FunctionIntervention
 from toolablate.tools.interventions.intervention import (
     Call,
+    CallScope,
     Intervention,
     InterventionKind,
+    InterventionSetting,
     OfTools,
     Options,
     Proceed,
-    Scope,
-    Setting,
 )
 from toolablate.tools.interventions.standins import STAND_INS
 from toolablate.tools.own import find_own, is_own, module_digest, registered
@@ -52,7 +52,7 @@ class Applied:
 
     name: str
     intervention: Intervention
-    scope: Scope = field(default_factory=Scope)
+    scope: CallScope = field(default_factory=CallScope)
     seed: str = ""
 
 
@@ -114,14 +114,16 @@ INTERVENTIONS: Mapping[str, InterventionKind[Any]] = {
     "noise": InterventionKind(NoiseOptions, Noise),
     "remind": InterventionKind(RemindOptions, Remind),
     "spotlight": InterventionKind(SpotlightOptions, lambda *_: Spotlight(), for_outside=True),
-    "swap": InterventionKind(SwapOptions, Swap),
+    "swap": InterventionKind(SwapOptions, SwapResults),
     "truncate": InterventionKind(TruncateOptions, Truncate),
     **STAND_INS,
 }
 """Every name that a plan can use, apart from those of the user's own."""
 
 
-def open_interventions(uses: Sequence[InterventionUse], setting: Setting | None = None) -> tuple[Applied, ...]:
+def open_interventions(
+    uses: Sequence[InterventionUse], setting: InterventionSetting | None = None
+) -> tuple[Applied, ...]:
     """One trial's interventions, in the order in which they are applied. Raises InputError for an unknown name or
     option, for two that answer in the tool's place or one that does not stand first, and where the setting knows the
     tools, for one that is for a tool that is none of them."""
@@ -130,7 +132,7 @@ def open_interventions(uses: Sequence[InterventionUse], setting: Setting | None 
     before: Counter[str] = Counter()
     opened = []
     for use in uses:
-        opened.append(_open(use, setting or Setting(), before[use.name]))
+        opened.append(_open(use, setting or InterventionSetting(), before[use.name]))
         before[use.name] += 1
     return tuple(opened)
 
@@ -167,7 +169,7 @@ def _refuse_late_stand_in(uses: Sequence[InterventionUse]) -> None:
         )
 
 
-def _open(use: InterventionUse, setting: Setting, place: int) -> Applied:
+def _open(use: InterventionUse, setting: InterventionSetting, place: int) -> Applied:
     """`place` counts those of the same name before it, so that no two have the same draws."""
     kind = INTERVENTIONS.get(use.name) or _own(use.name).kind(use.name)
     options = read_options(kind.options, use.options, "interventions", use.name)
@@ -186,10 +188,10 @@ def _own(name: str) -> FunctionIntervention[..., object]:
     return find_own(name, "interventions", FunctionIntervention)
 
 
-def _scope(name: str, kind: InterventionKind[Any], options: Options, setting: Setting) -> Scope:
+def _scope(name: str, kind: InterventionKind[Any], options: Options, setting: InterventionSetting) -> CallScope:
     usual = setting.outside if kind.for_outside else None
     if not isinstance(options, OfTools):
-        return Scope(usual)
+        return CallScope(usual)
     absent = [tool for tool in options.tools or () if setting.tools is not None and tool not in setting.tools]
     if absent:
         there_are = f"its tools are {', '.join(setting.tools)}" if setting.tools else "it has no tools"
@@ -198,4 +200,4 @@ def _scope(name: str, kind: InterventionKind[Any], options: Options, setting: Se
             hint=f"{there_are}; an intervention names them as the model does",
             code="unknown_tool",
         )
-    return Scope(usual if options.tools is None else options.tools, options.chosen_calls())
+    return CallScope(usual if options.tools is None else options.tools, options.chosen_calls())

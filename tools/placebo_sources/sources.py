@@ -47,7 +47,7 @@ class PlaceboSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PlaceboResults:
     """What a search under another question found; `source` names that question."""
 
     source: str
@@ -108,7 +108,7 @@ class TrialPlaceboSources:
         """What the guard of this question says of a text that is to be shown."""
         return self._guard.inspect(where, text)
 
-    async def results(self, seed: str, most: int = 0, before: date | None = None) -> AsyncIterator[Finding]:
+    async def results(self, seed: str, most: int = 0, before: date | None = None) -> AsyncIterator[PlaceboResults]:
         """Searches for what other questions say, for `most` results from before a day, or for as many as a provider
         gives anyhow, since some may have to be left out. Raises ToolError where a search failed."""
         if self._sources.search is None:
@@ -123,7 +123,7 @@ class TrialPlaceboSources:
                 }
             )
             if isinstance(result.parsed, Listed) and result.parsed.entries:
-                yield Finding(other.id, result.parsed.entries)
+                yield PlaceboResults(other.id, result.parsed.entries)
 
     async def pages(self, seed: str, taken: Collection[str] = ()) -> AsyncIterator[tuple[str, Page]]:
         """For other questions, with their ids, the first page that can be read of those that a search finds, apart from

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from toolablate.tools.archive import Archive, ArchiveEntry, Missing
 from toolablate.tools.recorded.lookups import Mode, SingleFlight, find_replayed, record_of
-from toolablate.tools.search.provider import Found, SearchProvider, SearchQuery, as_asked, search_key
+from toolablate.tools.search.provider import SearchOutcome, SearchProvider, SearchQuery, as_asked, search_key
 from toolablate.tools.text import MISS_MESSAGES
 from toolablate.traces.records import Lookup, MissKind, SearchReply, canonical_json
 
@@ -47,7 +47,7 @@ class RecordedSearch:
     def name(self) -> str:
         return self._name
 
-    async def find(self, asked: SearchQuery) -> Found:
+    async def find(self, asked: SearchQuery) -> SearchOutcome:
         asked = as_asked(asked)
         key = search_key(self._name, self._parameters, asked)
         request = self._request(asked)
@@ -59,14 +59,14 @@ class RecordedSearch:
         else:
             provider = self._provider
             reply = await self._flights.run(key, lambda: self._record(provider, asked, key, request))
-        return Found(reply, Lookup(kind="search", key=key))
+        return SearchOutcome(reply, Lookup(kind="search", key=key))
 
-    def _replayed(self, key: str, found: ArchiveEntry | Missing) -> Found:
+    def _replayed(self, key: str, found: ArchiveEntry | Missing) -> SearchOutcome:
         if isinstance(found, Missing):
             return _missed(key, found.kind, found.nearest)
         if found.failed:
             return _missed(key, "recorded_error", "")
-        return Found(self._reply(found), Lookup(kind="search", key=key))
+        return SearchOutcome(self._reply(found), Lookup(kind="search", key=key))
 
     async def _record(self, provider: SearchProvider, asked: SearchQuery, key: str, request: str) -> SearchReply:
         searched = await provider.search(asked)
@@ -100,5 +100,5 @@ class RecordedSearch:
         return f"{asked.query} [{asked.max_results} results{before}, {self._name}{parameters}]"
 
 
-def _missed(key: str, miss: MissKind, nearest: str) -> Found:
-    return Found(None, Lookup(kind="search", key=key, miss=miss, nearest=nearest), MISS_MESSAGES[miss])
+def _missed(key: str, miss: MissKind, nearest: str) -> SearchOutcome:
+    return SearchOutcome(None, Lookup(kind="search", key=key, miss=miss, nearest=nearest), MISS_MESSAGES[miss])

@@ -2,14 +2,14 @@
 
 from toolablate.tools.search.ddgs import DdgsSearch, ddgs_backends
 from toolablate.tools.search.provider import (
-    Found,
     LiveSearch,
     ProviderKind,
     Searched,
+    SearchOutcome,
     SearchProvider,
     SearchQuery,
+    SearchSettings,
     SearchSource,
-    Settings,
     search_key,
 )
 from toolablate.tools.search.providers import open_provider, provider_identity, provider_names
@@ -18,15 +18,15 @@ from toolablate.tools.search.tool import gpt_oss_search_tool, search_tool
 
 __all__ = [
     "DdgsSearch",
-    "Found",
     "LiveSearch",
     "ProviderKind",
     "RestSearch",
+    "SearchOutcome",
     "SearchProvider",
     "SearchQuery",
+    "SearchSettings",
     "SearchSource",
     "Searched",
-    "Settings",
     "ddgs_backends",
     "gpt_oss_search_tool",
     "open_provider",

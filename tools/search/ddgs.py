@@ -11,7 +11,14 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from toolablate.tools.search.envelope import Finding, Ranking, is_robot_check, leads_to_robot_check, ranked, raw_digest
+from toolablate.tools.search.envelope import (
+    ProviderResult,
+    RankedResults,
+    is_robot_check,
+    leads_to_robot_check,
+    ranked,
+    raw_digest,
+)
 from toolablate.tools.search.provider import ProviderKind, Searched, SearchQuery, normal_query, without_commands
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import SearchReply, SearchStatus, clean_text
@@ -180,7 +187,7 @@ class DdgsSearch:
             return self._searched(asked, client, status, detail)
         return self._read(asked, client, findings)
 
-    def _read(self, asked: SearchQuery, client: EngineClient, findings: list[Finding]) -> Searched:
+    def _read(self, asked: SearchQuery, client: EngineClient, findings: list[ProviderResult]) -> Searched:
         ranking = ranked(findings, asked, datetime.now(UTC))
         if ranking.results:
             return self._searched(asked, client, "ok", ranking=ranking)
@@ -196,7 +203,7 @@ class DdgsSearch:
         status: SearchStatus,
         detail: str = "",
         *,
-        ranking: Ranking | None = None,
+        ranking: RankedResults | None = None,
     ) -> Searched:
         raw = client.replies[-1].content if client.replies else b""
         reply = SearchReply(
@@ -214,8 +221,8 @@ class DdgsSearch:
         return Searched(reply, raw)
 
 
-def _finding(result: Any) -> Finding:
-    return Finding(str(result.href or ""), str(result.title or ""), str(result.body or ""))
+def _finding(result: Any) -> ProviderResult:
+    return ProviderResult(str(result.href or ""), str(result.title or ""), str(result.body or ""))
 
 
 _BACKEND, _REGION = "duckduckgo", "us-en"

@@ -103,7 +103,7 @@ _WEB_ADDRESS = re.compile(r"https?://[^\s/?#]\S*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProviderResult:
     """One result as a provider gave it. `published_from` names the field that `published` was read from."""
 
     url: str
@@ -114,14 +114,14 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class RankedResults:
     """The results to hand out, and how many more there were that `before` leaves out."""
 
     results: tuple[SearchResult, ...]
     left_out: int = 0
 
 
-def ranked(findings: Iterable[Finding], asked: SearchQuery, fetched_at: datetime) -> Ranking:
+def ranked(findings: Iterable[ProviderResult], asked: SearchQuery, fetched_at: datetime) -> RankedResults:
     """In the provider's order: web addresses only, each page once, none published on or after `before`.
 
     What has no date that can be read stays. Ranks count what is left.
@@ -133,7 +133,7 @@ def ranked(findings: Iterable[Finding], asked: SearchQuery, fetched_at: datetime
             left_out += 1
         else:
             kept.append(result.model_copy(update={"rank": len(kept) + 1}))
-    return Ranking(tuple(kept[: asked.max_results]), left_out)
+    return RankedResults(tuple(kept[: asked.max_results]), left_out)
 
 
 def raw_digest(raw: bytes) -> str:
@@ -152,7 +152,7 @@ def canonical_url(url: str) -> str:
         return url
 
 
-def _distinct(findings: Iterable[Finding], fetched_at: datetime) -> Iterator[SearchResult]:
+def _distinct(findings: Iterable[ProviderResult], fetched_at: datetime) -> Iterator[SearchResult]:
     from toolablate.tools.web.urls import MAX_URL_CHARS
 
     seen: set[str] = set()
@@ -167,7 +167,7 @@ def _distinct(findings: Iterable[Finding], fetched_at: datetime) -> Iterator[Sea
             yield _result(finding, url, canonical, fetched_at)
 
 
-def _result(finding: Finding, url: str, canonical: str, fetched_at: datetime) -> SearchResult:
+def _result(finding: ProviderResult, url: str, canonical: str, fetched_at: datetime) -> SearchResult:
     published_at, from_age = read_date(finding.published, fetched_at)
     named = f"{finding.published_from} (relative)" if from_age else finding.published_from
     return SearchResult(

@@ -53,7 +53,7 @@ _COUNTRIES = {"uk": "gb", "wt": ""}
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SearchSettings:
     """What a plan says of a service. `region` is country and language (`us-en`); where it is set, its language wins.
 
     `endpoint` is put in place of the service's own address. `options` are the service's own words.
@@ -90,8 +90,8 @@ class ProviderKind:
     options         the service's own parameters that a plan may set, each with its values
     """
 
-    open: Callable[[Settings, str], SearchProvider]
-    identity: Callable[[Settings], tuple[str, Mapping[str, JsonValue]]]
+    open: Callable[[SearchSettings, str], SearchProvider]
+    identity: Callable[[SearchSettings], tuple[str, Mapping[str, JsonValue]]]
     key_variable: str = ""
     takes_region: bool = True
     takes_backend: bool = False
@@ -108,7 +108,7 @@ so that one recording serves both."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """What one search gave. `reply` is None exactly where `lookup.miss` is set; `message` is what a model is then told.
 
     A reply may be of a search that failed: its status says so. It may hold more results than were wanted.
@@ -127,7 +127,7 @@ class SearchSource(Protocol):
         """The provider's name."""
         ...
 
-    async def find(self, asked: SearchQuery) -> Found: ...
+    async def find(self, asked: SearchQuery) -> SearchOutcome: ...
 
 
 class LiveSearch:
@@ -140,11 +140,11 @@ class LiveSearch:
     def name(self) -> str:
         return self._provider.name
 
-    async def find(self, asked: SearchQuery) -> Found:
+    async def find(self, asked: SearchQuery) -> SearchOutcome:
         asked = as_asked(asked)
         key = search_key(self._provider.name, self._provider.parameters, asked)
         searched = await self._provider.search(asked)
-        return Found(searched.reply, Lookup(kind="search", key=key))
+        return SearchOutcome(searched.reply, Lookup(kind="search", key=key))
 
 
 def as_asked(wanted: SearchQuery) -> SearchQuery:

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import JsonValue
 
 from toolablate.tools.own import load_own, registered
-from toolablate.tools.search.provider import ProviderKind, SearchProvider, Settings
+from toolablate.tools.search.provider import ProviderKind, SearchProvider, SearchSettings
 from toolablate.traces.errors import InputError
 
 _ENGINES = re.compile(r"[\w.-][\w. -]*(,[\w.-][\w. -]*)*", re.ASCII)
@@ -41,7 +41,7 @@ def open_provider(
     before `language`. The API key is read from the environment variable `api_key_env`, or from the provider's usual
     one. Raises InputError, which names the key of the plan that is wrong.
     """
-    settings = Settings(endpoint, backend, region, language, options or {})
+    settings = SearchSettings(endpoint, backend, region, language, options or {})
     kind = _checked(name, settings)
     return kind.open(settings, _read_key(name, kind, api_key_env))
 
@@ -59,11 +59,11 @@ def provider_identity(
 
     Raises InputError as it does, but for keys, and for engines that ddgs does not have.
     """
-    settings = Settings(endpoint, backend, region, language, options or {})
+    settings = SearchSettings(endpoint, backend, region, language, options or {})
     return _checked(name, settings).identity(settings)
 
 
-def _checked(name: str, settings: Settings) -> ProviderKind:
+def _checked(name: str, settings: SearchSettings) -> ProviderKind:
     """The provider that a package registers by that name. Raises InputError."""
     if name not in registered("search_providers"):
         raise InputError(

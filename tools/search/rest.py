@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from toolablate import __version__
-from toolablate.tools.search.envelope import Finding, is_robot_check, ranked, raw_digest
-from toolablate.tools.search.provider import ProviderKind, Searched, SearchQuery, Settings, normal_query
+from toolablate.tools.search.envelope import ProviderResult, is_robot_check, ranked, raw_digest
+from toolablate.tools.search.provider import ProviderKind, Searched, SearchQuery, SearchSettings, normal_query
 from toolablate.tools.text import one_line
 from toolablate.traces.records import SearchReply, SearchResult, SearchStatus, clean_text
 
@@ -42,7 +42,7 @@ _HEADERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RestLimits:
     """`seconds` for the whole exchange; `reply_bytes` of its body."""
 
     seconds: float = 20.0
@@ -67,7 +67,7 @@ class ApiReply:
     body: bytes
 
 
-class NoReplyError(Exception):
+class NoSearchReplyError(Exception):
     """There was no reply that could be read; `status` is what that makes of the search."""
 
     def __init__(self, message: str, status: SearchStatus = "error") -> None:
@@ -76,7 +76,7 @@ class NoReplyError(Exception):
         self.status = status
 
 
-async def send(request: ApiRequest, key_headers: Mapping[str, str], limits: Limits) -> ApiReply:
+async def send(request: ApiRequest, key_headers: Mapping[str, str], limits: RestLimits) -> ApiReply:
     """Raises NoReplyError."""
     from httpx2 import AsyncClient, ConnectError, HTTPError, InvalidURL, TimeoutException
 
@@ -89,12 +89,12 @@ async def send(request: ApiRequest, key_headers: Mapping[str, str], limits: Limi
         ):
             return await _exchange(client, request, key_headers, limits)
     except (TimeoutError, TimeoutException):
-        raise NoReplyError(f"no reply within {limits.seconds:g} seconds", "timeout") from None
+        raise NoSearchReplyError(f"no reply within {limits.seconds:g} seconds", "timeout") from None
     except ConnectError as error:
-        raise NoReplyError(f"{_origin(request.url)} cannot be reached: {one_line(str(error), 200)}") from None
+        raise NoSearchReplyError(f"{_origin(request.url)} cannot be reached: {one_line(str(error), 200)}") from None
     except (HTTPError, InvalidURL) as error:
         reason = one_line(str(error), 200)
-        raise NoReplyError(f"{type(error).__name__}: {reason}" if reason else type(error).__name__) from None
+        raise NoSearchReplyError(f"{type(error).__name__}: {reason}" if reason else type(error).__name__) from None
 
 
 def _origin(url: str) -> str:
@@ -103,14 +103,14 @@ def _origin(url: str) -> str:
 
 
 async def _exchange(
-    client: "AsyncClient", request: ApiRequest, key_headers: Mapping[str, str], limits: Limits
+    client: "AsyncClient", request: ApiRequest, key_headers: Mapping[str, str], limits: RestLimits
 ) -> ApiReply:
     headers = {**_HEADERS, **key_headers}
     content = {"json": dict(request.parameters)} if request.method == "POST" else {"params": dict(request.parameters)}
     async with client.stream(request.method, request.url, headers=headers, **content) as response:  # type: ignore[arg-type]
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
-            raise NoReplyError(f"the reply is encoded ({one_line(encoding, 40)}), which was not asked for")
+            raise NoSearchReplyError(f"the reply is encoded ({one_line(encoding, 40)}), which was not asked for")
         body = b"".join([chunk async for chunk in _bounded(response, limits.reply_bytes)])
         return ApiReply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
@@ -120,7 +120,7 @@ async def _bounded(response: "Response", limit: int) -> AsyncIterator[bytes]:
     async for chunk in response.aiter_raw():
         size += len(chunk)
         if size > limit:
-            raise NoReplyError(f"the reply is larger than {limit:,} bytes")
+            raise NoSearchReplyError(f"the reply is larger than {limit:,} bytes")
         yield chunk
 
 
@@ -203,7 +203,7 @@ _PASSING = frozenset({408, 425, 429})
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class SearchRefusal:
     """A search that failed. `retry_after` is the wait in seconds that the service asked for."""
 
     status: SearchStatus
@@ -229,7 +229,7 @@ class Quirk:
         return code == self.code and re.search(self.says, said, re.IGNORECASE) is not None
 
 
-def refusal(reply: ApiReply, quirks: Iterable[Quirk], now: datetime) -> Refusal | None:
+def refusal(reply: ApiReply, quirks: Iterable[Quirk], now: datetime) -> SearchRefusal | None:
     """None for a reply with status 200, which may hold results."""
     if reply.code == 200:
         return None
@@ -239,11 +239,11 @@ def refusal(reply: ApiReply, quirks: Iterable[Quirk], now: datetime) -> Refusal 
     for quirk in quirks:
         if quirk.fits(reply.code, said):
             remedy = f"; {quirk.remedy}" if quirk.remedy else ""
-            return Refusal(quirk.status, detail + remedy, quirk.lasting, None if quirk.lasting else wait)
+            return SearchRefusal(quirk.status, detail + remedy, quirk.lasting, None if quirk.lasting else wait)
     if 300 <= reply.code < 400:
-        return Refusal("error", f"{detail}: redirected, and a search is not sent on", lasting=True)
+        return SearchRefusal("error", f"{detail}: redirected, and a search is not sent on", lasting=True)
     lasting = reply.code < 500 and reply.code not in _PASSING
-    return Refusal(_STATUSES.get(reply.code, "error"), detail, lasting, None if lasting else wait)
+    return SearchRefusal(_STATUSES.get(reply.code, "error"), detail, lasting, None if lasting else wait)
 
 
 def message_of(body: bytes) -> str:
@@ -306,8 +306,8 @@ def _until(written: str, now: datetime) -> float | None:
 class Listing:
     """What a reply with status 200 holds. `refusal` is set where it says that the search has failed after all."""
 
-    findings: tuple[Finding, ...]
-    refusal: Refusal | None = None
+    findings: tuple[ProviderResult, ...]
+    refusal: SearchRefusal | None = None
     detail: str = ""
 
 
@@ -351,7 +351,7 @@ class Service(Protocol):
 
 
 def rest_provider(
-    service: Callable[[Settings], Service],
+    service: Callable[[SearchSettings], Service],
     *,
     key_variable: str = "",
     takes_region: bool = True,
@@ -361,7 +361,7 @@ def rest_provider(
 ) -> ProviderKind:
     """A provider that asks a REST service; `ProviderKind` says what the arguments are."""
 
-    def identity(settings: Settings) -> tuple[str, Mapping[str, JsonValue]]:
+    def identity(settings: SearchSettings) -> tuple[str, Mapping[str, JsonValue]]:
         made = service(settings)
         return made.traits.name, made.parameters
 
@@ -426,7 +426,7 @@ class _Outcome:
 
     fetched_at: datetime
     raw: bytes = b""
-    refusal: Refusal | None = None
+    refusal: SearchRefusal | None = None
     results: tuple[SearchResult, ...] = ()
     detail: str = ""
 
@@ -434,11 +434,11 @@ class _Outcome:
 class RestSearch:
     """One request for each search, at most one page of results. The key is in no envelope, error or `repr`."""
 
-    def __init__(self, service: Service, key: str = "", *, limits: Limits | None = None) -> None:
+    def __init__(self, service: Service, key: str = "", *, limits: RestLimits | None = None) -> None:
         self._service = service
         self._key = key
         self._redaction = Redaction(key)
-        self._limits = limits or Limits()
+        self._limits = limits or RestLimits()
 
     @property
     def name(self) -> str:
@@ -476,8 +476,8 @@ class RestSearch:
     async def _ask(self, request: ApiRequest, asked: SearchQuery) -> _Outcome:
         try:
             reply = await send(request, self._service.key_headers(self._key), self._limits)
-        except NoReplyError as error:
-            return _Outcome(datetime.now(UTC), refusal=Refusal(error.status, error.message))
+        except NoSearchReplyError as error:
+            return _Outcome(datetime.now(UTC), refusal=SearchRefusal(error.status, error.message))
         # A service may say in an error, or wherever it likes, what key it was sent.
         reply = self._redaction.reply(reply)
         now = datetime.now(UTC)
@@ -486,7 +486,7 @@ class RestSearch:
             return _Outcome(now, reply.body, listing.refusal)
         ranking = ranked(listing.findings, asked, now)
         if listing.findings and not ranking.results and not ranking.left_out:
-            nowhere = Refusal("error", f"none of {len(listing.findings)} results has a web address")
+            nowhere = SearchRefusal("error", f"none of {len(listing.findings)} results has a web address")
             return _Outcome(now, reply.body, nowhere)
         dated = f"{ranking.left_out} left out by date" if ranking.left_out else ""
         detail = "; ".join(part for part in (listing.detail, dated) if part)
@@ -504,7 +504,7 @@ class RestSearch:
             return self._service.listing(content)
         except UnexpectedReplyError as error:
             said = message_of(reply.body)
-            return Listing((), Refusal("error", f"{error}{': ' if said else ''}{said}"))
+            return Listing((), SearchRefusal("error", f"{error}{': ' if said else ''}{said}"))
 
     def _sent_query(self, query: str) -> tuple[str, str]:
         """The query within what the service takes, and a remark where it had to be cut for that.
@@ -522,9 +522,9 @@ class RestSearch:
         return short, "" if short == query else f"the query was cut to {len(short)} characters"
 
 
-def _no_json(reply: ApiReply, query: str) -> Refusal:
+def _no_json(reply: ApiReply, query: str) -> SearchRefusal:
     text = reply.body.decode("utf-8", "replace")
     if is_robot_check(text, query):
-        return Refusal("blocked", "a robot check")
+        return SearchRefusal("blocked", "a robot check")
     kind = one_line(reply.headers.get("content-type", "no content type"), 60)
-    return Refusal("error", f"the reply is no JSON ({kind}, {len(reply.body):,} bytes)")
+    return SearchRefusal("error", f"the reply is no JSON ({kind}, {len(reply.body):,} bytes)")

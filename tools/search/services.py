@@ -8,13 +8,13 @@ from datetime import date
 
 from pydantic import JsonValue
 
-from toolablate.tools.search.envelope import Finding
-from toolablate.tools.search.provider import SearchQuery, Settings, without_commands
+from toolablate.tools.search.envelope import ProviderResult
+from toolablate.tools.search.provider import SearchQuery, SearchSettings, without_commands
 from toolablate.tools.search.rest import (
     ApiRequest,
     Listing,
     Quirk,
-    Refusal,
+    SearchRefusal,
     Traits,
     UnexpectedReplyError,
     entries,
@@ -52,7 +52,7 @@ class Brave:
         query_words=50,
     )
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SearchSettings) -> None:
         self._url = settings.endpoint or _BRAVE
         place = (settings.country, settings.spoken)
         language = _BRAVE_LANGUAGES_OF.get(place, _BRAVE_LANGUAGES.get(settings.spoken, settings.spoken))
@@ -85,9 +85,9 @@ class Brave:
         return Listing(tuple(_brave_finding(entry) for entry in entries(found, "web.results")))
 
 
-def _brave_finding(entry: dict[str, JsonValue]) -> Finding:
+def _brave_finding(entry: dict[str, JsonValue]) -> ProviderResult:
     published, source = first_text(entry, "page_age", "age")
-    return Finding(
+    return ProviderResult(
         text(entry.get("url")),
         _brave_plain(entry.get("title")),
         _brave_plain(entry.get("description")),
@@ -111,7 +111,7 @@ class Exa:
 
     traits = Traits(name="exa", query_parameter="query")
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SearchSettings) -> None:
         self._url = settings.endpoint or _EXA
         self._sent = told(**{"type": "auto", "userLocation": settings.country.upper(), **settings.options})
         self.parameters: Mapping[str, JsonValue] = told(endpoint=settings.endpoint) | self._sent
@@ -135,9 +135,9 @@ class Exa:
         return Listing(tuple(_exa_finding(entry) for entry in entries(found, "results")))
 
 
-def _exa_finding(entry: dict[str, JsonValue]) -> Finding:
+def _exa_finding(entry: dict[str, JsonValue]) -> ProviderResult:
     published, source = first_text(entry, "publishedDate")
-    return Finding(text(entry.get("url")), text(entry.get("title")), _exa_snippet(entry), published, source)
+    return ProviderResult(text(entry.get("url")), text(entry.get("title")), _exa_snippet(entry), published, source)
 
 
 def _exa_snippet(entry: dict[str, JsonValue]) -> str:
@@ -170,7 +170,7 @@ class Searxng:
     It has no dates to search by and no number of results to ask for.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SearchSettings) -> None:
         endpoint = settings.endpoint.rstrip("/")
         self._url = endpoint if endpoint.endswith("/search") else f"{endpoint}/search"
         self._sent = told(engines=settings.backend, language=_searxng_language(settings), **settings.options)
@@ -192,18 +192,20 @@ class Searxng:
         if not failures:
             return Listing(findings)
         detail = one_line(f"engines that gave nothing: {', '.join(failures)}", 300)
-        return Listing(findings, None if findings else Refusal(_searxng_status(failures), detail), detail)
+        return Listing(findings, None if findings else SearchRefusal(_searxng_status(failures), detail), detail)
 
 
-def _searxng_language(settings: Settings) -> str:
+def _searxng_language(settings: SearchSettings) -> str:
     if settings.spoken and settings.country:
         return f"{settings.spoken}-{settings.country.upper()}"
     return settings.spoken
 
 
-def _searxng_finding(entry: dict[str, JsonValue]) -> Finding:
+def _searxng_finding(entry: dict[str, JsonValue]) -> ProviderResult:
     published, source = first_text(entry, "publishedDate", "pubdate")
-    return Finding(text(entry.get("url")), text(entry.get("title")), text(entry.get("content")), published, source)
+    return ProviderResult(
+        text(entry.get("url")), text(entry.get("title")), text(entry.get("content")), published, source
+    )
 
 
 def _searxng_failures(engines: JsonValue) -> list[str]:
@@ -235,7 +237,7 @@ class Serper:
         quirks=(Quirk(400, "blocked", says="credits"),),
     )
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SearchSettings) -> None:
         self._url = settings.endpoint or _SERPER
         language = _SERPER_LANGUAGES_OF.get((settings.country, settings.spoken), settings.spoken)
         self._sent = told(gl=settings.country, hl=language, **settings.options)
@@ -259,9 +261,11 @@ class Serper:
         return Listing(tuple(_serper_finding(entry) for entry in entries(found, "organic")))
 
 
-def _serper_finding(entry: dict[str, JsonValue]) -> Finding:
+def _serper_finding(entry: dict[str, JsonValue]) -> ProviderResult:
     published, source = first_text(entry, "date")
-    return Finding(text(entry.get("link")), text(entry.get("title")), text(entry.get("snippet")), published, source)
+    return ProviderResult(
+        text(entry.get("link")), text(entry.get("title")), text(entry.get("snippet")), published, source
+    )
 
 
 # Tavily's search: https://docs.tavily.com/documentation/api-reference/endpoint/search.
@@ -279,7 +283,7 @@ class Tavily:
 
     traits = Traits(name="tavily", query_parameter="query", query_chars=400)
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SearchSettings) -> None:
         self._url = settings.endpoint or _TAVILY
         self._sent = told(**{"search_depth": "basic", "topic": "general", **settings.options})
         self.parameters: Mapping[str, JsonValue] = told(endpoint=settings.endpoint) | self._sent
@@ -303,9 +307,11 @@ class Tavily:
         return Listing(tuple(_tavily_finding(entry) for entry in entries(found, "results")))
 
 
-def _tavily_finding(entry: dict[str, JsonValue]) -> Finding:
+def _tavily_finding(entry: dict[str, JsonValue]) -> ProviderResult:
     published, source = first_text(entry, "published_date")
-    return Finding(text(entry.get("url")), text(entry.get("title")), text(entry.get("content")), published, source)
+    return ProviderResult(
+        text(entry.get("url")), text(entry.get("title")), text(entry.get("content")), published, source
+    )
 
 
 _SAFESEARCH = ("off", "moderate", "strict")

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from toolablate.tools.guards.guard import Guard
-from toolablate.tools.search.provider import Found, SearchQuery, SearchSource, normal_query
+from toolablate.tools.search.provider import SearchOutcome, SearchQuery, SearchSource, normal_query
 from toolablate.tools.text import one_line, plain_text, told, without_marks
 from toolablate.tools.tool import Arguments, Entry, Listed, ResultTemplate, ToolResult, TypedTool, listed
 from toolablate.tools.tool import CallArguments as Given
@@ -94,11 +94,11 @@ def _nothing(given: Given) -> str:
 
 def _finding(given: Given, text: str) -> str:
     query = normal_query(str(given["query"]))
-    shown = _Shown(one_line(query, _TITLE_CHARS), "", f"{_FOUND_URL}{digest_text(query)[:8]}", plain_text(text))
+    shown = _ShownResult(one_line(query, _TITLE_CHARS), "", f"{_FOUND_URL}{digest_text(query)[:8]}", plain_text(text))
     return listed(_heading(query, found=True), [shown.entry.text])
 
 
-def _missed(found: Found) -> ToolResult:
+def _missed(found: SearchOutcome) -> ToolResult:
     return ToolResult(told(found.message), status="error", error=found.lookup.miss or "error", lookup=found.lookup)
 
 
@@ -113,7 +113,7 @@ def _failure(reply: SearchReply, tool: str) -> ToolError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _ShownResult:
     """A result as a model is shown it."""
 
     title: str
@@ -122,7 +122,7 @@ class _Shown:
     snippet: str
 
     @classmethod
-    def of(cls, result: SearchResult) -> "_Shown":
+    def of(cls, result: SearchResult) -> "_ShownResult":
         return cls(
             title=without_marks(one_line(result.title, _TITLE_CHARS)) or "(no title)",
             published=f" ({one_line(result.published_at, 40)[:10]})" if result.published_at else "",
@@ -135,12 +135,12 @@ class _Shown:
         return Entry(f"{self.title}{self.published}\n    {self.url}\n    {self.snippet}", self.url)
 
 
-def _inspected(results: Iterable[SearchResult], guard: Guard) -> tuple[list[_Shown], tuple[Marker, ...]]:
+def _inspected(results: Iterable[SearchResult], guard: Guard) -> tuple[list[_ShownResult], tuple[Marker, ...]]:
     """What is not blocked, and what was noticed in what is shown of all of them: no model sees the rest."""
-    kept: list[_Shown] = []
+    kept: list[_ShownResult] = []
     markers: list[Marker] = []
     for result in results:
-        shown = _Shown.of(result)
+        shown = _ShownResult.of(result)
         inspection = guard.inspect(result.url, f"{shown.title}\n{shown.snippet}")
         markers.extend(inspection.markers_at(shown.url))
         if not inspection.blocked:
@@ -148,7 +148,7 @@ def _inspected(results: Iterable[SearchResult], guard: Guard) -> tuple[list[_Sho
     return kept, tuple(markers)
 
 
-def _listed(query: str, results: list[_Shown], asked: SearchArguments) -> Listed:
+def _listed(query: str, results: list[_ShownResult], asked: SearchArguments) -> Listed:
     entries = tuple(shown.entry for shown in results)
     return Listed(_heading(query, found=bool(entries)), entries, asked.max_results, asked.before)
 

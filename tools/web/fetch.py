@@ -33,7 +33,7 @@ class _Queue:
         self.delay = 0.0
 
 
-class Pace:
+class HostPace:
     """Keeps the starts of requests to one host apart by `delay` seconds, in this process.
 
     Who is cancelled while waiting gives the turn to the next. Hosts are forgotten once they could be asked at once.
@@ -89,7 +89,7 @@ class LiveHttpClient:
         self._resolve = resolve or self._system
         # Made here and not at the first request, whose start it would put off, but not that of the next.
         self._tls = tls or _system_tls()
-        self._pace = Pace(policy.delay_seconds)
+        self._pace = HostPace(policy.delay_seconds)
         self._robots = Robots(self._get_robots, policy.seconds) if policy.robots else None
 
     async def get(self, url: str) -> Exchange:

@@ -1,6 +1,6 @@
 """What the viewer's tables are read from: a file of its own, made of a store and kept up to date with it."""
 
-from toolablate.viewer.index.index import Index
+from toolablate.viewer.index.index import ViewerIndex
 from toolablate.viewer.index.records import (
     ArmCounts,
     Counts,
@@ -12,4 +12,4 @@ from toolablate.viewer.index.records import (
     TrialRow,
 )
 
-__all__ = ["ArmCounts", "Counts", "Facets", "Glance", "Index", "QuestionPage", "QuestionRow", "Sort", "TrialRow"]
+__all__ = ["ArmCounts", "Counts", "Facets", "Glance", "QuestionPage", "QuestionRow", "Sort", "TrialRow", "ViewerIndex"]

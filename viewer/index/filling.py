@@ -14,7 +14,7 @@ from toolablate.viewer.index.records import (
     ArmCounts,
     Place,
     QuestionFigures,
-    Standing,
+    QuestionStanding,
     by_question,
     ending_of,
     figures,
@@ -48,7 +48,7 @@ def arm_rows(
     counts: Iterable[TrialCounts],
     summaries: Iterable[TrialSummary],
     planned: Mapping[Place, int],
-    standings: Mapping[str, Mapping[Place, Standing]],
+    standings: Mapping[str, Mapping[Place, QuestionStanding]],
 ) -> list[ArmCounts]:
     """By the store's counts, the ended trials, how many are planned of each arm, and how each question's arms stand."""
     running = {(row.model, row.condition): row.running for row in counts}
@@ -90,7 +90,7 @@ def _free(name: str, identity: str, taken: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class StoreContents:
     """`store` is the id of its first run, which copies share and no other store has. `outlines` are planned trials by
     their ids; `groups`, `standings` and `figures` are of questions, by name. `models` and `conditions` are labels in
     the order in which they are shown; `unequipped` the ids of conditions without tools."""
@@ -102,7 +102,7 @@ class Gathered:
     summaries: Sequence[TrialSummary]
     outlines: Mapping[str, Outline]
     groups: Mapping[str, Sequence[TrialSummary]]
-    standings: Mapping[str, Mapping[Place, Standing]]
+    standings: Mapping[str, Mapping[Place, QuestionStanding]]
     figures: Mapping[str, QuestionFigures]
     arms: Sequence[ArmCounts]
     unequipped: frozenset[str]
@@ -117,7 +117,7 @@ def gather(
     models: Sequence[str],
     conditions: Sequence[str],
     run: str | None,
-) -> Gathered:
+) -> StoreContents:
     """Raises InputError for a run that is not there, StoreError."""
     planned = {outline.trial: outline for outline in outlines.trials(run=run)}
     places = arm_places(planned, summaries)
@@ -125,7 +125,7 @@ def gather(
     groups = by_question(summaries)
     arms = {name: standings(trials, baseline) for name, trials in groups.items()}
     runs = store.runs()
-    return Gathered(
+    return StoreContents(
         store=runs[0].id if runs else "",
         baseline=baseline,
         models=tuple(dict.fromkeys((*models, *(model for model, _ in places.values())))),
@@ -167,7 +167,7 @@ _QUESTION = (
 Keys = Mapping[str, int]
 
 
-def fill(connection: sqlite3.Connection, store: Store, outlines: Outlines, gathered: Gathered) -> None:
+def fill(connection: sqlite3.Connection, store: Store, outlines: Outlines, gathered: StoreContents) -> None:
     """All but labels and the tools that trials called. Raises StoreError, sqlite3.Error."""
     _forget_another(connection, gathered.store)
     state(connection, "baseline", gathered.baseline)
@@ -220,7 +220,7 @@ def _put_names(connection: sqlite3.Connection, table: str, order: Sequence[str])
     return dict(connection.execute(f"SELECT name, key FROM {table}"))  # noqa: S608 - our names
 
 
-def _put_questions(connection: sqlite3.Connection, store: Store, gathered: Gathered) -> dict[str, int]:
+def _put_questions(connection: sqlite3.Connection, store: Store, gathered: StoreContents) -> dict[str, int]:
     """The keys of the questions by their names."""
     outlines = gathered.outlines
     places = {identity: place for place, identity in enumerate({each.question: None for each in outlines.values()})}
@@ -259,7 +259,7 @@ def _drop_question(connection: sqlite3.Connection, identity: str) -> None:
     connection.execute("DELETE FROM questions WHERE key = ?", (key,))
 
 
-def _rows(gathered: Gathered, questions: Keys, models: Keys, conditions: Keys) -> Iterator[tuple[Any, ...]]:
+def _rows(gathered: StoreContents, questions: Keys, models: Keys, conditions: Keys) -> Iterator[tuple[Any, ...]]:
     for seen in gathered.summaries:
         outline = gathered.outlines[seen.trial]
         flip = gathered.standings[seen.question][seen.model, seen.condition].flip
@@ -312,7 +312,7 @@ def _put_arms(connection: sqlite3.Connection, arms: Iterable[ArmCounts], models:
     connection.executemany(f"INSERT INTO arms VALUES ({', '.join('?' * 10)})", rows - known)  # noqa: S608 - our own
 
 
-def _settle_unequipped(connection: sqlite3.Connection, gathered: Gathered) -> None:
+def _settle_unequipped(connection: sqlite3.Connection, gathered: StoreContents) -> None:
     """Nothing was called where there was nothing to call: those traces need not be read."""
     waiting = connection.execute("SELECT id FROM trials WHERE toolset IS NULL").fetchall()
     settled = [trial for (trial,) in waiting if gathered.outlines[trial].condition in gathered.unequipped]

@@ -38,7 +38,7 @@ MOST = 64
 Value = TypeVar("Value")
 
 
-class Selected(NamedTuple):
+class SelectedQuestions(NamedTuple):
     """The keys of the questions selected, in their order, and how many trials are up to the end of each."""
 
     questions: list[int]
@@ -66,8 +66,10 @@ class Remembered:
     def findings(self, connection: sqlite3.Connection) -> Findings | None:
         return self._of(connection, "findings", lambda: reading.findings(connection))
 
-    def selected(self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool) -> Selected:
-        def work_out() -> Selected:
+    def selected(
+        self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool
+    ) -> SelectedQuestions:
+        def work_out() -> SelectedQuestions:
             arms = shown(selection, fact(connection, "baseline") or "")
             order = self._of(
                 *(connection, ("order", sort, descending, arms)),
@@ -77,7 +79,7 @@ class Remembered:
             found = f"SELECT question, count(*) FROM trials WHERE {where} GROUP BY question"  # noqa: S608 - our own words
             fitting = dict(connection.execute(found, values))
             keys = [key for key in order if key in fitting]
-            return Selected(keys, list(accumulate(fitting[key] for key in keys)))
+            return SelectedQuestions(keys, list(accumulate(fitting[key] for key in keys)))
 
         return self._of(connection, (selection, sort, descending), work_out)
 
@@ -104,7 +106,7 @@ READ_AT_ONCE = 2000
 Result = TypeVar("Result")
 
 
-class Index:
+class ViewerIndex:
     """What the pages ask, and what keeps it up to date. Safe to be used by several threads and processes; each call
     sees one moment. What stands in the file can be made again: where it cannot be read it is made anew, and is empty
     until it is refreshed."""
@@ -115,7 +117,7 @@ class Index:
         self._unwritten = ""
 
     @classmethod
-    def open(cls, path: Path) -> "Index":
+    def open(cls, path: Path) -> "ViewerIndex":
         """Raises StoreError where it is not there and cannot be made."""
         ensure(path)
         return cls(path)

@@ -389,7 +389,7 @@ _LAST = (
 def _findings_type() -> type[RootModel[Findings]]:
     """Made when it is first needed: it takes a tenth of a second."""
 
-    class _Findings(RootModel[Findings]):
+    class _IndexFindings(RootModel[Findings]):
         model_config = ConfigDict(ser_json_inf_nan="constants", frozen=True)
 
-    return _Findings
+    return _IndexFindings

@@ -154,7 +154,7 @@ class Tried(Ended, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QuestionStanding:
     """An arm's mean score for one question over its scored repeats, in [0, 1], and how that stands against the
     baseline; None as in Glance."""
 
@@ -181,7 +181,7 @@ def by_question(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummar
     return found
 
 
-def standings(trials: Iterable[Tried], baseline: str) -> dict[Place, Standing]:
+def standings(trials: Iterable[Tried], baseline: str) -> dict[Place, QuestionStanding]:
     """Of the trials of one question."""
     values: dict[Place, list[float]] = defaultdict(list)
     for seen in trials:
@@ -190,14 +190,14 @@ def standings(trials: Iterable[Tried], baseline: str) -> dict[Place, Standing]:
             found.append(seen.value or 0.0)
     scores = {place: mean(found) if found else None for place, found in values.items()}
     return {
-        (model, condition): Standing(
+        (model, condition): QuestionStanding(
             score, None if condition == baseline else _turn(scores.get((model, baseline)), score)
         )
         for (model, condition), score in scores.items()
     }
 
 
-def figures(trials: Sequence[Tried], arms: Mapping[Place, Standing], baseline: str) -> QuestionFigures:
+def figures(trials: Sequence[Tried], arms: Mapping[Place, QuestionStanding], baseline: str) -> QuestionFigures:
     """Of one question, with its standings."""
     values = [seen.value or 0.0 for seen in trials if counts(seen)]
     middle = mean(values) if values else None

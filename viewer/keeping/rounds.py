@@ -19,10 +19,10 @@ from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store, standing
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping.trials import (
-    Scope,
-    Trials,
+    ViewedTrials,
+    ViewScope,
     attributions_of,
     findings_of,
     made_of,
@@ -35,7 +35,7 @@ from toolablate.viewer.keeping.trials import (
 
 
 @dataclass(slots=True)
-class Pace:
+class WorkPace:
     """Keeps work to a share of the time, in (0, 1]: after each piece it rests. Times are seconds of one clock."""
 
     share: float
@@ -60,29 +60,31 @@ _FAILED_SECONDS = 1.0
 
 
 @dataclass(slots=True)
-class _Work:
+class _KeptWork:
     """`state` is what there is to be made something of, None while there is nothing; `made_of` is that of last time."""
 
     name: str
-    pace: Pace
+    pace: WorkPace
     state: Callable[[], Hashable | None]
     do: Callable[[], None]
     made_of: Hashable | None = None
 
 
-class Rounds:
+class KeeperRounds:
     """`round` is called again and again, by one thread. What goes wrong in it is kept in the index for its pages, and
     tried again where that may help; only sqlite3.Error, where the index itself cannot be written, is raised."""
 
-    def __init__(self, scope: Scope, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, scope: ViewScope, index: ViewerIndex, clock: Callable[[], float] = time.monotonic) -> None:
         self._scope, self._index, self._clock = scope, index, clock
         self._works = (
-            _Work("tables", Pace(_TABLES), self._files, self._fill_tables),
-            _Work("effects", Pace(_EFFECTS), lambda: self._serial or None, self._find_effects),
-            _Work("why", Pace(_WHY), lambda: (self._serial, self._reasons) if self._serial else None, self._find_why),
+            _KeptWork("tables", WorkPace(_TABLES), self._files, self._fill_tables),
+            _KeptWork("effects", WorkPace(_EFFECTS), lambda: self._serial or None, self._find_effects),
+            _KeptWork(
+                "why", WorkPace(_WHY), lambda: (self._serial, self._reasons) if self._serial else None, self._find_why
+            ),
         )
         self._living = False
-        self._trials: Trials | None = None
+        self._trials: ViewedTrials | None = None
         self._conditions: dict[str, Condition] = {}
         self._serial = 0
         self._reasons = ""
@@ -109,11 +111,11 @@ class Rounds:
         for work in self._works:
             work.made_of = None
 
-    def _may(self, work: _Work) -> bool:
+    def _may(self, work: _KeptWork) -> bool:
         # Where nobody runs anything there is no more to come, and nobody to be held up.
         return work.pace.rested(self._clock()) or (not self._living and work.name != "tables")
 
-    def _timed(self, work: _Work) -> None:
+    def _timed(self, work: _KeptWork) -> None:
         began, trouble = self._clock(), ""
         try:
             work.do()
@@ -194,7 +196,7 @@ class Rounds:
 class _Progress:
     """Tells of what takes long, and now and then alone: whatever is told changes the pages."""
 
-    def __init__(self, index: Index, clock: Callable[[], float]) -> None:
+    def __init__(self, index: ViewerIndex, clock: Callable[[], float]) -> None:
         self._index, self._clock = index, clock
         self._told_at, self._told = clock(), False
 
@@ -221,16 +223,16 @@ def main() -> None:
     told = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        index = Index.open(Path(told["index"]))
+        index = ViewerIndex.open(Path(told["index"]))
         with _alone(index.path):
-            _keep(Scope.from_json(told["scope"]), index)
+            _keep(ViewScope.from_json(told["scope"]), index)
     except Exception as error:
         sys.stdout.buffer.write(f"{type(error).__name__}: {error}".encode(errors="replace"))
         raise
 
 
-def _keep(scope: Scope, index: Index) -> None:
-    rounds = Rounds(scope, index)
+def _keep(scope: ViewScope, index: ViewerIndex) -> None:
+    rounds = KeeperRounds(scope, index)
     while True:
         if not rounds.round():
             time.sleep(_LOOK_SECONDS)

@@ -27,8 +27,8 @@ from toolablate.experiments.attribution.store_report import Unexplained, read_ex
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.installing import to_install
 from toolablate.traces.store import Store
-from toolablate.viewer.index import Index
-from toolablate.viewer.keeping.trials import Scope, Stamp, stamp_of
+from toolablate.viewer.index import ViewerIndex
+from toolablate.viewer.keeping.trials import Stamp, ViewScope, stamp_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -99,18 +99,18 @@ def listening(port: int = 0) -> Iterator[socket.socket]:
 Tell = Callable[[str], None]
 
 
-def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, tell: Tell) -> None:
+def serve(scope: ViewScope, listener: socket.socket, reader: Reader, ready: Tell, tell: Tell) -> None:
     """Serves until Ctrl-C or a SIGTERM. `ready` is told the address, with a token that lets its browser in, once there
     are tables to show; `tell` what is waited for before. Raises InputError and StoreError where the store cannot be
     viewed."""
-    from toolablate.viewer.index import Index
+    from toolablate.viewer.index import ViewerIndex
     from toolablate.viewer.keeping.trials import index_place, require_scope
 
     require_scope(scope)
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
     with _until_stopped(), index_place(scope) as place:
-        index = Index.open(place)
-        with Keeper(scope, index) as keeper:
+        index = ViewerIndex.open(place)
+        with IndexKeeper(scope, index) as keeper:
             # Takes as long as the first tables, which are made meanwhile.
             from toolablate.viewer.application import application
             from toolablate.viewer.rendering import View
@@ -169,10 +169,10 @@ _LOOK_SECONDS = 0.05
 _SOON_SECONDS = 2.0
 
 
-class Keeper:
+class IndexKeeper:
     """Within it a process of its own keeps an index up to date with its store (see `keeping`)."""
 
-    def __init__(self, scope: Scope, index: Index) -> None:
+    def __init__(self, scope: ViewScope, index: ViewerIndex) -> None:
         self._scope, self._index = scope, index
         self._leaving = False
         self._ending = ""
@@ -245,7 +245,7 @@ class Explanations:
     """Why trials went as they did, by their whole ids, as the tables of the same scope say; the last few are kept while
     the store stays as it is. Safe to be called by several threads."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: ViewScope) -> None:
         self._scope = scope
         self._kept: OrderedDict[str, tuple[Stamp, Explanation | None]] = OrderedDict()
         self._lock = threading.Lock()

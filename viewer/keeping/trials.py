@@ -29,7 +29,7 @@ from toolablate.traces.store import Store, TrialCounts, TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ViewScope:
     """What of which store is viewed; `run`, `scorer` and `baseline` are as `read_trials` takes them."""
 
     store: Path
@@ -41,13 +41,13 @@ class Scope:
         return json.dumps({**asdict(self), "store": str(self.store)})
 
     @classmethod
-    def from_json(cls, text: str) -> "Scope":
+    def from_json(cls, text: str) -> "ViewScope":
         content = json.loads(text)
         return cls(**{**content, "store": Path(content["store"])})
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class ViewedTrials:
     """`run` is the whole id of the one that called for them, None for all; `models` and `conditions` are labels in the
     order of the store, of the trials alone. `scorer` is the one whose scores they have, None for those of the run.
     `notes` say what is missing for a comparison, a sentence each."""
@@ -66,18 +66,20 @@ class Trials:
         return any(seen.condition == self.baseline for seen in self.summaries)
 
 
-def read_trials(store: Store, *, run: str = "latest", scorer: str | None = None, baseline: str | None = None) -> Trials:
+def read_trials(
+    store: Store, *, run: str = "latest", scorer: str | None = None, baseline: str | None = None
+) -> ViewedTrials:
     """Those that `run` stands for as in `read_paired`. A store without a run has none, and says so. Where trials have
     scores by several scorers and none is named, the first by name counts. Raises InputError for a run, a scorer or a
     baseline that is not there, and StoreError."""
     with store.at_one_moment():
         if not store.runs():
-            return Trials((), None, baseline or "", (), (), scorer, ("The store holds no run yet.",))
+            return ViewedTrials((), None, baseline or "", (), (), scorer, ("The store holds no run yet.",))
         found, counted, note = _paired(store, run, scorer, baseline)
         whole = None if run == "all" else chosen_run(store, run).id
         counts = store.counts()
         _require_baseline(store, baseline)
-    return Trials(
+    return ViewedTrials(
         summaries=found.summaries,
         run=whole,
         baseline=found.baseline,
@@ -88,7 +90,7 @@ def read_trials(store: Store, *, run: str = "latest", scorer: str | None = None,
     )
 
 
-def require_scope(scope: Scope) -> None:
+def require_scope(scope: ViewScope) -> None:
     """Raises what `read_trials` would, without reading the trials."""
     with Store(scope.store) as store, store.at_one_moment():
         if not store.runs():
@@ -199,7 +201,7 @@ def reasons_of(store: Store) -> str:
     return _digest([*sorted(store.finished_resumptions()), *store.replay_designs(), *diagnosed])
 
 
-def made_of(trials: Trials, reasons: str) -> str:
+def made_of(trials: ViewedTrials, reasons: str) -> str:
     """A digest of all that attributions are made of, this version of toolablate among it."""
     return _digest([version("toolablate"), trials.run, trials.scorer, reasons, *trials.summaries])
 
@@ -223,7 +225,7 @@ def _described(path: Path) -> tuple[int, ...]:
 
 
 @contextmanager
-def index_place(scope: Scope) -> Iterator[Path]:
+def index_place(scope: ViewScope) -> Iterator[Path]:
     """The path of the index of what is viewed: in `$XDG_CACHE_HOME/toolablate/view`, by default below `~/.cache`, for
     nobody else to read. Where nothing can be kept it is in a folder that ends with this."""
     with ExitStack() as ending:
@@ -244,7 +246,7 @@ def readings_beside(index: Path) -> Path:
 # Reads a store for what an overview and a report show of it.
 
 
-def findings_of(trials: Trials, conditions: dict[str, Condition], *, seed: int = 0) -> Findings:
+def findings_of(trials: ViewedTrials, conditions: dict[str, Condition], *, seed: int = 0) -> Findings:
     """All but why; `conditions` are those of the trials, by their labels."""
     compared, within = _compared(trials, seed)
     of, order = (trials.summaries, trials.baseline), trials.conditions
@@ -294,7 +296,7 @@ def _put_down(report: AttributionReport) -> Iterator[PutDown]:
         yield PutDown(*key, trials)
 
 
-def _arm_scores(trials: Trials, seed: int) -> Iterator[ArmScore]:
+def _arm_scores(trials: ViewedTrials, seed: int) -> Iterator[ArmScore]:
     arms: dict[tuple[str, str], Arm] = defaultdict(lambda: defaultdict(list))
     for seen in trials.summaries:
         arms[seen.model, seen.condition][seen.question].append(seen)
@@ -306,7 +308,7 @@ def _arm_scores(trials: Trials, seed: int) -> Iterator[ArmScore]:
                 yield ArmScore(model, condition, accuracy(list(scores.values()), units, seed=seed))
 
 
-def _compared(trials: Trials, seed: int) -> tuple[tuple[Comparison, ...], tuple[Comparison, ...]]:
+def _compared(trials: ViewedTrials, seed: int) -> tuple[tuple[Comparison, ...], tuple[Comparison, ...]]:
     """Over all questions, and within domains; each corrected as the command that shows it alone does."""
     if not trials.comparable:
         return (), ()

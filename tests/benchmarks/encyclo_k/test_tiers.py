@@ -5,7 +5,7 @@ from tests.benchmarks.encyclo_k.made_replies import CORRECTED, NAMING_NONE, NAMI
 from tests.benchmarks.kinds import kinds_scored
 
 from toolablate.benchmarks.encyclo_k.scorer import read_letter
-from toolablate.benchmarks.extraction.announcements import Reading
+from toolablate.benchmarks.extraction.announcements import ExtractedAnswer
 from toolablate.benchmarks.extraction.choices import read_letters
 from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.traces.records import ChoiceTarget, Question
@@ -125,14 +125,14 @@ def test_a_letter_beside_another_denial_is_read(reply: str) -> None:
 
 @pytest.mark.parametrize("read", [read_letter, read_letters])
 @pytest.mark.parametrize(("reply", "letter"), NAMING_ONE)
-def test_the_letter_that_is_meant_is_read(reply: str, letter: str, read: Callable[..., Reading]) -> None:
+def test_the_letter_that_is_meant_is_read(reply: str, letter: str, read: Callable[..., ExtractedAnswer]) -> None:
     assert read(reply, "ABCDEFGHIJ", CHOICES).value == (letter,)
 
 
 @pytest.mark.parametrize("read", [read_letter, read_letters])
 @pytest.mark.parametrize(("reply", "letter"), [*RUN_ON, *CORRECTED])
 def test_the_first_answer_counts_before_other_questions_and_the_last_after_a_correction(
-    reply: str, letter: str, read: Callable[..., Reading]
+    reply: str, letter: str, read: Callable[..., ExtractedAnswer]
 ) -> None:
     choices = ("dry", "12.5 km", "wheat", "smooth", "a fruit fly", "grass", "30", "snails", "oats", "rye")
     assert read(reply, "ABCDEFGHIJ", choices).value == (letter,)
@@ -140,7 +140,7 @@ def test_the_first_answer_counts_before_other_questions_and_the_last_after_a_cor
 
 @pytest.mark.parametrize("read", [read_letter, read_letters])
 @pytest.mark.parametrize("reply", NAMING_NONE)
-def test_a_letter_that_is_denied_or_in_passing_is_a_miss(reply: str, read: Callable[..., Reading]) -> None:
+def test_a_letter_that_is_denied_or_in_passing_is_a_miss(reply: str, read: Callable[..., ExtractedAnswer]) -> None:
     assert read(reply, "ABCDEFGHIJ", CHOICES).value is None
 
 

@@ -4,12 +4,12 @@ import pytest
 from tests.benchmarks.lpfqa.boards import right, seen
 from tests.traces.pages import shown
 
-from toolablate.benchmarks.lpfqa.figures import Beside
+from toolablate.benchmarks.lpfqa.figures import BenchmarkComparison
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
 from toolablate.benchmarks.lpfqa.shown import scoreboard_view
 
 
-def beside(counts: dict[str, int], scores: dict[str, float]) -> Beside:
+def beside(counts: dict[str, int], scores: dict[str, float]) -> BenchmarkComparison:
     trials = [each for model, count in counts.items() for each in seen(model, right(count, 60))]
     (found,) = scoreboard(trials, "none", others=[OtherBenchmark("other", scores)]).beside
     return found

@@ -16,7 +16,7 @@ from toolablate.agents.simulated.policy import Offer
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.planted.truth import Causes, TrialTruth, cause_at, causes, chances, exact_flip, truth_of
 from toolablate.experiments.planted.worlds import Made, Outputs, Run, Way, World, refuse_unknown, runs
-from toolablate.tools.interventions import Setting, open_interventions
+from toolablate.tools.interventions import InterventionSetting, open_interventions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, SimulatedModel
 from toolablate.traces.store import Store
@@ -269,7 +269,7 @@ def test_the_calls_that_are_to_fail_are_counted_as_the_intervention_counts_them(
 def test_a_stand_in_of_a_replay_leaves_to_chance_which_calls_fail_as_it_was() -> None:
     flaky = world(TWO_CELLS, interventions=fail(rate=0.5))
     for trial in map(str, range(20)):
-        draws = open_interventions(flaky.condition.interventions, Setting(seed=trial))
+        draws = open_interventions(flaky.condition.interventions, InterventionSetting(seed=trial))
         failing = [random.Random(f"{draws[0].seed} {number}").random() < 0.5 for number in (1, 2)]
         for modes in ({}, {"code": "placebo"}):
             ((_, run),) = runs(flaky, Way(Budget(), modes=modes, trial=trial))  # type: ignore[arg-type]

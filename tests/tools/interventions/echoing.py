@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolablate.tools import Tool, ToolResult, Toolset, open_interventions, tool
-from toolablate.tools.interventions import Setting
+from toolablate.tools.interventions import InterventionSetting
 from toolablate.traces.records import InterventionUse, ToolRequest
 
 
@@ -32,7 +32,7 @@ class Echoing:
 
     def __post_init__(self) -> None:
         tools: list[Tool] = [_Kept(each.open(each.options()), self.given) for each in (echo, crash)]
-        setting = Setting(seed=self.seed, tools=("echo", "crash"))
+        setting = InterventionSetting(seed=self.seed, tools=("echo", "crash"))
         self.toolset = Toolset(tools, open_interventions(self.uses, setting))
 
     async def __call__(self, text: str, name: str = "echo") -> ToolResult:

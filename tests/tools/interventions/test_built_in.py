@@ -11,7 +11,7 @@ from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.agents import session
 from toolablate.tools import ToolResult, open_interventions
-from toolablate.tools.interventions import Call, Setting, intervened
+from toolablate.tools.interventions import Call, InterventionSetting, intervened
 from toolablate.tools.interventions import built_in as delay
 from toolablate.tools.interventions import built_in as limit
 from toolablate.tools.interventions.built_in import truncated
@@ -182,7 +182,7 @@ async def test_a_delay_ends_when_its_trial_does() -> None:
 )
 def test_options_that_do_not_fit_are_refused(name: str, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as refused:
-        open_interventions([use(name, **options)], Setting(tools=("echo",)))
+        open_interventions([use(name, **options)], InterventionSetting(tools=("echo",)))
     assert f"options of {name!r}: {said}" in refused.value.message
     assert refused.value.hint.startswith("its options: ")
     assert "tools" in refused.value.hint

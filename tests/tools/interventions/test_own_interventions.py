@@ -12,7 +12,7 @@ import pytest
 from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.tools import Call, FunctionIntervention, ToolResult, intervention, own
-from toolablate.tools.interventions import Setting, intervened, intervention_sources, open_interventions
+from toolablate.tools.interventions import InterventionSetting, intervened, intervention_sources, open_interventions
 from toolablate.tools.interventions.registry import Applied
 from toolablate.tools.tool import PLAIN
 from toolablate.traces.errors import InputError, InternalError, SandboxError, ToolError
@@ -49,7 +49,7 @@ async def applied(
     **options: Any,
 ) -> ToolResult:
     kind = function.kind("m:f")
-    made = kind.make(kind.options.model_validate(options), Setting())
+    made = kind.make(kind.options.model_validate(options), InterventionSetting())
 
     async def run() -> ToolResult:
         return result or ToolResult("text")

@@ -9,7 +9,7 @@ import pytest
 from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.tools import Resources, ToolResult, intervention, open_interventions, open_toolset
-from toolablate.tools.interventions import Call, Setting, intervened
+from toolablate.tools.interventions import Call, InterventionSetting, intervened
 from toolablate.tools.tool import PLAIN
 from toolablate.traces.errors import InputError, ToolError
 from toolablate.traces.records import InterventionUse, ToolRequest, ToolUse
@@ -35,7 +35,7 @@ async def test_a_scope_is_tools_and_calls_of_theirs() -> None:
 
 
 async def test_one_for_text_from_outside_counts_the_calls_of_these_tools_alone() -> None:
-    setting = Setting(outside=("web_search",), tools=("python", "web_search"))
+    setting = InterventionSetting(outside=("web_search",), tools=("python", "web_search"))
     spotlight = open_interventions([use("spotlight", calls=[1])], setting)
 
     async def run() -> ToolResult:
@@ -91,9 +91,9 @@ async def test_a_call_that_is_tried_again_keeps_its_count() -> None:
 def test_a_scope_of_no_tool_of_the_condition_is_refused_once_its_tools_are_known(name: str) -> None:
     scoped = [use(name, tools=["echo", "python"])]
     assert len(open_interventions(scoped)) == 1
-    assert len(open_interventions(scoped, Setting(tools=("python", "echo")))) == 1
+    assert len(open_interventions(scoped, InterventionSetting(tools=("python", "echo")))) == 1
     with pytest.raises(InputError) as refused:
-        open_interventions(scoped, Setting(tools=("echo",)))
+        open_interventions(scoped, InterventionSetting(tools=("echo",)))
     assert refused.value.message == f"interventions: tools of {name!r}: the condition has no tool 'python'"
     assert refused.value.hint == "its tools are echo; an intervention names them as the model does"
 

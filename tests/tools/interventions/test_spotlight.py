@@ -10,7 +10,7 @@ from tests.tools.browser.conftest import Shelf
 from tests.tools.conftest import Caller
 
 from toolablate.tools import Resources, ToolResult, Toolset, open_interventions, open_toolset, tool
-from toolablate.tools.interventions import Applied, Call, Proceed, Setting, intervened
+from toolablate.tools.interventions import Applied, Call, InterventionSetting, Proceed, intervened
 from toolablate.tools.interventions.built_in import spotlighted
 from toolablate.tools.tool import PLAIN
 from toolablate.traces.errors import InputError
@@ -63,7 +63,7 @@ async def test_a_plan_says_which_tools(shelf: Shelf, call: Caller) -> None:
 
 
 async def test_a_tool_of_ones_own_is_not_outside() -> None:
-    spotlight = open_interventions(SPOTLIGHT, Setting(outside=("web_search", "files_read")))
+    spotlight = open_interventions(SPOTLIGHT, InterventionSetting(outside=("web_search", "files_read")))
 
     async def read() -> ToolResult:
         return ToolResult("text")

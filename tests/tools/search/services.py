@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.tools.search.provider import Settings
-from toolablate.tools.search.rest import Limits, RestSearch, Service
+from toolablate.tools.search.provider import SearchSettings
+from toolablate.tools.search.rest import RestLimits, RestSearch, Service
 from toolablate.tools.search.services import Brave, Exa, Searxng, Serper, Tavily
 
 KEY = "sk-0123456789abcdef"
@@ -16,14 +16,14 @@ class Described:
     """`page` makes a reply of results, `item` one result of url, title, snippet and a date in ISO 8601."""
 
     name: str
-    make: Callable[[Settings], Service]
+    make: Callable[[SearchSettings], Service]
     page: Callable[[Any], Any]
     item: Callable[[Any, Any, Any, Any], dict[str, Any]]
     method: str
     key_header: tuple[str, str] | None
 
-    def search(self, endpoint: str, limits: Limits | None = None, **settings: Any) -> RestSearch:
-        service = self.make(Settings(endpoint=endpoint, **settings))
+    def search(self, endpoint: str, limits: RestLimits | None = None, **settings: Any) -> RestSearch:
+        service = self.make(SearchSettings(endpoint=endpoint, **settings))
         return RestSearch(service, KEY if self.key_header else "", limits=limits)
 
 

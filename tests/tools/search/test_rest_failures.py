@@ -16,24 +16,24 @@ from tests.tools.search.services import KEY, SERVICES, Described
 from tests.tools.web_server import Drip, WebServer, reply, zipped
 
 from toolablate.tools.search import Searched, SearchQuery
-from toolablate.tools.search.provider import Settings
-from toolablate.tools.search.rest import Limits, RestSearch
+from toolablate.tools.search.provider import SearchSettings
+from toolablate.tools.search.rest import RestLimits, RestSearch
 from toolablate.traces.records import SearchReply
 
-PATIENT = Limits(seconds=20.0, reply_bytes=100_000)
-IMPATIENT = Limits(seconds=0.3)
+PATIENT = RestLimits(seconds=20.0, reply_bytes=100_000)
+IMPATIENT = RestLimits(seconds=0.3)
 HTML = "<!doctype html><html><body>Just a moment</body></html>"
 ONE = "@the key@"
 CAPTCHA = "<!doctype html><html><body><div class='g-recaptcha'>Are you a robot?</div></body></html>"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
-async def answered(api: ApiServer, service: Described, answer: Answer, limits: Limits = PATIENT) -> Searched:
+async def answered(api: ApiServer, service: Described, answer: Answer, limits: RestLimits = PATIENT) -> Searched:
     api.answer = answer
     return await service.search(api.endpoint, limits).search(SearchQuery("a question", 5))
 
 
-async def failed(api: ApiServer, service: Described, answer: Answer, limits: Limits = PATIENT) -> SearchReply:
+async def failed(api: ApiServer, service: Described, answer: Answer, limits: RestLimits = PATIENT) -> SearchReply:
     reply_ = (await answered(api, service, answer, limits)).reply
     assert reply_.results == ()
     assert len(api.asked) == 1
@@ -245,7 +245,7 @@ async def test_a_key_that_comes_back_in_another_spelling_is_kept_nowhere(
     page = json.dumps(service.page([service.item(f"https://e.org/?k={ONE}", ONE, f"It is {ONE}.", None)]))
     for body, status in ((page, "200 OK"), (json.dumps({"error": ONE}), "401 No"), (ONE, "403 No")):
         api.answer = reply(body.replace(ONE, spelt).encode(encoding), kind="application/json", status=status)
-        search = RestSearch(service.make(Settings(endpoint=api.endpoint)), SPELT)
+        search = RestSearch(service.make(SearchSettings(endpoint=api.endpoint)), SPELT)
         searched = await search.search(SearchQuery("q", 5))
         # The time, the digest and the port can hold any four digits.
         kept = searched.reply.model_dump_json(exclude={"fetched_at", "raw_digest"}).replace(api.endpoint, "")

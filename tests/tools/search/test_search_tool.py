@@ -9,7 +9,7 @@ from tests.tools.search.services import KEY, SERVICES
 from tests.tools.web_server import reply
 
 from toolablate.tools.guards.guard import Guard, Inspection, NoGuard
-from toolablate.tools.search import Found, LiveSearch, SearchQuery, search_key, search_tool
+from toolablate.tools.search import LiveSearch, SearchOutcome, SearchQuery, search_key, search_tool
 from toolablate.tools.text import MISS_MESSAGES
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ToolError
@@ -173,7 +173,9 @@ async def test_a_search_that_failed_is_no_result(
 @pytest.mark.parametrize("miss", MISS_MESSAGES)
 async def test_what_an_archive_does_not_have_is_told_in_its_words(miss: MissKind) -> None:
     lookup = Lookup(kind="search", key="k", miss=miss, nearest="search 'secret'")
-    result = await search_tool(Archive(Found(None, lookup, MISS_MESSAGES[miss])), NoGuard()).call({"query": "q"})
+    result = await search_tool(Archive(SearchOutcome(None, lookup, MISS_MESSAGES[miss])), NoGuard()).call(
+        {"query": "q"}
+    )
     assert result == ToolResult(f"Error: {MISS_MESSAGES[miss]}.", status="error", error=miss, lookup=lookup)
     assert "secret" not in result.output
 
@@ -183,10 +185,10 @@ class Archive:
 
     name = "archive"
 
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: SearchOutcome) -> None:
         self._found = found
 
-    async def find(self, asked: SearchQuery) -> Found:
+    async def find(self, asked: SearchQuery) -> SearchOutcome:
         return self._found
 
 

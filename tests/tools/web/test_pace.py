@@ -10,7 +10,7 @@ from tests.agents.virtual_time import at_once
 from tests.tools.web_server import WebServer, redirect, reply
 
 from toolablate.tools.web import LiveHttpClient, WebPolicy, follow
-from toolablate.tools.web.fetch import Pace
+from toolablate.tools.web.fetch import HostPace
 
 Opening = Callable[..., LiveHttpClient]
 
@@ -19,7 +19,7 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def starts(pace: Pace, *hosts: str, delay: float = 0.0) -> list[tuple[str, float]]:
+def starts(pace: HostPace, *hosts: str, delay: float = 0.0) -> list[tuple[str, float]]:
     """Who had a turn when, in that order."""
     had: list[tuple[str, float]] = []
 
@@ -35,7 +35,7 @@ def starts(pace: Pace, *hosts: str, delay: float = 0.0) -> list[tuple[str, float
 
 
 def test_turns_of_one_host_are_apart_and_those_of_others_are_not_held_up() -> None:
-    had = starts(Pace(0.1), "a", "a", "b", "a", "b", "c")
+    had = starts(HostPace(0.1), "a", "a", "b", "a", "b", "c")
     for host, count in (("a", 3), ("b", 2), ("c", 1)):
         moments = [moment for name, moment in had if name == host]
         assert len(moments) == count
@@ -44,7 +44,7 @@ def test_turns_of_one_host_are_apart_and_those_of_others_are_not_held_up() -> No
 
 
 async def test_first_come_first_served() -> None:
-    pace, had = Pace(0.01), []
+    pace, had = HostPace(0.01), []
 
     async def take(number: int) -> None:
         await pace.turn("a")
@@ -55,17 +55,17 @@ async def test_first_come_first_served() -> None:
 
 
 def test_without_a_delay_nobody_waits() -> None:
-    assert starts(Pace(0.0), *["a"] * 1_000)[-1][1] == 0
+    assert starts(HostPace(0.0), *["a"] * 1_000)[-1][1] == 0
 
 
 @pytest.mark.parametrize(("own", "wish"), [(0.01, 0.2), (0.2, 0.01), (0.0, 0.2)])
 def test_a_hosts_own_wish_counts_where_it_is_longer(own: float, wish: float) -> None:
-    assert starts(Pace(own), "a", "a", delay=wish)[-1][1] == pytest.approx(0.2)
+    assert starts(HostPace(own), "a", "a", delay=wish)[-1][1] == pytest.approx(0.2)
 
 
 def test_who_is_cancelled_gives_the_turn_to_the_next() -> None:
     async def main() -> float:
-        pace = Pace(0.2)
+        pace = HostPace(0.2)
         await pace.turn("a")
         waiting = [asyncio.create_task(pace.turn("a")) for _ in range(5)]
         await asyncio.sleep(0.05)
@@ -79,14 +79,14 @@ def test_who_is_cancelled_gives_the_turn_to_the_next() -> None:
 
 
 async def test_hosts_that_could_be_asked_again_are_forgotten() -> None:
-    pace = Pace(0.0001)
+    pace = HostPace(0.0001)
     for number in range(5_000):
         await pace.turn(f"host{number}")
     assert len(pace._queues) <= 1_001
 
 
 async def test_hosts_that_could_not_be_asked_again_are_kept() -> None:
-    pace = Pace(30.0)
+    pace = HostPace(30.0)
     for number in range(3_000):
         await pace.turn(f"host{number}")
     with pytest.raises(TimeoutError):
@@ -98,13 +98,13 @@ async def test_live_requests_are_paced_redirects_and_all_spellings_of_a_host_inc
     web: WebServer, policy: WebPolicy, live: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns: list[tuple[str, float]] = []
-    turn = Pace.turn
+    turn = HostPace.turn
 
-    async def noted(pace: Pace, host: str, delay: float = 0.0) -> None:
+    async def noted(pace: HostPace, host: str, delay: float = 0.0) -> None:
         await turn(pace, host, delay)
         turns.append((host, now()))
 
-    monkeypatch.setattr(Pace, "turn", noted)
+    monkeypatch.setattr(HostPace, "turn", noted)
     web.pages = {"/": redirect("/b"), "/b": reply("b")}
     slow = replace(policy, delay_seconds=0.3, allow=frozenset({f"pages.test:{web.port}"}))
 

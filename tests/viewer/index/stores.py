@@ -25,7 +25,7 @@ from toolablate.traces.records import (
     Verdict,
 )
 from toolablate.traces.store import Recorder, Store, TrialSummary
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 
 SEARCH = Condition(name="search", tools=(ToolUse(name="web_search"), ToolUse(name="python")))
 CONDITIONS = (NONE, CODE, SEARCH)
@@ -111,7 +111,7 @@ def summaries(path: Path) -> list[TrialSummary]:
         return store.summaries()
 
 
-def refreshed(index: Index, path: Path, baseline: str = "none") -> Index:
+def refreshed(index: ViewerIndex, path: Path, baseline: str = "none") -> ViewerIndex:
     with Store(path) as store:
         names = [condition.name for condition in CONDITIONS], [model.name for model in MODELS]
         index.refresh(store, store.summaries(), baseline=baseline, conditions=names[0], models=names[1])

@@ -19,7 +19,7 @@ from toolablate.analysis.effect import Accuracy
 from toolablate.analysis.findings import ArmScore, Findings
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import StoreError
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 
 _DIES = """
 import os, sys
@@ -51,7 +51,7 @@ async def made(tmp_path: Path) -> Made:
     return await make(tmp_path / "s.db", count=4)
 
 
-def _pages(index: Index) -> tuple[object, ...]:
+def _pages(index: ViewerIndex) -> tuple[object, ...]:
     return index.questions(Selection(), size=1000), index.arms(), index.facets(), index.findings()
 
 
@@ -89,7 +89,7 @@ def _another_database(path: Path) -> None:
     "spoil", [Path.unlink, _empty, _spoil_header, _spoil_middle, _cut, _other_version, _another_database]
 )
 def test_what_cannot_be_used_is_made_anew(tmp_path: Path, made: Made, spoil: Callable[[Path], object]) -> None:
-    index = refreshed(Index.open(tmp_path / "i.db"), made.path)
+    index = refreshed(ViewerIndex.open(tmp_path / "i.db"), made.path)
     whole, version = _pages(index), index.version()
     spoil(index.path)
     assert index.questions(Selection()).total == 0
@@ -101,13 +101,13 @@ def test_what_cannot_be_used_is_made_anew(tmp_path: Path, made: Made, spoil: Cal
 
 def test_opening_makes_anew_what_cannot_be_used(tmp_path: Path, made: Made) -> None:
     path = tmp_path / "i.db"
-    refreshed(Index.open(path), made.path)
+    refreshed(ViewerIndex.open(path), made.path)
     _spoil_middle(path)
-    assert not Index.open(path).filled()
+    assert not ViewerIndex.open(path).filled()
 
 
 async def test_another_store_takes_nothing_over(tmp_path: Path, made: Made) -> None:
-    index = refreshed(Index.open(tmp_path / "i.db"), made.path)
+    index = refreshed(ViewerIndex.open(tmp_path / "i.db"), made.path)
     index.put_attributions(made.attributions)
     index.put_findings(_FINDINGS)
     assert index.facets().mechanisms
@@ -119,16 +119,16 @@ async def test_another_store_takes_nothing_over(tmp_path: Path, made: Made) -> N
 
 @pytest.mark.deep
 def test_a_writer_that_is_killed_leaves_what_was_there(tmp_path: Path, made: Made) -> None:
-    index = refreshed(Index.open(tmp_path / "i.db"), made.path)
+    index = refreshed(ViewerIndex.open(tmp_path / "i.db"), made.path)
     whole = _pages(index)
     done = subprocess.run([sys.executable, "-c", _DIES, str(index.path)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert _pages(index) == whole
-    assert _pages(Index.open(index.path)) == whole
+    assert _pages(ViewerIndex.open(index.path)) == whole
 
 
 def test_findings_come_back_as_they_were(tmp_path: Path) -> None:
-    index = Index.open(tmp_path / "i.db")
+    index = ViewerIndex.open(tmp_path / "i.db")
     assert index.findings() is None
     arm = ArmScore("m", "none", Accuracy(3, 2, float("nan"), (float("-inf"), float("inf")), small=True))
     for given in (_FINDINGS, replace(_FINDINGS, arms=(arm,))):
@@ -142,11 +142,11 @@ def test_findings_come_back_as_they_were(tmp_path: Path) -> None:
 def test_where_it_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="viewer's index"):
-        Index.open(tmp_path / "file" / "i.db")
+        ViewerIndex.open(tmp_path / "file" / "i.db")
 
 
 def test_its_folder_may_be_deleted_while_it_is_used(tmp_path: Path, made: Made) -> None:
-    index = refreshed(Index.open(tmp_path / "cache" / "view" / "i.db"), made.path)
+    index = refreshed(ViewerIndex.open(tmp_path / "cache" / "view" / "i.db"), made.path)
     shutil.rmtree(tmp_path / "cache")
     assert not index.filled()
     assert index.path.parent.stat().st_mode & 0o777 == 0o700
@@ -154,7 +154,7 @@ def test_its_folder_may_be_deleted_while_it_is_used(tmp_path: Path, made: Made) 
 
 
 def test_what_ends_on_a_full_disk_is_told_all_the_same(tmp_path: Path) -> None:
-    index = Index.open(tmp_path / "i.db")
+    index = ViewerIndex.open(tmp_path / "i.db")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
@@ -167,7 +167,7 @@ def test_what_ends_on_a_full_disk_is_told_all_the_same(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    index = Index.open(tmp_path / "i.db")
+    index = ViewerIndex.open(tmp_path / "i.db")
     index.path.unlink()
     index.path.mkdir()
     for use in (index.version, lambda: index.put_findings(_FINDINGS)):

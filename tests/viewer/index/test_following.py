@@ -26,14 +26,14 @@ from toolablate.traces.records import (
     Trial,
 )
 from toolablate.traces.store import Recorder, Store
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 
 
-def _index(path: Path, store: Path) -> Index:
-    return refreshed(Index.open(path), store)
+def _index(path: Path, store: Path) -> ViewerIndex:
+    return refreshed(ViewerIndex.open(path), store)
 
 
-def _trials(index: Index) -> dict[str, tuple[str, ...]]:
+def _trials(index: ViewerIndex) -> dict[str, tuple[str, ...]]:
     rows = index.questions(Selection(), size=1000).rows
     return {trial.trial: trial.tools for row in rows for glance in row.glances for trial in glance.trials}
 
@@ -181,7 +181,7 @@ async def test_trials_of_another_run_are_left_out(tmp_path: Path) -> None:
         for trial in planned:
             await attempt(recorder, trial)
         plan(recorder, planned[:3], "run-2")
-    index = Index.open(tmp_path / "i.db")
+    index = ViewerIndex.open(tmp_path / "i.db")
     with Store(store) as opened:
         index.refresh(opened, opened.summaries(), baseline="none", run=None)
         assert len(_trials(index)) == len(planned)
@@ -266,7 +266,7 @@ async def test_readers_see_one_moment_while_another_writes(tmp_path: Path) -> No
     for reader in readers:
         reader.start()
     try:
-        writer = Index.open(index.path)
+        writer = ViewerIndex.open(index.path)
         with Store(store) as opened:
             for turn in range(20):
                 writer.refresh(opened, wrong if turn % 2 else seen, baseline="none")

@@ -12,7 +12,7 @@ from tests.viewer.index.stores import CONDITIONS, LONG_NAME, MODELS, Made, label
 
 from toolablate.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.store import Store
-from toolablate.viewer.index import Index, QuestionRow, Sort
+from toolablate.viewer.index import QuestionRow, Sort, ViewerIndex
 from toolablate.viewer.index.reading import level, natural
 
 
@@ -22,8 +22,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.fixture(scope="module")
-def index(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Index:
-    index = refreshed(Index.open(tmp_path_factory.mktemp("index") / "i.db"), made.path)
+def index(made: Made, tmp_path_factory: pytest.TempPathFactory) -> ViewerIndex:
+    index = refreshed(ViewerIndex.open(tmp_path_factory.mktemp("index") / "i.db"), made.path)
     index.put_attributions(made.attributions)
     return index
 
@@ -72,7 +72,7 @@ _SELECTIONS = st.builds(
 @pytest.mark.deep
 @given(selection=_SELECTIONS, baseline=st.just("none"))
 @settings(max_examples=300, deadline=None)
-def test_a_selection_means_what_it_says(made: Made, index: Index, selection: Selection, baseline: str) -> None:
+def test_a_selection_means_what_it_says(made: Made, index: ViewerIndex, selection: Selection, baseline: str) -> None:
     """By the questions of its trials, and by walking from one trial to the next."""
     wanted = naive.selected(made, selection, baseline)
     of_question = {each.trial: each.question for each in summaries(made.path)}
@@ -84,7 +84,7 @@ def test_a_selection_means_what_it_says(made: Made, index: Index, selection: Sel
     assert set(walked) == wanted
 
 
-def test_a_question_is_found_by_its_id_and_by_that_of_a_trial(made: Made, index: Index) -> None:
+def test_a_question_is_found_by_its_id_and_by_that_of_a_trial(made: Made, index: ViewerIndex) -> None:
     some = summaries(made.path)[3]
     (row,) = [row for row in index.questions(Selection(), size=1000).rows if row.name == some.question]
     named = index.questions(Selection(text=row.name.upper()), size=1000).rows
@@ -98,7 +98,7 @@ def test_a_question_is_found_by_its_id_and_by_that_of_a_trial(made: Made, index:
 @pytest.mark.deep
 @given(selection=_SELECTIONS)
 @settings(max_examples=60, deadline=None)
-def test_a_filter_counts_the_questions_that_each_value_would_show(index: Index, selection: Selection) -> None:
+def test_a_filter_counts_the_questions_that_each_value_would_show(index: ViewerIndex, selection: Selection) -> None:
     counted, facets = index.counts(selection), index.facets()
     for field, numbers in counted.items():
         assert set(numbers) <= {*getattr(facets, field), ""}
@@ -108,7 +108,7 @@ def test_a_filter_counts_the_questions_that_each_value_would_show(index: Index, 
 
 
 def test_who_labels_goes_on_from_a_trial_that_is_labelled_meanwhile(made: Made, tmp_path: Path) -> None:
-    index = refreshed(Index.open(tmp_path / "i.db"), made.path)
+    index = refreshed(ViewerIndex.open(tmp_path / "i.db"), made.path)
     selection = Selection(unlabelled="Cy")
     left = _walk(index, selection, index.questions(selection).rows[0].question)
     assert index.first(selection) == left[0]
@@ -124,9 +124,9 @@ def test_who_labels_goes_on_from_a_trial_that_is_labelled_meanwhile(made: Made, 
 
 
 def test_before_anything_is_attributed_all_failures_but_of_the_baseline_are_to_be_labelled(
-    made: Made, index: Index, tmp_path: Path
+    made: Made, index: ViewerIndex, tmp_path: Path
 ) -> None:
-    early = refreshed(Index.open(tmp_path / "i.db"), made.path)
+    early = refreshed(ViewerIndex.open(tmp_path / "i.db"), made.path)
     selection = Selection(unlabelled="Cy")
     failures = naive.selected(replace(made, attributions=()), selection, "none")
     attributed = naive.selected(made, selection, "none")
@@ -134,7 +134,7 @@ def test_before_anything_is_attributed_all_failures_but_of_the_baseline_are_to_b
     assert failures != attributed != set()
 
 
-def test_trials_that_fit_are_those_selected(index: Index) -> None:
+def test_trials_that_fit_are_those_selected(index: ViewerIndex) -> None:
     selection = Selection(endings=("wrong",), conditions=("python",))
     for row in index.questions(Selection()).rows:
         trials = [trial for glance in row.glances for trial in glance.trials]
@@ -145,21 +145,21 @@ def test_trials_that_fit_are_those_selected(index: Index) -> None:
 
 @pytest.mark.parametrize("sort", get_args(Sort))
 @pytest.mark.parametrize("descending", [False, True])
-def test_pages_are_slices_of_one_order(index: Index, sort: Sort, descending: bool) -> None:
+def test_pages_are_slices_of_one_order(index: ViewerIndex, sort: Sort, descending: bool) -> None:
     whole = index.questions(Selection(), sort=sort, descending=descending, size=1000)
     pages = [index.questions(Selection(), sort=sort, descending=descending, size=2, page=page) for page in range(1, 6)]
     assert [row.name for page in pages for row in page.rows] == [row.name for row in whole.rows]
     assert {(page.total, page.pages) for page in pages} == {(9, 5)}
 
 
-def test_a_page_beyond_the_last_is_the_last(index: Index) -> None:
+def test_a_page_beyond_the_last_is_the_last(index: ViewerIndex) -> None:
     beyond, none = index.questions(Selection(), page=99, size=4), index.questions(Selection(models=("none",)), page=3)
     assert (beyond.page, beyond.pages, len(beyond.rows)) == (3, 3, 1)
     assert (none.page, none.pages, none.total, none.rows) == (1, 1, 0, ())
     assert index.questions(Selection(), page=-1, size=4).page == 1
 
 
-def test_questions_come_in_the_order_asked_for(index: Index) -> None:
+def test_questions_come_in_the_order_asked_for(index: ViewerIndex) -> None:
     def names(sort: Sort, descending: bool = False) -> list[str]:
         return [row.name for row in index.questions(Selection(), sort=sort, descending=descending).rows]
 
@@ -176,7 +176,7 @@ def test_questions_come_in_the_order_asked_for(index: Index) -> None:
 
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("sort", ["delta", "score", "spread", "tokens", "cost"])
-def test_figures_sort_by_what_the_rows_show(index: Index, sort: Sort, descending: bool) -> None:
+def test_figures_sort_by_what_the_rows_show(index: ViewerIndex, sort: Sort, descending: bool) -> None:
     """Those of which nothing is known are last either way."""
     rows = index.questions(Selection(), sort=sort, descending=descending).rows
     values = [_figure(row, sort) for row in rows]
@@ -209,7 +209,9 @@ def _figure(row: QuestionRow, sort: Sort) -> float | None:
         {"models": (MODELS[0].name,), "conditions": ("search",)},
     ],
 )
-def test_figures_sort_by_the_arms_that_are_shown(index: Index, sort: Sort, arms: dict[str, tuple[str, ...]]) -> None:
+def test_figures_sort_by_the_arms_that_are_shown(
+    index: ViewerIndex, sort: Sort, arms: dict[str, tuple[str, ...]]
+) -> None:
     """Those chosen, and the baseline."""
     rows = index.questions(Selection(**arms), sort=sort, descending=True).rows
     models, conditions = arms.get("models"), arms.get("conditions")
@@ -235,7 +237,7 @@ def test_names_sort_as_people_count() -> None:
 
 
 @pytest.mark.deep
-def test_facets_count_what_can_be_selected(made: Made, index: Index) -> None:
+def test_facets_count_what_can_be_selected(made: Made, index: ViewerIndex) -> None:
     facets = index.facets()
     for field, counted in (
         *(("models", facets.models), ("conditions", facets.conditions), ("endings", facets.endings)),
@@ -254,7 +256,7 @@ def test_facets_count_what_can_be_selected(made: Made, index: Index) -> None:
 
 
 @pytest.mark.deep
-def test_a_row_says_what_the_store_says(made: Made, index: Index) -> None:
+def test_a_row_says_what_the_store_says(made: Made, index: ViewerIndex) -> None:
     seen = {each.trial: each for each in summaries(made.path)}
     with Store(made.path) as store:
         traces = {trace.trial.id: trace for trace in store.traces()}
@@ -282,7 +284,7 @@ def test_a_row_says_what_the_store_says(made: Made, index: Index) -> None:
     assert {arm.planned for arm in index.arms()} == {18}
 
 
-def _walk(index: Index, selection: Selection, question: str) -> list[str]:
+def _walk(index: ViewerIndex, selection: Selection, question: str) -> list[str]:
     """From the first selected trial of a question to the last one of all."""
     first = index.question(question).glances[0].trials[0].trial
     before, after = index.neighbours(first, selection)

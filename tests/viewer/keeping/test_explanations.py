@@ -9,7 +9,7 @@ from tests.traces.samples import attempt, plan, score, trials
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.keeping.serving import Explanations
-from toolablate.viewer.keeping.trials import Scope, read_trials
+from toolablate.viewer.keeping.trials import ViewScope, read_trials
 
 EVERY, LATEST = trials(repeats=3), trials()
 
@@ -29,7 +29,7 @@ async def _ran_twice(store: Path, scorers: tuple[str, ...]) -> None:
 def test_a_page_says_what_the_tables_say(tmp_path: Path, run: str, scorers: tuple[str, ...]) -> None:
     path = tmp_path / "s.sqlite"
     asyncio.run(_ran_twice(path, scorers))
-    scope = Scope(path, run)
+    scope = ViewScope(path, run)
     with Store(path) as store:
         scorer = read_trials(store, run=run).scorer
     said = {each.evidence.inputs.trial: each for each in read_report(path, run=run, scorer=scorer).explained}
@@ -45,6 +45,6 @@ def test_a_trial_of_an_earlier_run_is_held_against_all(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     asyncio.run(_ran_twice(path, ("choice",)))
     earlier = next(each for each in EVERY if each.repeat == 2 and each.condition == EVERY[-1].condition)
-    found, of_all = Explanations(Scope(path))(earlier.id), Explanations(Scope(path, "all"))(earlier.id)
+    found, of_all = Explanations(ViewScope(path))(earlier.id), Explanations(ViewScope(path, "all"))(earlier.id)
     assert found is not None
     assert found == of_all

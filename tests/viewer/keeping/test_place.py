@@ -8,7 +8,7 @@ import pytest
 from tests.traces.samples import plan
 
 from toolablate.traces.store import Recorder
-from toolablate.viewer.keeping.trials import Scope, index_place, stamp_of
+from toolablate.viewer.keeping.trials import ViewScope, index_place, stamp_of
 
 
 @pytest.fixture
@@ -17,23 +17,23 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache/toolablate/view"
 
 
-def _place(scope: Scope) -> Path:
+def _place(scope: ViewScope) -> Path:
     with index_place(scope) as place:
         return place
 
 
 def test_each_view_of_a_store_has_its_own_file_that_nobody_else_reads(cache: Path, tmp_path: Path) -> None:
-    scope = Scope(tmp_path / "s.sqlite")
+    scope = ViewScope(tmp_path / "s.sqlite")
     place = _place(scope)
     assert place.parent == cache
     assert (cache.stat().st_mode & 0o777, place.stat().st_mode & 0o777) == (0o700, 0o600)
     (tmp_path / "link.sqlite").symlink_to(tmp_path / "s.sqlite")
-    assert _place(Scope(tmp_path / "link.sqlite")) == place
+    assert _place(ViewScope(tmp_path / "link.sqlite")) == place
     others = [
-        Scope(tmp_path / "other.sqlite"),
-        Scope(scope.store, run="all"),
-        Scope(scope.store, scorer="judge"),
-        Scope(scope.store, baseline="python"),
+        ViewScope(tmp_path / "other.sqlite"),
+        ViewScope(scope.store, run="all"),
+        ViewScope(scope.store, scorer="judge"),
+        ViewScope(scope.store, baseline="python"),
     ]
     assert len({place, *map(_place, others)}) == 5
 
@@ -41,25 +41,25 @@ def test_each_view_of_a_store_has_its_own_file_that_nobody_else_reads(cache: Pat
 def test_a_home_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with index_place(Scope(tmp_path / "s.sqlite")) as place:
+    with index_place(ViewScope(tmp_path / "s.sqlite")) as place:
         assert place.exists()
         assert place.parent.stat().st_mode & 0o077 == 0
     assert not place.parent.exists()
 
 
 def test_what_was_not_viewed_for_long_goes(cache: Path, tmp_path: Path) -> None:
-    old, new = _place(Scope(tmp_path / "old.sqlite")), _place(Scope(tmp_path / "new.sqlite"))
+    old, new = _place(ViewScope(tmp_path / "old.sqlite")), _place(ViewScope(tmp_path / "new.sqlite"))
     locks = [each.with_name(f"{each.name}-keeper") for each in (old, new)]
     for each in (old, *locks):
         each.touch()
         os.utime(each, (time.time() - 40 * 86_400,) * 2)
-    _place(Scope(tmp_path / "s.sqlite"))
+    _place(ViewScope(tmp_path / "s.sqlite"))
     assert [each.exists() for each in (old, new, *locks)] == [False, True, False, True]
 
 
 def test_a_scope_goes_through_json(tmp_path: Path) -> None:
-    scope = Scope(tmp_path / "ü.sqlite", "all", "judge", "none")
-    assert Scope.from_json(scope.to_json()) == scope
+    scope = ViewScope(tmp_path / "ü.sqlite", "all", "judge", "none")
+    assert ViewScope.from_json(scope.to_json()) == scope
 
 
 def test_a_store_that_is_written_has_another_stamp(tmp_path: Path) -> None:

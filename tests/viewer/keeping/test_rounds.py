@@ -18,10 +18,10 @@ from toolablate.analysis.selection import Selection
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.records import Label, Trace
 from toolablate.traces.store import Recorder, Store
-from toolablate.viewer.index import Index
+from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping import rounds
-from toolablate.viewer.keeping.rounds import Pace, Rounds
-from toolablate.viewer.keeping.trials import Scope, attributions_of
+from toolablate.viewer.keeping.rounds import KeeperRounds, WorkPace
+from toolablate.viewer.keeping.trials import ViewScope, attributions_of
 
 
 @dataclass
@@ -40,12 +40,12 @@ def own(ran: Path, tmp_path: Path) -> Path:
     return own
 
 
-def _rounds(store: Path, clock: Callable[[], float] | None = None) -> tuple[Rounds, Index]:
-    index = Index.open(store.with_suffix(".index"))
-    return Rounds(Scope(store), index, clock or Clock()), index
+def _rounds(store: Path, clock: Callable[[], float] | None = None) -> tuple[KeeperRounds, ViewerIndex]:
+    index = ViewerIndex.open(store.with_suffix(".index"))
+    return KeeperRounds(ViewScope(store), index, clock or Clock()), index
 
 
-def _to_the_end(kept: Rounds) -> int:
+def _to_the_end(kept: KeeperRounds) -> int:
     done = 0
     while kept.round():
         done += 1
@@ -185,7 +185,7 @@ def test_a_bug_in_one_figure_costs_that_alone_and_is_seen(own: Path, monkeypatch
 
 
 def test_what_was_said_by_one_before_is_forgotten(own: Path) -> None:
-    index = Index.open(own.with_suffix(".index"))
+    index = ViewerIndex.open(own.with_suffix(".index"))
     index.put_trouble("why: an old trouble")
     index.put_progress("attributing 1 of 2 trials")
     _rounds(own)
@@ -234,7 +234,7 @@ def test_progress_is_told_now_and_then_alone(own: Path, monkeypatch: pytest.Monk
 
 
 def test_work_rests_by_its_share() -> None:
-    pace = Pace(1 / 4)
+    pace = WorkPace(1 / 4)
     assert pace.rested(0.0)
     pace.worked(2.0, 10.0)
     assert not pace.rested(15.9)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toolablate.tools.interventions.intervention import Intervention, InterventionKind, OfTools, Setting
+from toolablate.tools.interventions.intervention import Intervention, InterventionKind, InterventionSetting, OfTools
 from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ __all__ = ["STAND_INS", "refuse_without_wrong_answer"]
 __getattr__ = importing(__name__, {"claims": ("refuse_without_wrong_answer",)})
 
 
-def _made_by(module: str, name: str) -> Callable[[OfTools, Setting], Intervention]:
-    def make(options: OfTools, setting: Setting) -> Intervention:
+def _made_by(module: str, name: str) -> Callable[[OfTools, InterventionSetting], Intervention]:
+    def make(options: OfTools, setting: InterventionSetting) -> Intervention:
         made: Intervention = getattr(import_module(f"{__name__}.{module}"), name)(options, setting)
         return made
 

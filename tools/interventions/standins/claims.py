@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import combinations, islice
 
 from toolablate.tools.guards.leaks import lettered
-from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting, changed
+from toolablate.tools.interventions.intervention import Call, InterventionSetting, Options, Proceed, changed
 from toolablate.tools.interventions.standins.numerals import searched, stated
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.placebo_sources import same_words
@@ -186,7 +186,7 @@ def right_answer(question: Question) -> str:
     )
 
 
-def wrong_answer(question: Question, setting: Setting) -> str:
+def wrong_answer(question: Question, setting: InterventionSetting) -> str:
     """The same in all trials of a question: other choices, a number of the same sign and size that is off by more than
     three times the tolerance, spans of another question or changed ones, or another question's reference answer.
 
@@ -289,7 +289,9 @@ class Claim:
     """The tool is not called. The question's metadata may hold a text of its own under the name of the
     intervention."""
 
-    def __init__(self, name: str, answer: Callable[[Question, Setting], str], setting: Setting) -> None:
+    def __init__(
+        self, name: str, answer: Callable[[Question, InterventionSetting], str], setting: InterventionSetting
+    ) -> None:
         self._name = name
         self._answer = answer
         self._setting = setting
@@ -329,16 +331,16 @@ def refuse_without_wrong_answer(questions: Sequence[Question], others: Sequence[
             apart = (each for each in references if is_other(question, each.id, words[each.id], each.cluster))
             other_reference(question, apart)
         else:
-            wrong_answer(question, Setting(question=question))
+            wrong_answer(question, InterventionSetting(question=question))
 
 
 class Oracle(Claim):
-    def __init__(self, options: Options, setting: Setting) -> None:
+    def __init__(self, options: Options, setting: InterventionSetting) -> None:
         super().__init__("oracle", lambda question, _: right_answer(question), setting)
 
 
 class Adversarial(Claim):
-    def __init__(self, options: Options, setting: Setting) -> None:
+    def __init__(self, options: Options, setting: InterventionSetting) -> None:
         super().__init__("adversarial", wrong_answer, setting)
 
 
@@ -348,7 +350,7 @@ class Adversarial(Claim):
 class Sham:
     """The tool is not called, so that nothing is started and nobody is asked."""
 
-    def __init__(self, options: Options, setting: Setting) -> None: ...
+    def __init__(self, options: Options, setting: InterventionSetting) -> None: ...
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
         return changed(ToolResult(call.template.nothing(call.arguments)), "sham", "not called")

@@ -23,11 +23,11 @@ from toolablate.tools.placebo_sources import (
     ranked,
     same_words,
 )
-from toolablate.tools.placebo_sources.sources import Finding
+from toolablate.tools.placebo_sources.sources import PlaceboResults
 from toolablate.tools.python import TRUNCATED
 from toolablate.tools.search.envelope import canonical_url
 from toolablate.tools.text import MISS_MESSAGES, told
-from toolablate.tools.tool import Entry, Listed, PageAsked, PageShown, PageView, Printed, ToolResult, listed
+from toolablate.tools.tool import Entry, Listed, PageAsked, PageShown, PageView, PrintedOutput, ToolResult, listed
 from toolablate.traces.records import Marker
 
 LONGEST = 2.0
@@ -49,7 +49,7 @@ class StandIn:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SubstituteRequest:
     """Something in place of the `real` text, drawn by the seed; `keep_end` where what matters stands at the end;
     `composed` where several may be put together, `whole_lines` where a line is not to be cut."""
 
@@ -83,7 +83,7 @@ def distance(chars: int, text: str) -> float:
 
 
 def fitting(
-    sources: Sequence[PlaceboSource], wanted: Wanted, withheld: Withheld, *, strict: bool = False
+    sources: Sequence[PlaceboSource], wanted: SubstituteRequest, withheld: Withheld, *, strict: bool = False
 ) -> StandIn | None:
     """One of similar length at random, else the nearest; only where none is free of what is withheld, one of which
     lines are left out. `strict` takes only what is similar and free as it is. None where nothing is left."""
@@ -142,7 +142,7 @@ def _without(output: str, withheld: Withheld) -> str:
     return "\n".join(lines[number] for number in withheld.without(lines))
 
 
-def _in_order(sources: Sequence[PlaceboSource], wanted: Wanted) -> Iterator[PlaceboSource]:
+def _in_order(sources: Sequence[PlaceboSource], wanted: SubstituteRequest) -> Iterator[PlaceboSource]:
     order = ranked(
         sources, wanted.seed, lambda candidate: f"{candidate.source} {len(candidate.output)} {candidate.output[:100]}"
     )
@@ -151,7 +151,7 @@ def _in_order(sources: Sequence[PlaceboSource], wanted: Wanted) -> Iterator[Plac
     yield from sorted((d for d in order if not wanted.is_similar(d.output)), key=lambda d: wanted.distance(d.output))
 
 
-def _composed(first: StandIn, rest: Sequence[PlaceboSource], wanted: Wanted, withheld: Withheld) -> StandIn:
+def _composed(first: StandIn, rest: Sequence[PlaceboSource], wanted: SubstituteRequest, withheld: Withheld) -> StandIn:
     """Followed by others, where it is too short."""
     output, sources = first.output, [first.source]
     for candidate in rest:
@@ -164,7 +164,7 @@ def _composed(first: StandIn, rest: Sequence[PlaceboSource], wanted: Wanted, wit
     return StandIn(output, ", ".join(dict.fromkeys(sources)))
 
 
-def shortened(text: str, wanted: Wanted) -> str:
+def shortened(text: str, wanted: SubstituteRequest) -> str:
     """Cut at a line to about the length that is wanted, if it is more than twice as long; at a blank where the line is
     too long by itself and may be cut."""
     if len(text) <= LONGEST * wanted.chars or (wanted.whole_lines and is_structured(text)):
@@ -197,7 +197,7 @@ _STAND_IN_INTERRUPTED = (
 
 
 def code_stand_in(
-    result: ToolResult, printed: Printed, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
+    result: ToolResult, printed: PrintedOutput, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
 ) -> StandIn | None:
     """Of the same kind and of similar length, else of another kind. What the sandbox says behind it stays; of a cell
     that was stopped, that it was interrupted, but not where. None where nothing is to be had."""
@@ -238,7 +238,7 @@ def _swapped(
 ) -> StandIn | None:
     # Of two truth values the one that is not real would tell the real one.
     kind = "word" if (real := kind_of(output, error)) == "boolean" else real
-    wanted = Wanted(output, seed, keep_end=bool(error), composed=not error and kind not in _SINGLE)
+    wanted = SubstituteRequest(output, seed, keep_end=bool(error), composed=not error and kind not in _SINGLE)
     earlier, bank = sources.kept(tool), _bank()
     same = [candidate for candidate in earlier if kind_of(candidate.output, candidate.error) == kind]
     same_in_bank = [candidate for candidate in bank if kind_of(candidate.output, candidate.error) == kind]
@@ -284,7 +284,7 @@ def own_stand_in(
         kept = [candidate for candidate in kept if candidate.error == result.error] or kept
     if {same_words(candidate.output) for candidate in kept} == {same_words(result.output)}:
         return None if withheld.holds(result.output) else StandIn(result.output, ALWAYS_SAID, markers=result.markers)
-    wanted = Wanted(result.output, seed, whole_lines=True)
+    wanted = SubstituteRequest(result.output, seed, whole_lines=True)
     by_similarity = sorted(kept, key=lambda candidate: _unlike(candidate.output, result.output))
     for _, chosen in groupby(by_similarity, key=lambda candidate: _unlike(candidate.output, result.output)):
         alike = list(chosen)
@@ -318,7 +318,7 @@ _MOST_KEPT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SubstitutePage:
     """A page that stands in for a real one under its id; `source` names the question that it comes from."""
 
     page_id: str
@@ -370,12 +370,12 @@ async def page_stand_in(
     seed: str,
     sources: TrialPlaceboSources,
     withheld: Withheld,
-) -> Standing | None:
+) -> SubstitutePage | None:
     """A page under another question, without links and without what is withheld, of about the length of the real one,
     under the address that the model gave or else its own, and none of those at the addresses that are `known` to be
     really found. None where nothing is to be had."""
     taken = {canonical_url(real.url), *known}
-    best: tuple[tuple[bool, bool, float], Standing] | None = None
+    best: tuple[tuple[bool, bool, float], SubstitutePage] | None = None
     async for source, page in _source_pages(tool, seed, taken, sources):
         inspection = sources.inspect(page.url, page.text)
         if inspection.blocked or canonical_url(page.url) in taken:
@@ -390,7 +390,7 @@ async def page_stand_in(
         if best is None or grade < best[0]:
             title = UNTITLED if withheld.holds(page.title) else page.title
             url = named if named is not None else "" if withheld.holds(page.url) else page.url
-            best = grade, Standing(real.id, Page.of(url, title, text), source, inspection.markers)
+            best = grade, SubstitutePage(real.id, Page.of(url, title, text), source, inspection.markers)
         if not (grade[0] or grade[1]):
             break
     return best and best[1]
@@ -432,7 +432,7 @@ async def listing_stand_in(
 ) -> StandIn | None:
     """Under the heading of the real one, which repeats what was asked and nothing else, without the addresses that are
     `known` to be really found. None where nothing is to be had."""
-    wanted = Wanted(real.output, seed)
+    wanted = SubstituteRequest(real.output, seed)
     best: tuple[tuple[bool, bool, float], StandIn] | None = None
     async for candidate in _findings(tool, real, wanted, sources):
         # In a small corpus one and the same document is found for many questions.
@@ -454,12 +454,14 @@ async def listing_stand_in(
     return best and best[1]
 
 
-async def _findings(tool: str, real: Listed, wanted: Wanted, sources: TrialPlaceboSources) -> AsyncIterator[Finding]:
+async def _findings(
+    tool: str, real: Listed, wanted: SubstituteRequest, sources: TrialPlaceboSources
+) -> AsyncIterator[PlaceboResults]:
     """Of an earlier run first; the web is asked only for as many as are looked at."""
     kept = (candidate for candidate in sources.kept(tool) if not candidate.error)
     order = ranked(kept, wanted.seed, lambda candidate: f"{candidate.source} {candidate.output[:200]}")
     for candidate in in_script_of(wanted.real, order)[:_MOST_RANKED]:
-        yield Finding(candidate.source, entries_of(candidate.output))
+        yield PlaceboResults(candidate.source, entries_of(candidate.output))
     async for found in sources.results(wanted.seed, real.most, real.before):
         yield found
 
@@ -480,7 +482,7 @@ def _inspected(
     return shown, markers
 
 
-def _listing_of_length(heading: str, entries: Sequence[Entry], wanted: Wanted) -> Sequence[Entry]:
+def _listing_of_length(heading: str, entries: Sequence[Entry], wanted: SubstituteRequest) -> Sequence[Entry]:
     """As many as come nearest to the length that is wanted."""
 
     def far(count: int) -> float:

@@ -208,7 +208,7 @@ _SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedNumber:
     """A value without its sign, and the place in the text between which it stands. Of a plain decimal, `decimals` are
     its digits behind the point and `digits` those from the first that is no zero on; else -1."""
 
@@ -219,7 +219,7 @@ class Reading:
     digits: int = -1
 
 
-def values_in(text: str) -> Iterator[Reading]:
+def values_in(text: str) -> Iterator[ParsedNumber]:
     """Each reading of each number. Expects a searched text."""
     groups = [match.span() for match in _GROUP.finditer(text)]
     for place in range(len(groups)):
@@ -229,7 +229,7 @@ def values_in(text: str) -> Iterator[Reading]:
                 yield reading
                 yield from _tailed(text, reading)
     for value, start, end in words_in(text):
-        read = Reading(value, start, end)
+        read = ParsedNumber(value, start, end)
         yield read
         yield from _tailed(text, read)
 
@@ -242,7 +242,7 @@ def _mark(text: str, groups: Sequence[tuple[int, int]], place: int) -> str:
     return between if len(between) == 1 and between in _MARKS else ""
 
 
-def _readings(text: str, groups: Sequence[tuple[int, int]], before: tuple[str, str]) -> Iterator[Reading]:
+def _readings(text: str, groups: Sequence[tuple[int, int]], before: tuple[str, str]) -> Iterator[ParsedNumber]:
     """Those that begin with the first of the groups; `before` parts it from the group before, and that from the one
     before it."""
     start, end = groups[0]
@@ -270,7 +270,7 @@ def _is_of_decimal(text: str, groups: Sequence[tuple[int, int]], marks: Sequence
     return is_last and text[last[1] : last[1] + 1] != "."
 
 
-def _grouped(text: str, groups: Sequence[tuple[int, int]], marks: Sequence[str]) -> Iterator[Reading]:
+def _grouped(text: str, groups: Sequence[tuple[int, int]], marks: Sequence[str]) -> Iterator[ParsedNumber]:
     """Groups of three digits, or of two and three as in India, with a fraction behind them or none."""
     whole = text[slice(*groups[0])]
     for place in range(1, len(groups)):
@@ -286,34 +286,34 @@ def _grouped(text: str, groups: Sequence[tuple[int, int]], marks: Sequence[str])
             yield from _read(whole, text[slice(*behind)], groups[0][0], behind[1])
 
 
-def _read(whole: str, fraction: str, start: int, end: int) -> Iterator[Reading]:
+def _read(whole: str, fraction: str, start: int, end: int) -> Iterator[ParsedNumber]:
     if len(whole) > _MOST_DIGITS:
         return
     digits = len((whole + fraction).lstrip("0"))
-    yield Reading(float(f"{whole or 0}.{fraction[:_MOST_DIGITS] or 0}"), start, end, len(fraction), digits)
+    yield ParsedNumber(float(f"{whole or 0}.{fraction[:_MOST_DIGITS] or 0}"), start, end, len(fraction), digits)
 
 
-def _tailed(text: str, read: Reading) -> Iterator[Reading]:
+def _tailed(text: str, read: ParsedNumber) -> Iterator[ParsedNumber]:
     """What the number is together with what stands behind it: a power, a fraction, words of scale, a percent sign."""
     if text[max(read.start - 3, 0) : read.start] == _PERCENT_BEFORE:
-        yield Reading(read.value / 100, read.start - 3, read.end)
+        yield ParsedNumber(read.value / 100, read.start - 3, read.end)
     if text[read.end : read.end + 1] in _ENDS:
         return
     for value, end in _with_signs(text, read):
         if math.isfinite(value):
-            yield Reading(value, read.start, end)
+            yield ParsedNumber(value, read.start, end)
     scaled, end = read.value, read.end
     for _ in range(2):
         if (scale := _SCALE.match(text, end)) is None:
             break
         scaled, end = scaled * _WORDS[(scale["latin"] or scale["chinese"]).lower()], scale.end()
         if math.isfinite(scaled):
-            yield Reading(scaled, read.start, end)
+            yield ParsedNumber(scaled, read.start, end)
     if percent := _PERCENT.match(text, end):
-        yield Reading(scaled / (100 if percent["hundredth"] else 1000), read.start, percent.end())
+        yield ParsedNumber(scaled / (100 if percent["hundredth"] else 1000), read.start, percent.end())
 
 
-def _with_signs(text: str, read: Reading) -> Iterator[tuple[float, int]]:
+def _with_signs(text: str, read: ParsedNumber) -> Iterator[tuple[float, int]]:
     value, end = read.value, read.end
     if power := _EXPONENT.match(text, end) or _TIMES_TEN.match(text, end):
         yield _times_ten(value, power[1]), power.end()
@@ -344,7 +344,7 @@ def _raised(value: float, power: int) -> float:
         return math.inf
 
 
-def is_value(read: Reading, value: float, tolerance: float) -> bool:
+def is_value(read: ParsedNumber, value: float, tolerance: float) -> bool:
     """Whether a number that was read is `value`, within the tolerance, or one of the two is the other rounded to three
     digits or more. Signs do not count: a minus may be a dash."""
     wanted = abs(value)

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting, changed
+from toolablate.tools.interventions.intervention import Call, InterventionSetting, Options, Proceed, changed
 from toolablate.tools.interventions.standins.fitting import (
     NOT_TO_BE_HAD,
     StandIn,
-    Standing,
+    SubstitutePage,
     code_stand_in,
     cut,
     is_ours,
@@ -23,7 +23,7 @@ from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.placebo_sources import TrialPlaceboSources
 from toolablate.tools.search.envelope import canonical_url
 from toolablate.tools.text import one_line
-from toolablate.tools.tool import NO_OUTPUT, Listed, PageAsked, PageView, Printed, ToolResult
+from toolablate.tools.tool import NO_OUTPUT, Listed, PageAsked, PageView, PrintedOutput, ToolResult
 from toolablate.traces.errors import InternalError, ToolError
 
 FOREIGN = "unchanged: a page under another question already"
@@ -31,7 +31,7 @@ _OPENS = {"browser_find": "browser_open", "browser.find": "browser.open"}
 
 
 @dataclass(frozen=True, slots=True)
-class Addresses:
+class ShownAddresses:
     """What had been shown when a call began, as canonical addresses: by stand-ins, and what was really found."""
 
     shown: frozenset[str] = frozenset()
@@ -50,9 +50,9 @@ class Browsing:
         self._seed = seed
         self._sources = sources
         self._withheld = withheld
-        self.addresses = Addresses()
+        self.addresses = ShownAddresses()
         self._foreign: set[str] = set()
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, SubstitutePage] = {}
         self._settling: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def found(self, urls: Iterable[str]) -> frozenset[str]:
@@ -67,7 +67,7 @@ class Browsing:
         self.addresses = replace(self.addresses, shown=shown)
 
     async def seen(
-        self, result: ToolResult, view: PageView, tool: str, begun: Addresses
+        self, result: ToolResult, view: PageView, tool: str, begun: ShownAddresses
     ) -> tuple[ToolResult, str] | None:
         """What is shown instead, and where it comes from; `begun` is what had been shown when the call began. None
         where nothing is to be had."""
@@ -86,7 +86,7 @@ class Browsing:
         detail = FOREIGN if clean == result.output else f"{FOREIGN}, but for what is withheld"
         return replace(result, output=clean), detail
 
-    async def _settle(self, view: PageView, tool: str, begun: Addresses) -> None:
+    async def _settle(self, view: PageView, tool: str, begun: ShownAddresses) -> None:
         if self._is_foreign(view, begun) and (left(view, self._withheld) or not view.lines):
             self._foreign.add(view.page.id)
             return
@@ -98,7 +98,7 @@ class Browsing:
         if standing is not None:
             self._standing[view.page.id] = standing
 
-    def _is_foreign(self, view: PageView, begun: Addresses) -> bool:
+    def _is_foreign(self, view: PageView, begun: ShownAddresses) -> bool:
         """Named by a stand-in, or reached by a link of a page that was."""
         asked = view.asked
         if asked.url is not None:
@@ -109,7 +109,7 @@ class Browsing:
             and canonical_url(view.page.url) not in begun.found
         )
 
-    async def _of(self, standing: Standing, asked: PageAsked) -> tuple[ToolResult, str]:
+    async def _of(self, standing: SubstitutePage, asked: PageAsked) -> tuple[ToolResult, str]:
         # A pattern may take seconds on a large page.
         return await asyncio.to_thread(standing.shown, asked), standing.source
 
@@ -124,7 +124,7 @@ class Placebo:
     the tool says in words of its own, and the arguments that it repeats. Raises ToolError where no other result can be
     had: what is real is never shown for want of another."""
 
-    def __init__(self, options: Options, setting: Setting) -> None:
+    def __init__(self, options: Options, setting: InterventionSetting) -> None:
         self._setting = setting
         self._opened: tuple[TrialPlaceboSources, Withheld, Browsing] | None = None
 
@@ -143,7 +143,7 @@ class Placebo:
                 browsing.shows(stand_in.urls if stand_in else ())
             case PageView() as view:
                 return await self._page(call, result, view, begun)
-            case Printed() as printed:
+            case PrintedOutput() as printed:
                 if result.output == NO_OUTPUT:
                     return _without_parsed(result)
                 stand_in = code_stand_in(result, printed, call.tool, seed, sources, withheld)
@@ -157,7 +157,7 @@ class Placebo:
             raise _no_source(call.tool)
         return _swapped(result, stand_in)
 
-    async def _page(self, call: Call, result: ToolResult, view: PageView, begun: Addresses) -> ToolResult:
+    async def _page(self, call: Call, result: ToolResult, view: PageView, begun: ShownAddresses) -> ToolResult:
         _, _, browsing = self._trial()
         shown = await browsing.seen(result, view, call.tool, begun)
         if shown is None:

@@ -14,10 +14,10 @@ from toolablate.sandbox import Limits, Sandbox, open_sandbox
 from toolablate.tools import (
     CorpusPages,
     CorpusSearch,
-    Found,
     Guard,
     LiveSearch,
     Resources,
+    SearchOutcome,
     SearchQuery,
     Toolset,
     open_corpus,
@@ -128,7 +128,7 @@ class Written:
         self._delays = iter(delays)
         self.status: Literal["ok", "rate_limited"] = "ok"
 
-    async def find(self, asked: SearchQuery) -> Found:
+    async def find(self, asked: SearchQuery) -> SearchOutcome:
         await asyncio.sleep(next(self._delays, 0))
         rows = self._results.get(asked.query, self._results.get("", []))
         results = tuple(
@@ -138,7 +138,7 @@ class Written:
         reply = SearchReply(
             query=asked.query, fetched_at=datetime.now(UTC), provider="written", status=self.status, results=results
         )
-        return Found(reply, Lookup(kind="search", key=asked.query))
+        return SearchOutcome(reply, Lookup(kind="search", key=asked.query))
 
 
 class Noticing:

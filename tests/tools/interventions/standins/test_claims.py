@@ -16,7 +16,7 @@ from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources, Toolset, open_interventions, tool
 from toolablate.tools.guards.guard import NoGuard
-from toolablate.tools.interventions import Setting
+from toolablate.tools.interventions import InterventionSetting
 from toolablate.tools.interventions.standins import refuse_without_wrong_answer
 from toolablate.tools.interventions.standins.claims import right_answer, wrong_answer, wrong_spans
 from toolablate.tools.placebo_sources import PlaceboSources, same_words
@@ -116,7 +116,7 @@ async def test_an_adversary_says_the_same_wrong_thing_in_all_trials(
 
 def wrong(question: Question, *others: Question) -> str:
     sources = TrialPlaceboSources(PlaceboSources((question, *others)), question, NoGuard())
-    return wrong_answer(question, Setting(question=question, placebo_sources=sources))
+    return wrong_answer(question, InterventionSetting(question=question, placebo_sources=sources))
 
 
 @given(

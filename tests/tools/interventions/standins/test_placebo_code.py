@@ -11,12 +11,12 @@ from tests.tools.interventions.standins.conftest import Counted, Standing
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import NoGuard, Resources, ToolResult
-from toolablate.tools.interventions.standins.fitting import Wanted, code_stand_in, fitting, kind_of
+from toolablate.tools.interventions.standins.fitting import SubstituteRequest, code_stand_in, fitting, kind_of
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, python_bank
 from toolablate.tools.placebo_sources.bank import run_again
 from toolablate.tools.placebo_sources.sources import TrialPlaceboSources
-from toolablate.tools.tool import Printed
+from toolablate.tools.tool import PrintedOutput
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -30,7 +30,9 @@ def sources_for(question: Question, *kept: PlaceboSource) -> TrialPlaceboSources
 
 def swapped(question: Question, output: str, error: str = "", seed: str = "s", *kept: PlaceboSource) -> tuple[str, str]:
     result = ToolResult(output, "error" if error else "ok", error)
-    stand_in = code_stand_in(result, Printed(output), "python", seed, sources_for(question, *kept), Withheld(question))
+    stand_in = code_stand_in(
+        result, PrintedOutput(output), "python", seed, sources_for(question, *kept), Withheld(question)
+    )
     assert stand_in is not None
     return stand_in.output, stand_in.source
 
@@ -141,10 +143,10 @@ def test_nothing_comes_of_the_same_question_prompt_or_cluster() -> None:
 def test_where_every_placebo_source_says_it_lines_are_cut() -> None:
     question = replace_choices("alpha", "beta")
     output = "\n".join(["some words here", "and ALPHA there", "more of the words", "Be-ta"])
-    cut = fitting([PlaceboSource("x", output)], Wanted("y" * len(output), "s"), Withheld(question))
+    cut = fitting([PlaceboSource("x", output)], SubstituteRequest("y" * len(output), "s"), Withheld(question))
     assert cut is not None
     assert cut.output == "some words here\nmore of the words"
-    assert fitting([PlaceboSource("x", "alpha\nbeta")], Wanted("y" * 10, "s"), Withheld(question)) is None
+    assert fitting([PlaceboSource("x", "alpha\nbeta")], SubstituteRequest("y" * 10, "s"), Withheld(question)) is None
 
 
 def replace_choices(*choices: str) -> Question:

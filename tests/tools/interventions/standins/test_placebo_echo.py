@@ -7,7 +7,7 @@ from tests.tools.browser.conftest import Shelf
 from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Standing
 
-from toolablate.tools import Found, Resources, SearchQuery
+from toolablate.tools import Resources, SearchOutcome, SearchQuery
 from toolablate.tools.browser.page import Page
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.records import ChoiceTarget, Lookup, Question, SearchReply
@@ -23,9 +23,9 @@ class NoResult:
 
     name = "empty"
 
-    async def find(self, asked: SearchQuery) -> Found:
+    async def find(self, asked: SearchQuery) -> SearchOutcome:
         reply = SearchReply(query=asked.query, fetched_at=datetime.now(UTC), provider="x", status="empty")
-        return Found(reply, Lookup(kind="search", key="k"))
+        return SearchOutcome(reply, Lookup(kind="search", key="k"))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.tools.interventions.standins.conftest import Noticing
 
 from toolablate.tools import ToolResult, Toolset, tool
 from toolablate.tools.guards.guard import NoGuard
-from toolablate.tools.interventions import Setting, open_interventions
+from toolablate.tools.interventions import InterventionSetting, open_interventions
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.tools.text import MISS_MESSAGES, told
 from toolablate.tools.tool import PLAIN, Tool
@@ -50,7 +50,7 @@ def placebo(
 ) -> Toolset:
     guard = Noticing() if guarded else NoGuard()
     sources = PlaceboSources((QUESTION,), {"look": kept}).under(QUESTION, guard)
-    setting = Setting(tuple(outside), QUESTION, "s", placebo_sources=sources)
+    setting = InterventionSetting(tuple(outside), QUESTION, "s", placebo_sources=sources)
     return Toolset((made or look.open(look.options()),), open_interventions([InterventionUse(name="placebo")], setting))
 
 

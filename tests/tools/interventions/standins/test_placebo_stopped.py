@@ -14,7 +14,7 @@ from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions.standins.fitting import code_stand_in, kind_of
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, python_bank
-from toolablate.tools.tool import Printed
+from toolablate.tools.tool import PrintedOutput
 from toolablate.traces.records import ChoiceTarget, Question
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -104,7 +104,7 @@ async def test_an_interrupted_cell_that_printed_nothing_is_shown_as_one(
 
 def stand_in(output: str, seed: str, *kept: PlaceboSource) -> str:
     sources = PlaceboSources((QUESTION,), {"python": kept}).under(QUESTION, NoGuard())
-    shown = code_stand_in(ToolResult(output), Printed(output), "python", seed, sources, Withheld(QUESTION))
+    shown = code_stand_in(ToolResult(output), PrintedOutput(output), "python", seed, sources, Withheld(QUESTION))
     assert shown is not None
     return shown.output
 
@@ -133,7 +133,7 @@ def test_a_truth_value_is_not_told_by_the_other_one_for_want_of_a_word() -> None
     sources = PlaceboSources((question,), {"python": kept}).under(question, NoGuard())
     for seed in range(60):
         result = ToolResult("True")
-        shown = code_stand_in(result, Printed("True"), "python", str(seed), sources, Withheld(question))
+        shown = code_stand_in(result, PrintedOutput("True"), "python", str(seed), sources, Withheld(question))
         assert shown is not None
         assert shown.output not in ("True", "False")
         assert not any(word.startswith(shown.output) for word in words)

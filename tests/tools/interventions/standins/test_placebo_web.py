@@ -10,9 +10,9 @@ from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Asked, Standing
 
 from toolablate.benchmarks.builtin import builtin_questions
-from toolablate.tools import Found, Resources, SearchQuery, Toolset, tool
+from toolablate.tools import Resources, SearchOutcome, SearchQuery, Toolset, tool
 from toolablate.tools.guards.guard import NoGuard
-from toolablate.tools.interventions import Setting, open_interventions
+from toolablate.tools.interventions import InterventionSetting, open_interventions
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.errors import ToolError
@@ -105,13 +105,13 @@ class OneResult:
 
     name = "fixed"
 
-    async def find(self, asked: SearchQuery) -> Found:
+    async def find(self, asked: SearchQuery) -> SearchOutcome:
         url = "https://real.example/"
         result = SearchResult(rank=1, url=url, canonical_url=url, title="Real", snippet="It is so, as all agree")
         reply = SearchReply(
             query=asked.query, fetched_at=datetime.now(UTC), provider="x", status="ok", results=(result,)
         )
-        return Found(reply, Lookup(kind="search", key="k"))
+        return SearchOutcome(reply, Lookup(kind="search", key="k"))
 
 
 async def test_searches_are_of_like_length_and_free_of_every_choice(
@@ -175,7 +175,9 @@ def own_tools(question: Question, *kept: PlaceboSource) -> Toolset:
     sources = PlaceboSources((question,), {"weather": kept}).under(question, NoGuard())
     uses = [InterventionUse(name="placebo")]
     opened = weather.open(weather.options())
-    return Toolset((opened,), open_interventions(uses, Setting(question=question, seed="s", placebo_sources=sources)))
+    return Toolset(
+        (opened,), open_interventions(uses, InterventionSetting(question=question, seed="s", placebo_sources=sources))
+    )
 
 
 async def test_tools_of_ones_own_show_what_they_gave_before(call: Caller) -> None:

@@ -11,7 +11,7 @@ from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources
 from toolablate.tools.guards.guard import NoGuard
-from toolablate.tools.interventions import Setting
+from toolablate.tools.interventions import InterventionSetting
 from toolablate.tools.interventions.standins import refuse_without_wrong_answer
 from toolablate.tools.interventions.standins.claims import right_answer, wrong_answer
 from toolablate.tools.interventions.standins.withheld import Withheld
@@ -35,7 +35,7 @@ def asked(id: str, answer: str, domain: str = "", **more: object) -> Question:
 
 def wrong(question: Question, *others: Question) -> str:
     sources = TrialPlaceboSources(PlaceboSources((question, *others)), question, NoGuard())
-    return wrong_answer(question, Setting(question=question, placebo_sources=sources))
+    return wrong_answer(question, InterventionSetting(question=question, placebo_sources=sources))
 
 
 @pytest.mark.deep
