@@ -253,7 +253,7 @@ def _kind(left: AlignedStep, right: AlignedStep) -> Kind:
     return "same" if left.shown == right.shown else "results"
 
 
-# Where two aligned conversations begin to speak for different answers.
+# Where two aligned conversations begin to support different answers.
 
 
 READ_OF_A_STEP = 2_000
@@ -261,7 +261,7 @@ READ_OF_A_STEP = 2_000
 
 
 def stated_answers(steps: Sequence[AlignedStep], question: Question) -> tuple[Answered, ...]:
-    """What the reply of each step speaks for at its end, () where it speaks for nothing; that of the last step as a
+    """What the reply of each step supports at its end, () where it supports nothing; that of the last step as a
     final reply, which may be the answer and nothing else."""
     form = AnswerForm.of(question)
     return tuple(
@@ -273,8 +273,8 @@ def stated_answers(steps: Sequence[AlignedStep], question: Question) -> tuple[An
 
 
 def parting(alignment: Alignment, left: Sequence[Answered], right: Sequence[Answered]) -> int | None:
-    """The row from which on the answers that the two sides last spoke for differ, to the end; None where they speak for
-    the same in the end, or one of them for none. `left` and `right` are what the steps of each speak for."""
+    """The row from which on the answers that the two sides last supported differ, to the end; None where they support
+    the same in the end, or one of them for none. `left` and `right` are what the steps of each support."""
     ours: Answered = ()
     theirs: Answered = ()
     found = None

@@ -35,8 +35,8 @@ class FlipMatrix:
 
 
 @dataclass(frozen=True, slots=True)
-class PutDown:
-    """How many wrong trials of one model under one condition are put down to one mechanism by one method."""
+class AttributedCount:
+    """How many wrong trials of one model under one condition are attributed to one mechanism by one method."""
 
     model: str
     condition: str
@@ -47,11 +47,11 @@ class PutDown:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """What tools did to scores, by mechanism; `unreplayed` chosen trials still lack replays. Of `put_down`, what is so
-    by trace is a first guess."""
+    """What tools did to scores, by mechanism; `unreplayed` chosen trials still lack replays. Of `attributed`, what is
+    so by trace is a first guess."""
 
     decompositions: tuple[Decomposition, ...]
-    put_down: tuple[PutDown, ...] = ()
+    attributed: tuple[AttributedCount, ...] = ()
     floors: tuple[Floor, ...] = ()
     judged: tuple[JudgedDistraction, ...] = ()
     errors: tuple[ErrorTypes, ...] = ()

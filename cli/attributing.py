@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     callback=finite,
     default=1.0,
     show_default=True,
-    help="Share of wrong trials to replay, chosen by lot.",
+    help="Share of wrong trials to replay, sampled at random.",
 )
 @click.option(
     "--successes",
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Ask after every step, or only where a bisection wants to know.",
 )
-@options.seed("the lot")
+@options.seed("the random sample")
 @options.plan
 @options.max_cost
 @click.option("--live", is_flag=True, help="Let replays ask the web and other programs for what was not recorded.")
@@ -94,7 +94,7 @@ def attribute_command(context: click.Context, /, store: Path, **given: Any) -> N
     mechanisms that sum to the effect, in points with intervals; what is not known is in `unresolved`. Then the wrong
     trials, with the mechanism, the method by which it is known, and the events that are its evidence.
 
-    Reads what is there and asks nobody. With --replay, trials that are chosen by lot are replayed with one thing
+    Reads what is there and asks nobody. With --replay, a random sample of trials is replayed with one thing
     changed at a time; what that will cost is told first. With --judge, a judge reads the wrong trials. Exits with 1 if
     replays or judgements are left undone.
     """

@@ -21,7 +21,7 @@ from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.labelling import AttributedCause, Held, LabelReport, held, label_report
 from toolablate.analysis.selection import Selection
 from toolablate.reports.terminal.agreement import agreement_words
-from toolablate.reports.terminal.causes import chance, distraction_name, put_down_to
+from toolablate.reports.terminal.causes import attributed_to, chance, distraction_name
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Label, Mechanism, clean_text
 from toolablate.traces.store import Recorder, Store
@@ -84,7 +84,7 @@ class LabelPanel:
         found = self.attribution
         if found is None:
             return ""
-        return f"by {found.method}: {put_down_to(found)}, confidence {chance(found.confidence)}"
+        return f"by {found.method}: {attributed_to(found)}, confidence {chance(found.confidence)}"
 
     @property
     def history(self) -> tuple[tuple[Label, str], ...]:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from toolablate.analysis.attribution.report import PUT_DOWN_AS, mechanism_name
+from toolablate.analysis.attribution.report import ATTRIBUTED_AS, mechanism_name
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.effect import Accuracy
 from toolablate.analysis.findings import Findings, FlipMatrix
@@ -146,7 +146,7 @@ def overview(request: Request) -> Response:
         found = replace(found, why=None)
     drawn = Drawn() if found is None else figures_of(request).of(version, found, arms)
     shortfalls = [ending for ending in WITHOUT if any(arm.endings.get(ending) for arm in arms)]
-    put_down = [] if found is None else counted(found)
+    attributed = [] if found is None else counted(found)
     return page(
         request,
         "overview.html",
@@ -169,14 +169,14 @@ def overview(request: Request) -> Response:
         mechanism_name=mechanism_name,
         accounts_of=accounts_of,
         rests_on=rests_on,
-        put_down=put_down,
+        attributed=attributed,
         how_alone=how_alone,
         how_known=how_known,
         measured_by=measured_by,
         methods_of=methods_of,
         METHODS=METHODS,
-        blamed=PUT_DOWN_AS,
-        listed={(row.model, row.condition, row.mechanism) for row in put_down},
+        blamed=ATTRIBUTED_AS,
+        listed={(row.model, row.condition, row.mechanism) for row in attributed},
         notes=list(_notes(found)),
         footnotes=list(grounds_of(found.comparisons)) if found is not None else [],
     )

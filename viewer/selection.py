@@ -87,11 +87,11 @@ class PageQuery:
 
 
 def asked(query: QueryParams, facets: Facets, *, blind: str = "") -> PageQuery:
-    """`blind` is the name of a person from whom it is hidden what trials are put down to, "" for nobody. Raises
+    """`blind` is the name of a person from whom it is hidden what trials are attributed to, "" for nobody. Raises
     HTTPException (400) where the query names a value that is not among the facets, or no such page; of who is blind
-    also where trials are chosen by what they are put down to, or by whether others labelled them."""
+    also where trials are chosen by what they are attributed to, or by whether others labelled them."""
     if blind and (any(name in query for name in HIDDEN) or query.get("unlabelled", blind) not in ("", blind)):
-        raise HTTPException(400, "What trials are put down to is hidden here, so none are chosen by it.")
+        raise HTTPException(400, "What trials are attributed to is hidden here, so none are chosen by it.")
     given: dict[str, Any] = {known: tuple(dict.fromkeys(query.getlist(name))) for known, name in PARAMETERS.items()}
     for known, values in given.items():
         _known(PARAMETERS[known], values, values_of(facets, known))
@@ -255,7 +255,7 @@ def table_row(
     blind: bool = False,
 ) -> QuestionCells:
     """`fitting` are the ids of the trials that the filters mean. `query` goes on from here to the question and its
-    trials; who is blind is not told what these are put down to."""
+    trials; who is blind is not told what these are attributed to."""
     found = {(glance.model, glance.condition): glance for glance in row.glances}
     cells = tuple(
         _cell(
@@ -277,7 +277,7 @@ def table_row(
 
 
 def said(trial: TrialRow, *, blind: bool = False) -> str:
-    """How it ended, in one line of plain text; without what it is put down to for who is blind."""
+    """How it ended, in one line of plain text; without what it is attributed to for who is blind."""
     answer = f", answered “{plain(trial.answer, 40)}”" if trial.answer else ""
     why = f"; {mechanism_name(trial.mechanism)}" if trial.mechanism and not blind else ""
     where = f"{plain(trial.model, 40)}, {plain(trial.condition, 40)}, repeat {trial.repeat}"

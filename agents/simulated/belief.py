@@ -27,7 +27,7 @@ _WRONG_FACTORS = (0.5, 2.0, 0.1, 10.0, 1.5, 0.75, -1.0)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An answer as it would be written, the texts that speak for it, its value if it is a number, and its weight."""
+    """An answer as it would be written, the texts that support it, its value if it is a number, and its weight."""
 
     answer: str
     texts: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ def _wrong_spans(spans: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [(_NOTHING,), spans[1:] or (spans[0] * 2,)]
 
 
-# How what a tool gave speaks for the answers that a simulated model considers.
+# How what a tool gave supports the answers that a simulated model considers.
 
 
 Kind = Literal["code", "query", "open"]

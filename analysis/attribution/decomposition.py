@@ -166,7 +166,7 @@ def terms(inputs: DecompositionInputs, replay: Replay | None, *, calling: bool) 
 
 def points(inputs: DecompositionInputs) -> dict[Term, float]:
     """What one trial adds to an effect, in percentage points, as far as its own replays and arms tell; it counts in the
-    decomposition with the weight of its lot."""
+    decomposition weighted by its inverse inclusion probability."""
     own = terms(inputs, inputs.replay, calling=bool(inputs.arms.sham))
     return {name: 100 * value for name, value in own.items()}
 
@@ -468,7 +468,7 @@ def _corrected(found: Sequence[Decomposition]) -> list[Decomposition]:
     ]
 
 
-# Which trials a design has replayed: by lot, which anyone can draw again.
+# Which trials a design has replayed: a random sample, reproducible from its seed.
 
 
 _DIGITS = 13

@@ -165,14 +165,14 @@ FOUND: dict[ToolKind, Signal] = {"code": "computed", "search": "retrieved"}
 
 
 def computes_an_answer(signals: Signals) -> bool:
-    """Whether code speaks for the answer at all: it looks at finitely many cases of a general question, or gave what
+    """Whether code supports the answer at all: it looks at finitely many cases of a general question, or gave what
     the model answers. Code that does neither is a call like any other."""
     adopted = signals.adoption
     return bool(signals.reformulation.checks) or (adopted is not None and adopted.form == "code")
 
 
 def is_locked_in(flip: BeliefFlip | None, steps: Sequence[int], signals: Signals, ignore_tools: Scores) -> bool:
-    """Whether the belief falls for good at code or what it gave, which speaks for the answer, and is nearer to what it
+    """Whether the belief falls for good at code or what it gave, which supports the answer, and is nearer to what it
     was before once the computation is set aside."""
     if flip is None or not ignore_tools or not computes_an_answer(signals):
         return False

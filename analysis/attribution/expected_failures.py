@@ -3,7 +3,7 @@
 Of failures under a condition the part that is expected without it is p_fail(none) / p_fail(tool); the rest is the
 attributable fraction among the exposed (Miettinen 1974, "Proportion of disease caused or prevented by a given exposure,
 trait or intervention", American Journal of Epidemiology 99), which is the probability of necessity where the condition
-mends nothing that it does not also leave alone (Pearl 1999; Tian and Pearl 2000: see `layer_two.blame`).
+mends nothing that it does not also leave alone (Pearl 1999; Tian and Pearl 2000: see `replay_rules.blame`).
 
 A few repeats do not tell a question's two chances, so questions are partially pooled: a hierarchical model with beta
 priors, whose parameters are averaged over what all questions of the model and condition say of them (Gelman et al.

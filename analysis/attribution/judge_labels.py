@@ -270,7 +270,7 @@ def _shares(labels: Sequence[str], shares: Floats, intervals: Floats | None) -> 
 class JudgedDistraction:
     """One model and condition, by one judge, asked in one wording.
 
-    shares  of the labels among the trials that are put down to retrieval distraction, `none` among them
+    shares  of the labels among the trials that are attributed to retrieval distraction, `none` among them
     points  the term's points, shared out as the labels other than `none` are to each other; they sum to it, and are
             hypotheses as the labels are. Empty where there is no such label
     """

@@ -344,7 +344,7 @@ NOTES: dict[Mechanism, str] = {
 }
 
 
-def layer_two(evidence: Evidence) -> Attribution | None:
+def attribute_by_replay(evidence: Evidence) -> Attribution | None:
     """The likeliest mechanism of a wrong trial (scored below one half) that was replayed, None for any other. None also
     where the answer is the right one in another form: whether a replay has it in that form is not looked at.
 

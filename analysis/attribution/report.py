@@ -67,7 +67,7 @@ _NAMES: Mapping[str, str] = {
     "use": "tools' use",
 }
 
-PUT_DOWN_AS: Mapping[str, str] = {
+ATTRIBUTED_AS: Mapping[str, str] = {
     "retrieval_distraction": "retrieval_distraction",
     "computational_lock_in": "lock_in",
     "computation_misled": "lock_in",
@@ -80,8 +80,8 @@ PUT_DOWN_AS: Mapping[str, str] = {
     "prompt": "prompt",
     "sampling_noise": "sampling_noise",
 }
-"""Of the mechanisms of an effect, what single trials are put down to; gains, and what is shared by all, have none. A
-trial that code led astray is put down to one cause, whose points stand under two names."""
+"""Of the mechanisms of an effect, what single trials are attributed to; gains, and what is shared by all, have none. A
+trial that code led astray is attributed to one cause, whose points stand under two names."""
 
 
 def mechanism_name(name: str) -> str:
@@ -130,7 +130,7 @@ def decompositions_csv(decompositions: Iterable[Decomposition], simulated: Itera
 def _decomposition(decomposition: Decomposition, simulated: Collection[str]) -> dict[str, Any]:
     told = asdict(decomposition) | {"simulated": decomposition.model in simulated}
     for each in told["mechanisms"]:
-        each["put_down_as"] = PUT_DOWN_AS.get(each["name"])
+        each["attributed_as"] = ATTRIBUTED_AS.get(each["name"])
     return told
 
 

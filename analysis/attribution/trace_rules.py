@@ -111,7 +111,7 @@ class Bare:
 _NOTHING = _Finding("unknown", 0.2, (), "no signal of the trace points to a mechanism")
 
 
-def layer_one(
+def attribute_by_trace(
     signals: Signals,
     score: Score,
     bare: Sequence[Bare] = (),
@@ -271,7 +271,7 @@ def _by_rules(signals: Signals) -> Iterator[_Finding | None]:
 
 def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _Taken | None:
     """How far the final answer comes from results of these forms: it stands in one and was not said before, or the
-    model spoke for another one until it saw one."""
+    model supported another one until it saw one."""
     turned = next((each for each in reversed(signals.changes) if set(each.results) & set(results)), None)
     turned = turned if turned is not None and turned.after.answer == signals.answer else None
     adopted = signals.adoption

@@ -409,7 +409,7 @@ def _start_of_last(text: str) -> int:
 
 
 def _closing(line: str) -> re.Match[str] | None:
-    """The last "is (C)" of a line, unless its sentence has another or a later one speaks for another letter."""
+    """The last "is (C)" of a line, unless its sentence has another or a later one supports another letter."""
     found = list(_CLOSING.finditer(line))[-2:]
     if not found or _is_contested(found[-1][1], line[found[-1].end() :]):
         return None
@@ -420,7 +420,7 @@ def _closing(line: str) -> re.Match[str] | None:
 
 
 def _is_contested(letter: str, rest: str) -> bool:
-    """Whether a later sentence speaks for another letter."""
+    """Whether a later sentence supports another letter."""
     for sentence in _SENTENCE_END.split(rest):
         others = {bracket["letter"] for bracket in BRACKETED.finditer(sentence)} - {letter, None}
         if others and not _DENIED.search(sentence):

@@ -2,8 +2,8 @@
 
     python examples/tatqa/flips.py STORE [--sample DIRECT COT] [--seed N] [--without ID ...] [--unlabelled] [--json]
 
-A flip is a question that `direct`, or `cot`, answers right and `pot` wrong. Its label is that of `layer_one` beside the
-trial that is right. `--sample` draws so many of each at random, no question twice; `--without` leaves
+A flip is a question that `direct`, or `cot`, answers right and `pot` wrong. Its label is that of `attribute_by_trace`
+beside the trial that is right. `--sample` draws so many of each at random, no question twice; `--without` leaves
 questions out of the draw, by the first characters of their ids; `--unlabelled` leaves the labels out, for who wants to
 read a flip before seeing what it was called.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import Bare, layer_one
+from toolablate.analysis.attribution.trace_rules import Bare, attribute_by_trace
 from toolablate.traces.records import Attribution, Question, Score, Trace
 from toolablate.traces.store import Store
 
@@ -59,7 +59,7 @@ def flips(store: Store) -> list[LabelledFlip]:
     for seen in sorted(_seen(store), key=lambda each: each[TURNED].question.id):
         for baseline in BASELINES:
             before, after = seen[baseline], seen[TURNED]
-            label = layer_one(after.signals, after.score, [Bare(before.signals, before.score)])
+            label = attribute_by_trace(after.signals, after.score, [Bare(before.signals, before.score)])
             if before.score.value == 1 and label is not None:
                 found.append(_flip(baseline, before, after, label))
     return sorted(found, key=lambda flip: BASELINES.index(flip.baseline))

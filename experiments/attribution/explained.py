@@ -18,9 +18,9 @@ from toolablate.analysis.attribution.decomposition import (
 )
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
 from toolablate.analysis.attribution.expected_failures import Pool, tally
-from toolablate.analysis.attribution.replay_rules import layer_two
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import layer_one
+from toolablate.analysis.attribution.trace_rules import attribute_by_trace
 from toolablate.analysis.from_store import chosen_run, observe
 from toolablate.analysis.pairing import counts, unit
 from toolablate.experiments.attribution.cases import scorers_of
@@ -312,8 +312,8 @@ def _nobody(done: int, of: int) -> None:
 
 def _explained(evidence: Evidence, reading: _Reading) -> Explained:
     pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
-    by_trace = layer_one(evidence.signals, evidence.score, evidence.bare, evidence.repeats, pool)
-    by_replay = layer_two(evidence)
+    by_trace = attribute_by_trace(evidence.signals, evidence.score, evidence.bare, evidence.repeats, pool)
+    by_replay = attribute_by_replay(evidence)
     if by_replay is None:
         return Explained(evidence, by_trace)
     return Explained(evidence, by_replay, () if by_trace is None else (by_trace,))

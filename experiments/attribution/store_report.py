@@ -307,7 +307,7 @@ def replays_told(done: "Attributed") -> Iterator[str]:
     """What an attribution by replay has run, what it could not, and what is left."""
     spent = "at a cost that is not known" if done.estimated_usd is None else f"for {dollars(done.spent_usd)}"
     made = counted(done.replays - done.missing, "replay")
-    yield f"{counted(done.chosen, 'trial')} chosen by lot, {made} there; what was run now was {spent}."
+    yield f"{counted(done.chosen, 'trial')} sampled, {made} there; what was run now was {spent}."
     for each in done.refused:
         yield f"{counted(each.replays, 'replay')} ({each.purpose}) cannot be made: {one_line(each.message)}"
     if done.missing:

@@ -161,7 +161,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A step of one side: its number from 1, the event that it begins with, the answer that it speaks for, whether the
+    """A step of one side: its number from 1, the event that it begins with, the answer that it supports, whether the
     belief in the right answer falls there, and what else is to be said of it."""
 
     step: int

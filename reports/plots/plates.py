@@ -234,12 +234,12 @@ _kept: list[_Kept] = []
 
 def _of_each_model(findings: Findings, link: Link | None, form: Form) -> Iterator[Plate]:
     decompositions = decompositions_of(findings)
-    put_down = () if findings.why is None else findings.why.put_down
+    attributed = () if findings.why is None else findings.why.attributed
     for model, ending in _models(findings):
         if own := [each for each in decompositions if each.model == model]:
             own_decompositions, said = bounded_decompositions(own)
             drawn = draw_mechanisms(
-                own_decompositions, simulated=findings.simulated, put_down=put_down, link=link, form=form
+                own_decompositions, simulated=findings.simulated, attributed=attributed, link=link, form=form
             )
             yield _plate(f"mechanisms{ending}", drawn, said)
         if waterfalls := [each for each in findings.waterfalls if each.model == model]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.analysis.attribution.decomposition import Account, Decomposition
-from toolablate.analysis.attribution.report import PUT_DOWN_AS, mechanism_name
+from toolablate.analysis.attribution.report import ATTRIBUTED_AS, mechanism_name
 from toolablate.analysis.effect import LEVEL
-from toolablate.analysis.findings import PutDown
+from toolablate.analysis.findings import AttributedCount
 from toolablate.analysis.ladder import Step, Waterfall
 from toolablate.analysis.selection import Link, Selection
 from toolablate.reports.plots.drawing import as_text, write_figure
@@ -107,13 +107,13 @@ def draw_mechanisms(
     decompositions: Sequence[Decomposition],
     *,
     simulated: Collection[str] = (),
-    put_down: Iterable[PutDown] = (),
+    attributed: Iterable[AttributedCount] = (),
     link: Link | None = None,
     form: Form = BROAD,
 ) -> Drawing:
-    """The same for pages: decompositions below each other on one scale. A bar leads to the trials that are put down to
-    its mechanism, where there are some, and the effect to all."""
-    listed = {(each.model, each.condition, each.mechanism) for each in put_down}
+    """The same for pages: decompositions below each other on one scale. A bar leads to the trials that are attributed
+    to its mechanism, where there are some, and the effect to all."""
+    listed = {(each.model, each.condition, each.mechanism) for each in attributed}
     rows = [
         (decomposition, place)
         for decomposition in decompositions
@@ -147,7 +147,7 @@ def _line(
         href = link(arm)
     elif (
         link is not None
-        and (decomposition.model, decomposition.condition, blamed := PUT_DOWN_AS.get(row.name, "")) in listed
+        and (decomposition.model, decomposition.condition, blamed := ATTRIBUTED_AS.get(row.name, "")) in listed
     ):
         href = link(replace(arm, mechanisms=(blamed,)))
     tested = "" if row.p_holm is None else f", p (Holm) {probability(row.p_holm)}"

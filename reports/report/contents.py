@@ -126,7 +126,7 @@ def telling(
     most: int,
 ) -> tuple[Choice, ...]:
     """At most so many wrong trials of questions that a condition turned from right to wrong, each of another question:
-    in turns of each mechanism that they are put down to, of each the surest first. `values` are scores of trials in
+    in turns of each mechanism that they are attributed to, of each the surest first. `values` are scores of trials in
     [0, 1]."""
     by_mechanism: dict[str, list[_Candidate]] = defaultdict(list)
     for each in _candidates(flips, attributions, values):

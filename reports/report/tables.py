@@ -83,7 +83,7 @@ def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[Table]
         _flips(findings),
         _outcomes(findings, endings),
         *_mechanisms(findings),
-        _put_down(findings),
+        _attributed(findings),
         *_ladders(findings),
         _domains(findings),
     )
@@ -248,7 +248,7 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
         )
 
 
-def _put_down(findings: Findings) -> Table:
+def _attributed(findings: Findings) -> Table:
     rows = counted(findings)
     methods = methods_of(rows)
     several = methods if len(methods) > 1 else []
@@ -256,9 +256,9 @@ def _put_down(findings: Findings) -> Table:
     if command := measured_by(findings, rows):
         notes.append(f"What measures them: {command}")
     return Table(
-        "put-down",
+        "attributed",
         "Why",
-        f"what wrong trials are put down to{how_alone(methods)}",
+        f"what wrong trials are attributed to{how_alone(methods)}",
         _columns(MODEL, "Condition", "Mechanism", figures=("Wrong trials", *(METHODS[each] for each in several))),
         tuple(
             (

@@ -158,8 +158,12 @@ def _replayed(decomposition: Decomposition, design: ReplayDesign | None) -> str:
     if not decomposition.replayed or design is None:
         return f"None of {trials} was replayed: what only replays tell is unresolved."
     shares = f"{100 * design.failures:g} % of the wrong, {100 * design.successes:g} % of the right"
-    weighed = "" if decomposition.replayed == decomposition.trials else "; each stands for as many as its chance says"
-    return f"{decomposition.replayed:,} of {trials} were replayed, chosen by lot ({shares}){weighed}."
+    weighed = (
+        ""
+        if decomposition.replayed == decomposition.trials
+        else "; each is weighted by its inverse inclusion probability"
+    )
+    return f"{decomposition.replayed:,} of {trials} were replayed, a random sample ({shares}){weighed}."
 
 
 # The trials that are wrong, and what each is attributed to.
@@ -416,7 +420,7 @@ def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]
         for each in decomposition.mechanisms
     ):
         yield (
-            "Misled by computation: what trials put down to computational lock-in lost where telling the model to set"
+            "Misled by computation: what trials attributed to computational lock-in lost where telling the model to set"
             " the computation aside did not bring the right answer back."
         )
     if any(each.small and each.ci95 for decomposition in decompositions for each in _all(decomposition)):

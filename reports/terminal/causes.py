@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from toolablate.analysis.attribution.decomposition import points
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.report import mechanism_name
-from toolablate.analysis.findings import Findings, PutDown
+from toolablate.analysis.findings import AttributedCount, Findings
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.reports.numbers import signed
 from toolablate.reports.terminal.events import is_short
@@ -43,7 +43,7 @@ def attributed(attribution: Attribution) -> str:
     return f"{name} ({distraction_name(attribution.distraction)})" if attribution.distraction else name
 
 
-def put_down_to(attribution: Attribution) -> str:
+def attributed_to(attribution: Attribution) -> str:
     """The same for one trial: sampling noise by trace is what trials without tools would have had wrong as well."""
     expected = attribution.mechanism == "sampling_noise" and attribution.method == "trace"
     return AS_WITHOUT if expected else attributed(attribution)
@@ -66,7 +66,7 @@ def right_of(scores: tuple[float, ...]) -> str:
     return f"{right} of {len(scores)} right" + (f" (mean score {chance(mean(scores))})" if graded else "")
 
 
-# How many wrong trials are put down to what, for pages and reports.
+# How many wrong trials are attributed to what, for pages and reports.
 
 
 METHODS: Mapping[Method, str] = {"replay": "By replay", "trace": "By trace", "judge": "By judge"}
@@ -79,7 +79,7 @@ MEASURED_BY = "toolablate attribute STORE --replay"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The wrong trials of one model and condition that are put down to one mechanism: all, and by each method."""
+    """The wrong trials of one model and condition that are attributed to one mechanism: all, and by each method."""
 
     model: str
     condition: str
@@ -91,8 +91,8 @@ class Counted:
 
 def counted(findings: Findings) -> list[Counted]:
     """By model and condition, as the store has them; of each the mechanism of most trials first."""
-    of: dict[tuple[str, str, Mechanism], list[PutDown]] = {}
-    for each in () if findings.why is None else findings.why.put_down:
+    of: dict[tuple[str, str, Mechanism], list[AttributedCount]] = {}
+    for each in () if findings.why is None else findings.why.attributed:
         of.setdefault((each.model, each.condition, each.mechanism), []).append(each)
     found = [_counted(own) for own in of.values()]
     models, conditions = (
@@ -112,7 +112,7 @@ def methods_of(rows: Sequence[Counted]) -> list[Method]:
 
 
 def how_alone(methods: Sequence[Method]) -> str:
-    """Where all are put down by one method: by which."""
+    """Where all are attributed by one method: by which."""
     if len(methods) != 1:
         return ""
     guessed = " (first guesses)" if methods[0] == "trace" else ""
@@ -121,7 +121,7 @@ def how_alone(methods: Sequence[Method]) -> str:
 
 def how_known(findings: Findings, rows: Sequence[Counted]) -> Iterator[str]:
     """What the counts are worth; the command that measures them stands behind these sentences."""
-    yield "Each wrong trial is put down to one mechanism."
+    yield "Each wrong trial is attributed to one mechanism."
     if "trace" in methods_of(rows):
         yield BY_TRACE
         if findings.imported:
@@ -129,11 +129,11 @@ def how_known(findings: Findings, rows: Sequence[Counted]) -> Iterator[str]:
 
 
 def measured_by(findings: Findings, rows: Sequence[Counted]) -> str:
-    """The command that replays what is put down by trace; "" where nothing is, or it cannot be."""
+    """The command that replays what is attributed by trace; "" where nothing is, or it cannot be."""
     return MEASURED_BY if "trace" in methods_of(rows) and not findings.imported else ""
 
 
-def _counted(own: list[PutDown]) -> Counted:
+def _counted(own: list[AttributedCount]) -> Counted:
     first, by = own[0], {each.method: each.trials for each in own}
     name = mechanism_name(first.mechanism)
     if first.mechanism == "sampling_noise" and "trace" in by:
@@ -154,7 +154,7 @@ def asked(told: Explanation) -> Iterator[str]:
     yield one_line(told.question.prompt, max_chars=QUESTION_CHARS)
     answered = _short(", ".join(told.explained.evidence.score.extracted)) or "nothing that could be read"
     right = right_answer(told.question)
-    yield f"It answered {answered}{f'; right is {right}' if right else ''}."
+    yield f"It answered {answered}{f' (correct: {right})' if right else ''}."
 
 
 def right_answer(question: Question) -> str:
@@ -199,7 +199,7 @@ def why(told: Explanation) -> Iterator[str]:
         yield "This trial is right: there is nothing to blame." if right else "Nothing was made of this trial."
         yield from _gains(explained.evidence)
     else:
-        yield _put_down(explained.attribution)
+        yield _blamed(explained.attribution)
         yield from _grounds(explained.attribution, tried=explained.evidence.trajectory is not None)
     for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
         yield _besides(other, explained.attribution)
@@ -229,19 +229,17 @@ def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"It reads {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
 
 
-def _put_down(attribution: Attribution) -> str:
+def _blamed(attribution: Attribution) -> str:
     if attribution.mechanism == "unknown":
         beyond = chance(attribution.confidence)
-        return f"It is not known what did it. That it was not chance has a probability of {beyond}."
+        return f"Cause unknown. Probability that it is not chance: {beyond}."
     if attribution.confidence < 0.5:
         return f"No cause is more likely than all others together. The likeliest is {_sentence(attribution)}."
-    return f"It is put down to {_sentence(attribution)}."
+    return f"It is attributed to {_sentence(attribution)}."
 
 
 def _sentence(attribution: Attribution) -> str:
-    return (
-        f"{put_down_to(attribution)}, {method_name(attribution)}, with a confidence of {chance(attribution.confidence)}"
-    )
+    return f"{attributed_to(attribution)}, {method_name(attribution)}, confidence {chance(attribution.confidence)}"
 
 
 def _besides(other: Attribution, first: Attribution | None) -> str:

@@ -270,7 +270,7 @@ def _by_trace(told: Explanation) -> Iterator[Said]:
     seen = f", having seen the results of events {_events_listed(change.results)}" if change.results else ""
     before, after = (one_line(", ".join(each.answer)) for each in (change.before, change.after))
     yield (
-        f"By its words it spoke for {before} at event {change.before.event}, and for {after} at event"
+        f"By its words it supported {before} at event {change.before.event}, and {after} at event"
         f" {change.after.event}{seen}."
     )
     for number in change.results[-1:]:
@@ -385,7 +385,7 @@ def unknowns(told: Explanation) -> Iterator[Said]:
     elif len(evidence.bare) == 1:
         yield "How often the model is right without tools: a single trial does not tell (repeats in the plan)."
     if told.scripted:
-        yield "What would have been otherwise. The model is scripted: it says what its script says whatever is changed."
+        yield "Outcomes with one thing changed. The model is scripted: its replies never change."
     elif evidence.inputs.replay is None:
         yield from _unreplayed(told)
     else:
@@ -403,7 +403,7 @@ def unknowns(told: Explanation) -> Iterator[Said]:
 
 
 def _words_or_offer(explained: Explained) -> bool:
-    """Whether it is put down to what is there before any call, and no arm parts the two."""
+    """Whether it is attributed to what is there before any call, and no arm parts the two."""
     attribution, evidence = explained.attribution, explained.evidence
     before = attribution is not None and attribution.mechanism in ("availability", "prompt")
     return before and evidence.signals.prompted and not evidence.inputs.arms.scaffold
@@ -419,15 +419,15 @@ def _is_open(attribution: Attribution | None) -> bool:
 def _unreplayed(told: Explanation) -> Iterator[Said]:
     if told.explained.evidence.trajectory is not None:
         yield (
-            "Which mechanism its replays speak for: some are missing, or the lot asked for last has not got it (those"
-            " in which a tool that was to work has failed again tell nothing):"
+            "Which mechanism its replays support: some are missing, or the trial is not in the latest sample (replays"
+            " in which a repaired tool failed again do not count):"
         )
         yield Apart(f"toolablate attribute {_store(told)} --replay")
         return
-    yield "What would have been otherwise; a trial is replayed if the lot chooses it:"
+    yield "Outcomes with one thing changed. A trial is replayed if it is in the random sample:"
     yield Apart(f"toolablate attribute {_store(told)} --replay")
     if told.explained.evidence.signals.calls:
-        yield "Or this trial alone, without the result that it turns on most likely:"
+        yield "Or replay this trial alone, without its most likely pivotal result:"
         again = f"toolablate replay {_store(told)} {_trial(told)}"
         yield Apart(f"{again} --from {_suspect(told)} --swap null --repeats 8")
 

@@ -239,9 +239,9 @@ def _score(score: Score, question: Question | None) -> RenderableType:
         (score.verdict, VERDICT_STYLES.get(score.verdict, "bold yellow")), f" ({value}) by {one_line(score.scorer)}"
     )
     if score.extracted:
-        line.append(f": read {_extracted(score, question)}")
+        line.append(f": answered {_extracted(score, question)}")
     if question is not None:
-        line.append(f"; right is {_target(question)}")
+        line.append(f" (correct: {_target(question)})")
     if "\n" in score.reason:
         return Group(line, indented(inert(score.reason)))
     if score.reason:
@@ -272,7 +272,7 @@ def _target(question: Question) -> str:
     if target.kind == "choice":
         return one_line(", ".join(target.letters))
     if target.kind == "reference":
-        return one_line(target.answer) if is_short(target.answer) else "what the reference answer above says"
+        return one_line(target.answer) if is_short(target.answer) else "see the reference answer above"
     if target.kind == "spans":
         return _quoted(target.stated)
     if target.kind == "text" or target.kind == "math":

@@ -161,7 +161,7 @@ def test_a_thousand_steps_beside_a_thousand_others_take_no_time() -> None:
     assert alone == [number for number in range(1_000) if not number % 10]
 
 
-# Where two conversations begin to speak for different answers, and in what trials differ by design.
+# Where two conversations begin to support different answers, and in what trials differ by design.
 
 
 YES: Turn = ("So the answer is A.", "print(1)", "1")

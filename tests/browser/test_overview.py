@@ -172,7 +172,7 @@ def test_without_replays_it_counts_what_traces_tell_and_says_what_measures_it(si
     shown = {address: int(link.inner_text()) for link in links.all() if (address := link.get_attribute("href"))}
     found = read_findings(site.view.store).why
     assert found is not None
-    assert sum(shown.values()) == sum(each.trials for each in found.put_down) > len(shown) > 3
+    assert sum(shown.values()) == sum(each.trials for each in found.attributed) > len(shown) > 3
     for address, trials in shown.items():
         listed = page.request.get(f"{site.base}{address}").text()
         heading = re.search(r"<h1>.*?</h1>", listed, re.DOTALL)
@@ -186,7 +186,7 @@ def test_what_is_not_known_yet_comes_by_itself(serve: Callable[..., Site], brows
     expect(page.get_by_text("The mechanisms behind the effects are being computed")).to_be_visible()
     page.locator("summary", has_text="How to read these figures").click()
     served.view.index.put_findings(read_findings(served.view.store))
-    expect(page.get_by_role("heading", name="What wrong trials are put down to")).to_be_visible()
+    expect(page.get_by_role("heading", name="What wrong trials are attributed to")).to_be_visible()
     expect(page.get_by_text("being computed")).to_have_count(0)
     assert page.locator("details.reading").first.get_attribute("open") is not None
     expect(page.locator("#said")).to_have_text("The figures are up to date.")

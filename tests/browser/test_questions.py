@@ -279,7 +279,7 @@ def test_a_filter_says_how_many_questions_each_value_shows(site: Site, browse: B
     expect(page.locator("h1")).to_contain_text(f"{number} selected")
 
 
-def test_who_is_blind_is_not_told_what_trials_are_put_down_to(serve: Callable[..., Site]) -> None:
+def test_who_is_blind_is_not_told_what_trials_are_attributed_to(serve: Callable[..., Site]) -> None:
     open_eyed, blind = serve(), serve(blind=True)
     row = open_eyed.view.index.questions(Selection(mechanisms=("sampling_noise",))).rows[0]
     for path in ("/questions", f"/question/{row.question}"):
@@ -294,8 +294,8 @@ def test_who_is_blind_is_not_told_what_trials_are_put_down_to(serve: Callable[..
 
 def test_who_is_blind_sees_no_mechanisms_on_the_first_page(serve: Callable[..., Site]) -> None:
     open_eyed, blind = get(serve(), "/").text, get(serve(blind=True), "/").text
-    assert 'class="put-down"' in open_eyed
-    assert 'class="put-down"' not in blind
+    assert 'class="attributed"' in open_eyed
+    assert 'class="attributed"' not in blind
     assert "is hidden from who labels" in blind
 
 

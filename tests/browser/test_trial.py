@@ -42,7 +42,7 @@ def test_a_page_says_what_the_store_says(replays: Site, browse: Browse) -> None:
     assert page.locator("h1").inner_text() == question.id
     verdict = page.locator(".verdict").inner_text()
     assert scored.verdict in verdict
-    assert f"read {', '.join(scored.extracted)}; right is {', '.join(question.target.letters)}" in verdict  # type: ignore[union-attr]
+    assert f"answered {', '.join(scored.extracted)} (correct: {', '.join(question.target.letters)})" in verdict  # type: ignore[union-attr]
     assert page.locator(".event").count() == len(trace.events)
     for number, event in enumerate(trace.events):
         card = page.locator(f"#event-{number}")
@@ -61,7 +61,7 @@ def test_a_page_says_what_the_store_says(replays: Site, browse: Browse) -> None:
     assert told.explained.attribution is not None
     marked = [int(each.get_attribute("data-event") or -1) for each in page.locator(".event.is-evidence").all()]
     assert set(told.explained.attribution.evidence) <= set(marked)
-    assert page.locator(".why-first").inner_text().startswith("It is put down to ")
+    assert page.locator(".why-first").inner_text().startswith("It is attributed to ")
 
 
 def test_beliefs_stand_in_a_figure_and_beside_their_events(replays: Site, browse: Browse) -> None:

@@ -59,7 +59,7 @@ def test_a_judge_is_shown_with_what_it_compared_with(
         "Points to be met": "Be brief.",
         "What the judge gpt-x said": "<b>Not met.</b>",
     }
-    assert "nothing could be read" in page.locator(".verdict").inner_text()
+    assert "no readable answer" in page.locator(".verdict").inner_text()
 
 
 def test_earlier_attempts_are_a_click_away(tmp_path: Path, serve: Callable[..., Site], browse: Browse) -> None:

@@ -114,7 +114,7 @@ async def test_a_trace_reads_from_top_to_bottom_and_says_each_thing_once(tmp_pat
     assert page.count("print(1)") == 1
     assert page.count("100 tokens in, 20 tokens out") == 3
     assert "cost $0.003" in page
-    assert "right is A" in page
+    assert "correct: A" in page
 
 
 def test_a_tool_message_that_differs_from_what_the_tool_gave_is_shown() -> None:
@@ -207,9 +207,9 @@ def test_spans_are_quoted_so_that_a_comma_in_one_is_seen() -> None:
     question = Question.model_validate({"id": "q", "prompt": "?", "target": target})
     marks = Score(trial="t", scorer="spans", verdict="wrong", value=0, extracted=("Zurich, Geneva",))
     page = shown(trace_view(a_trace(), question=question, scores=[marks]))
-    assert 'read ["Zurich, Geneva"]; right is ["Zurich", "Gen\\"eva"]' in page
-    assert 'read ["Zurich, Geneva"]' in shown(trace_view(a_trace(), scores=[marks]))
-    assert "read A; right is A" in shown(trace_view(a_trace(), question=QUESTIONS[0], scores=[score("t")]))
+    assert 'answered ["Zurich, Geneva"] (correct: ["Zurich", "Gen\\"eva"])' in page
+    assert 'answered ["Zurich, Geneva"]' in shown(trace_view(a_trace(), scores=[marks]))
+    assert "answered A (correct: A)" in shown(trace_view(a_trace(), question=QUESTIONS[0], scores=[score("t")]))
 
 
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"
@@ -255,10 +255,10 @@ def test_a_simulated_model_is_announced_in_its_trace() -> None:
 
 def test_targets_of_every_kind_are_shown() -> None:
     for target, text in (
-        ({"kind": "number", "value": 12.5}, "right is 12.5"),
-        ({"kind": "spans", "spans": ["a", "b"]}, 'right is ["a", "b"]'),
-        ({"kind": "choice", "letters": ["A", "C"]}, "right is A, C"),
-        ({"kind": "reference", "answer": "Critical damping."}, "right is Critical damping."),
+        ({"kind": "number", "value": 12.5}, "correct: 12.5"),
+        ({"kind": "spans", "spans": ["a", "b"]}, 'correct: ["a", "b"]'),
+        ({"kind": "choice", "letters": ["A", "C"]}, "correct: A, C"),
+        ({"kind": "reference", "answer": "Critical damping."}, "correct: Critical damping."),
     ):
         question = Question.model_validate({"id": "q", "prompt": "?", "target": target})
         assert text in shown(trace_view(a_trace(), question=question, scores=[score("t", 0.5)]))
@@ -277,7 +277,7 @@ def test_a_long_reference_and_the_points_of_a_rubric_are_shown_line_by_line_once
     assert sum(line.startswith("3. Step 3") for line in lines) == 1
     assert sum(line.startswith("Names step 3.") for line in lines) == 1
     assert "[bold]step 30[/bold]" in page
-    assert page.count("right is what the reference answer above says") == 2
+    assert page.count("correct: see the reference answer above") == 2
     assert "reference answer:" not in shown(trace_view(a_trace(), question=question))
 
 

@@ -199,9 +199,9 @@ class Condition(TaggedRecord):
 class ReplayDesign(TaggedRecord):
     """Which trials of conditions with tools were to be replayed, and with how many runs each.
 
-    A trial is chosen by lot: by the digest of `seed` and its id, with the probability `failures` where its score is
-    below one half and `successes` where it is not. So a design that differs from an earlier one in larger shares alone
-    chooses what that one did, and more. `scorer` is the one whose scores decide, "" for the run's own.
+    A random sample: drawn by the digest of `seed` and the trial's id, with inclusion probability `failures` where its
+    score is below one half and `successes` where it is not. So a design that differs from an earlier one in larger
+    shares alone chooses what that one did, and more. `scorer` is the one whose scores decide, "" for the run's own.
 
     samples   answers that are asked for after each step
     rollouts  runs of everything else

@@ -117,7 +117,7 @@ class Attribution(TaggedRecord):
 
     `method` says how it is known: `trace` by rules over the events, `replay` by counterfactuals, `judge` by a model
     that read the evidence; the first and the last give hypotheses. `confidence` is in [0, 1]. `evidence` are the
-    indices of the trace's events that speak for it, in order and each once; `note` says in a sentence why.
+    indices of the trace's events that support it, in order and each once; `note` says in a sentence why.
 
     Mechanisms: `retrieval_distraction` (what was found drew the model away), `lock_in` (a computation answered another
     question), `other_results` (what a tool gave that neither searches nor computes), `tool_fault`, `budget` (a limit

@@ -15,7 +15,7 @@ from toolablate.analysis.arms import ladders
 from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.comparison import Comparison, compare
 from toolablate.analysis.effect import accuracy
-from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix, PutDown, Why
+from toolablate.analysis.findings import ArmScore, AttributedCount, Findings, FlipMatrix, Why
 from toolablate.analysis.flips import floors
 from toolablate.analysis.from_store import Paired, chosen_run, paired, scorer_meant
 from toolablate.analysis.ladder import waterfalls
@@ -269,7 +269,7 @@ def findings_of(trials: ViewedTrials, conditions: dict[str, Condition], *, seed:
 def with_why(found: Findings, report: AttributionReport) -> Findings:
     why = Why(
         decompositions=report.decompositions,
-        put_down=tuple(_put_down(report)),
+        attributed=tuple(_attributed(report)),
         floors=report.floors,
         judged=report.judged,
         errors=report.errors,
@@ -284,7 +284,7 @@ def attributions_of(report: AttributionReport) -> Iterator[Attribution]:
     return (each.attribution for each in report.explained if each.attribution is not None)
 
 
-def _put_down(report: AttributionReport) -> Iterator[PutDown]:
+def _attributed(report: AttributionReport) -> Iterator[AttributedCount]:
     """Of each model and condition, in their order, the mechanism of most trials first."""
     counts = Counter(
         (each.evidence.model, each.evidence.condition, each.attribution.mechanism, each.attribution.method)
@@ -293,7 +293,7 @@ def _put_down(report: AttributionReport) -> Iterator[PutDown]:
     )
     arms = list(dict.fromkeys(key[:2] for key in counts))
     for key, trials in sorted(counts.items(), key=lambda each: (arms.index(each[0][:2]), -each[1], each[0][2:])):
-        yield PutDown(*key, trials)
+        yield AttributedCount(*key, trials)
 
 
 def _arm_scores(trials: ViewedTrials, seed: int) -> Iterator[ArmScore]:

@@ -83,7 +83,7 @@ def _letters(question: Question) -> str:
     return string.ascii_uppercase[: count if count > 1 else 26]
 
 
-# Which answer a text speaks for: one that it announces ("Answer: C") or leans to ("I think it is C", "应该选C").
+# Which answer a text supports: one that it announces ("Answer: C") or leans to ("I think it is C", "应该选C").
 
 
 READ = 50_000
@@ -167,7 +167,7 @@ _TAKEN_BACK = re.compile(
 
 
 def leaning(text: str, form: AnswerForm, *, reported: bool = False) -> Answered:
-    """The answer that a text speaks for in the end; () where it speaks for none. `reported` counts what it says that
+    """The answer that a text supports in the end; () where it supports none. `reported` counts what it says that
     a source says as well."""
     text = plain(text[-READ:])
     if form.kind == "letters":

@@ -60,7 +60,7 @@ WEIGHTS: dict[CheckKind, float] = {
     "tolerance": 0.4,
     "rounding": 0.2,
 }
-"""How far one kind of check speaks for it. They join as independent reasons do: 1 less the product of what each leaves.
+"""How far one kind of check supports it. They join as independent reasons do: 1 less the product of what each leaves.
 Set by hand; what they are worth is for a benchmark with known causes to say."""
 
 SHORTEST_LOOP = 10

@@ -19,7 +19,7 @@ from toolablate.traces.records import Condition, Question, Trace
 
 
 def leanings(steps: Steps, form: AnswerForm, final: Answered) -> tuple[Leaning, ...]:
-    """Of each reply that speaks for an answer; the last one speaks for the final answer."""
+    """Of each reply that supports an answer; the last one supports the final answer."""
     found = [Leaning(said.event, answer) for said in steps.said if (answer := leaning(said.text, form))]
     if final and steps.said:
         last = steps.said[-1].event

@@ -132,7 +132,7 @@ class UnusedTool:
 @dataclass(frozen=True, slots=True)
 class CallSeen:
     """A call that was answered. `gave` tells whether it gave the model something of the tool's own to go by: it worked
-    (or printed something before it raised), found something, and no stand-in spoke for the tool."""
+    (or printed something before it raised), found something, and no stand-in supported the tool."""
 
     event: int
     tool: str
@@ -197,7 +197,7 @@ class Misstated:
 
 @dataclass(frozen=True, slots=True)
 class Leaning:
-    """The answer that a reply spoke for, where it spoke for one."""
+    """The answer that a reply supported, where it supported one."""
 
     event: int
     answer: Answered
@@ -205,7 +205,7 @@ class Leaning:
 
 @dataclass(frozen=True, slots=True)
 class AnswerChange:
-    """A model that spoke for another answer than it last did; `results` are the results that it saw in between."""
+    """A model that supported another answer than it last did; `results` are the results that it saw in between."""
 
     before: Leaning
     after: Leaning
@@ -239,7 +239,7 @@ class Echo:
 @dataclass(frozen=True, slots=True)
 class Adoption:
     """A final answer that stands in results: `event` is the first of them, `results` all, `last` tells that the last
-    result of all is among them. `said_before` is the reply that spoke for it before `event`, None where none did;
+    result of all is among them. `said_before` is the reply that supported it before `event`, None where none did;
     `in_question` that it is a number or text of the question's prompt; `others` how many other options stand in that
     result as well. `form` is that of the tool.
     """

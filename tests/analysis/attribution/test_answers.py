@@ -193,7 +193,7 @@ def test_a_letter_has_no_other_form() -> None:
     assert read(*ended("Answer: B"), question=question).misstated is None
 
 
-# What a text speaks for, and that it takes no more than linear time to find out.
+# What a text supports, and that it takes no more than linear time to find out.
 
 
 LETTERS = AnswerForm("letters", "ABCD")

@@ -1,4 +1,4 @@
-"""What of failures with tools is put down to chance, where it is known how many would have been failures without."""
+"""What of failures with tools is attributed to chance, where it is known how many would have been failures without."""
 
 from collections.abc import Callable, Mapping
 

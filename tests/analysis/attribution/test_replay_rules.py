@@ -12,7 +12,7 @@ from tests.analysis.attribution.stories import asked, ended, ran, read, right, s
 from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult
-from toolablate.analysis.attribution.replay_rules import LevelTally, blame, chains, drawn_chances, layer_two
+from toolablate.analysis.attribution.replay_rules import LevelTally, attribute_by_replay, blame, chains, drawn_chances
 from toolablate.analysis.attribution.trace_rules import Bare
 from toolablate.analysis.pairing import mean
 from toolablate.analysis.shapley import ShapleyEstimate
@@ -52,7 +52,7 @@ def of_two_kinds(each: Evidence, events: Sequence[Event], swapped: dict[frozense
 
 
 def label(each: Evidence) -> Attribution:
-    found = layer_two(each)
+    found = attribute_by_replay(each)
     assert found is not None
     return found
 
@@ -80,10 +80,10 @@ def test_each_mechanism_is_told_with_the_events_that_speak_for_it(
 
 def test_what_is_right_or_was_not_replayed_has_no_label() -> None:
     each = drawn("search")
-    assert layer_two(replace(each, score=right())) is None
-    assert layer_two(replace(each, inputs=replace(each.inputs, replay=None))) is None
+    assert attribute_by_replay(replace(each, score=right())) is None
+    assert attribute_by_replay(replace(each, inputs=replace(each.inputs, replay=None))) is None
     question = Question(id="s", prompt="How much was it?", target=SpansTarget(spans=("$2.7 million",)))
-    assert layer_two(replace(each, signals=read(*CELL, *ended("[2700000]"), question=question))) is None
+    assert attribute_by_replay(replace(each, signals=read(*CELL, *ended("[2700000]"), question=question))) is None
 
 
 def test_noise_and_own_errors_are_told_apart_by_the_question_without_tools() -> None:
@@ -292,7 +292,7 @@ BY_TOOLS = frozenset({"retrieval_distraction", "lock_in", "calling", "tool_fault
 
 
 def labelled(world: World, rng: np.random.Generator) -> Attribution:
-    found = layer_two(evidence(world, rng))
+    found = attribute_by_replay(evidence(world, rng))
     assert found is not None
     assert found.method == "replay"
     return found

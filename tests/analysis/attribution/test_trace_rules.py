@@ -28,7 +28,7 @@ from tests.analysis.attribution.stories import (
 from toolablate.analysis.attribution.expected_failures import Pool, Tally
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import Bare, layer_one
+from toolablate.analysis.attribution.trace_rules import Bare, attribute_by_trace
 from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.traces.records import Attribution, Change, ChoiceTarget, Condition, Event, Question, Score, SpansTarget
 from toolablate.traces.store import Store
@@ -45,7 +45,7 @@ LOOP = "print(all(prime(n**2 + n + 41) for n in range(1, 40)))"
 
 
 def label(signals: Signals, score: Score | None = None, bare: Sequence[Bare] = ()) -> Attribution:
-    found = layer_one(signals, score or wrong(), bare)
+    found = attribute_by_trace(signals, score or wrong(), bare)
     assert found is not None
     assert found.method == "trace"
     assert found.confidence < 1
@@ -64,8 +64,8 @@ def alone(*events: Event, question: Question = QUESTION) -> tuple[str, tuple[int
 
 def test_a_trial_that_is_right_or_has_no_score_has_no_label() -> None:
     signals = read(*searched("gas", DISTRACTOR), *ended("Answer: B"))
-    assert layer_one(signals, right()) is None
-    assert layer_one(signals, Score(trial="t", scorer="choice", verdict="unscored")) is None
+    assert attribute_by_trace(signals, right()) is None
+    assert attribute_by_trace(signals, Score(trial="t", scorer="choice", verdict="unscored")) is None
 
 
 def test_an_answer_found_in_a_search_is_retrieval_distraction() -> None:
@@ -197,7 +197,7 @@ def test_where_nothing_speaks_for_a_tool_and_nothing_for_chance_nobody_knows() -
     """A third of the questions is right without tools and wrong with them, and none is wrong without: no chance."""
     steady = bare("Answer: A", is_right=True)
     harmed = pooled((Tally(1, 1, 0, 1), 15), (Tally(1, 1, 1, 1), 31))
-    found = layer_one(SILENT, wrong(), [steady], pool=harmed)
+    found = attribute_by_trace(SILENT, wrong(), [steady], pool=harmed)
     assert found is not None
     assert (found.mechanism, found.evidence) == ("unknown", ())
     assert found.confidence > 0.85
@@ -208,7 +208,7 @@ def test_a_question_is_taken_for_one_like_the_others_where_it_has_few_trials() -
     """The same trial where as many questions are wrong without tools as with them."""
     steady = bare("Answer: A", is_right=True)
     even = ((Tally(1, 1, 0, 1), 8), (Tally(0, 1, 1, 1), 8), (Tally(1, 1, 1, 1), 28), (Tally(0, 1, 0, 1), 2))
-    found = layer_one(SILENT, wrong(), [steady], pool=pooled(*even))
+    found = attribute_by_trace(SILENT, wrong(), [steady], pool=pooled(*even))
     assert found is not None
     assert found.mechanism == "sampling_noise"
 
@@ -218,7 +218,7 @@ def test_noise_is_never_surer_than_what_chance_alone_makes_wrong() -> None:
         questions = pooled((Tally(without, trials, right_with, trials), 20))
         bares = [bare("Answer: A", is_right=place < without) for place in range(trials)]
         repeats = [float(place < right_with) for place in range(trials - 1)]
-        found = layer_one(SILENT, wrong(), bares, repeats, questions)
+        found = attribute_by_trace(SILENT, wrong(), bares, repeats, questions)
         expected = questions.expected(Tally(without, trials, right_with, trials))
         assert found is not None
         share = {"sampling_noise": expected.sampling_noise, "own_error": expected.own_error, "unknown": expected.beyond}
@@ -269,7 +269,7 @@ def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
     signals = read(*ended("Answer: C"))
 
     def beside(*repeats: float) -> tuple[str, float]:
-        found = layer_one(signals, wrong(), noisy, repeats)
+        found = attribute_by_trace(signals, wrong(), noisy, repeats)
         assert found is not None
         return found.mechanism, found.confidence
 
@@ -281,7 +281,9 @@ def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
 
 def test_what_is_never_right_without_tools_is_an_own_error_beside_repeats_too() -> None:
     none_right = [bare("Answer: C", is_right=False)] * 3
-    assert getattr(layer_one(read(*ADOPTED), wrong(), none_right, (0.0, 0.0)), "mechanism", None) == "own_error"
+    assert (
+        getattr(attribute_by_trace(read(*ADOPTED), wrong(), none_right, (0.0, 0.0)), "mechanism", None) == "own_error"
+    )
 
 
 # Labels of real failures: questions that one model answered rightly in words and wrongly by a program.
@@ -347,7 +349,7 @@ def labels(path: Path, baseline: str) -> dict[str, tuple[Attribution, Signals]]:
     found = {}
     for (question_id, condition_name), (signals, score) in seen.items():
         before = Bare(*seen[question_id, baseline])
-        label = layer_one(signals, score, [before])
+        label = attribute_by_trace(signals, score, [before])
         if condition_name == "pot" and before.score.value == 1 and label is not None:
             found[question_id] = label, signals
     return found

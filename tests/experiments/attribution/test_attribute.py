@@ -95,9 +95,9 @@ def test_replays_are_estimated_first_and_resolve_what_was_not_known(
 ) -> None:
     store, told = replayed
     assert "trials to be replayed" in told.stderr
-    assert "chosen by lot" in told.stderr
+    assert "sampled" in told.stderr
     page = " ".join(told.stdout.split())
-    assert "were replayed, chosen by lot (100 % of the wrong, 30 % of the right)" in page
+    assert "were replayed, a random sample (100 % of the wrong, 30 % of the right)" in page
     found = read(store)
     (decomposition,) = found["decompositions"]
     assert 0 < decomposition["replayed"] <= decomposition["trials"]

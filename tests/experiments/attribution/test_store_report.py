@@ -40,7 +40,7 @@ def test_a_replayed_trial_is_explained_with_its_beliefs(replayed: Replayed) -> N
         assert f"\n{title}" in text, title
     assert "SIMULATED" in text
     assert "right now" in text
-    assert ", by replay, with a confidence of" in " ".join(text.split())
+    assert ", by replay, confidence" in " ".join(text.split())
     assert f"toolablate show {store} {wrong['trial'][:10]}" in " ".join(text.split())
 
 
@@ -56,7 +56,7 @@ def test_all_evidence_is_there_as_json(replayed: Replayed) -> None:
 def test_a_trial_that_was_never_replayed_is_explained_by_its_trace(ran: Path) -> None:
     wrong = next(each for each in trials(ran) if each["attribution"])
     text = " ".join(page(ran, wrong["trial"]).split())
-    assert ", by trace, with a confidence of" in text
+    assert ", by trace, confidence" in text
     assert "By trace or judge it is a hypothesis" in text
     assert f"toolablate attribute {ran} --replay" in text
 

@@ -57,7 +57,7 @@ def test_it_is_told_on_what_each_mechanism_rests() -> None:
     replayed = page(attribution_view(report()), 120)
     assert re.search(r"retrieval distraction.* replays ", replayed)
     assert re.search(r"calling.* arms ", replayed)
-    assert "240 of 240 trials were replayed, chosen by lot (100 % of the wrong, 30 % of the right)" in re.sub(
+    assert "240 of 240 trials were replayed, a random sample (100 % of the wrong, 30 % of the right)" in re.sub(
         r"\s+", " ", replayed
     )
     alone = page(attribution_view(report(decomposition(replayed=False), design=None)), 120)
@@ -202,6 +202,6 @@ def test_points_of_lock_in_under_another_name_are_told() -> None:
     other = tuple(
         replace(each, name="other_results") if each.name == "computation_misled" else each for each in found.mechanisms
     )
-    told = "what trials put down to computational lock-in lost"
+    told = "what trials attributed to computational lock-in lost"
     assert told in page(attribution_view(report(found)), 200)
     assert told not in page(attribution_view(report(replace(found, mechanisms=other))), 200)

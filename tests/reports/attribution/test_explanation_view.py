@@ -48,7 +48,7 @@ def test_a_page_is_at_most_80_cells_wide(width: int) -> None:
 
 def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -> None:
     text = flat(shown())
-    assert "It answered B; right is A." in text
+    assert "It answered B (correct: A)." in text
     assert "3 of 4 right: A; A; C (wrong); A" in text
     assert "falls at event 1, from .94 over the steps just before to .00 over those just after, and stays down" in text
     assert "web_search gives (event 1): │ Plants take molecular nitrogen from the air." in text
@@ -118,10 +118,10 @@ def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> No
 
 def test_the_mechanism_comes_with_method_confidence_and_what_others_say() -> None:
     text = flat(shown())
-    assert "retrieval distraction (misleading content adopted), by replay, with a confidence of .82" in text
+    assert "retrieval distraction (misleading content adopted), by replay, confidence .82" in text
     assert "Without the result it is right in 3 of 4." in text
     assert "Evidence: event 1." in text
-    assert "Or else computational lock-in, by trace, with a confidence of .40: code decides." in text
+    assert "Or else computational lock-in, by trace, confidence .40: code decides." in text
 
 
 def test_a_hypothesis_that_says_the_same_is_no_other() -> None:
@@ -163,7 +163,7 @@ def test_replays_that_no_label_rests_on_are_not_denied() -> None:
     assert "7 of 8 right told to ignore" in text
     assert "nothing was tried" not in text
     assert "By trace or judge it is a hypothesis: replays have no part in it." in text
-    assert "some are missing, or the lot asked for last has not got it" in text
+    assert "the trial is not in the latest sample" in text
     assert "Or this trial alone" not in text
 
 

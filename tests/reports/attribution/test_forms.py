@@ -38,7 +38,7 @@ def test_json_has_decompositions_that_sum_and_a_line_for_every_trial() -> None:
     (only,) = found["decompositions"]
     assert only["simulated"] is True
     assert sum(each["points"] for each in only["mechanisms"]) == pytest.approx(only["effect"]["points"])
-    assert {each["name"]: each["put_down_as"] for each in only["mechanisms"]}["sampling_noise"] == "sampling_noise"
+    assert {each["name"]: each["attributed_as"] for each in only["mechanisms"]}["sampling_noise"] == "sampling_noise"
     assert found["design"]["successes"] == 0.3
     first, second = found["trials"]
     assert (first["trial"], first["replayed"], second["replayed"]) == (IDENTITY, True, False)

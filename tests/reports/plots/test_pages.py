@@ -11,7 +11,7 @@ from tests.reports.attribution.samples import believed
 from tests.reports.plots.samples import HOSTILE, endings, findings, many
 
 from toolablate.analysis.attribution.belief import flip_step
-from toolablate.analysis.findings import PutDown
+from toolablate.analysis.findings import AttributedCount
 from toolablate.reports.plots.belief import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.plates import Printed, plates, printed
@@ -143,20 +143,20 @@ def test_parts_say_what_they_count_and_lead_there() -> None:
     assert href is None, "a mean over pairs of runs is no list of questions"
 
     assert FOUND.why is not None
-    put_down = [
-        PutDown("m", "python", "retrieval_distraction", "replay", 3),
-        PutDown("m", "python", "format", "trace", 1),
-        PutDown("n", "python", "sampling_noise", "replay", 1),
+    attributed = [
+        AttributedCount("m", "python", "retrieval_distraction", "replay", 3),
+        AttributedCount("m", "python", "format", "trace", 1),
+        AttributedCount("n", "python", "sampling_noise", "replay", 1),
     ]
-    why = parsed(as_svg(draw_mechanisms(FOUND.why.decompositions[:1], put_down=put_down, link=questions_address)))
+    why = parsed(as_svg(draw_mechanisms(FOUND.why.decompositions[:1], attributed=attributed, link=questions_address)))
     assert told(why, "m · python: retrieval distraction ")[1] == (
         "/questions?model=m&condition=python&mechanism=retrieval_distraction"
     )
     assert told(why, "m · python: format lost ")[1] == "/questions?model=m&condition=python&mechanism=format"
-    assert told(why, "m · python: tools' use ")[1] is None, "no trial is put down to it"
+    assert told(why, "m · python: tools' use ")[1] is None, "no trial is attributed to it"
     assert "one with a harmful name can be a gain" in (why.findtext(f"{SVG}desc") or "")
     unlisted = parsed(
-        as_svg(draw_mechanisms(FOUND.why.decompositions[:1], put_down=put_down[:1], link=questions_address))
+        as_svg(draw_mechanisms(FOUND.why.decompositions[:1], attributed=attributed[:1], link=questions_address))
     )
     assert told(unlisted, "m · python: format lost ")[1] is None, "no trial of this arm is"
     assert told(why, "m · python: effect ")[1] == "/questions?model=m&condition=python"

@@ -11,7 +11,7 @@ from tests.reports.attribution.samples import decomposition
 from tests.reports.plots.samples import HOSTILE, endings, findings
 from tests.reports.report.samples import LATEX, report
 
-from toolablate.analysis.findings import PutDown, Why
+from toolablate.analysis.findings import AttributedCount, Why
 from toolablate.reports.plots.plates import plates
 from toolablate.reports.report.html import as_html
 from toolablate.reports.report.latex import as_latex, breaking, layout
@@ -52,18 +52,18 @@ def test_nothing_known_is_no_table() -> None:
 @pytest.mark.deep
 def test_without_replays_it_is_counted_what_traces_tell() -> None:
     guessed = (
-        PutDown("m", "search", "lock_in", "trace", 2),
-        PutDown("m", "search", "sampling_noise", "trace", 7),
-        PutDown("n", "python", "sampling_noise", "trace", 1),
+        AttributedCount("m", "search", "lock_in", "trace", 2),
+        AttributedCount("m", "search", "sampling_noise", "trace", 7),
+        AttributedCount("n", "python", "sampling_noise", "trace", 1),
     )
     unreplayed = decomposition(replayed=False, model="m", condition="search")
     unknown = tuple(each for each in unreplayed.mechanisms if each.name == "unresolved")
     unreplayed = replace(unreplayed, mechanisms=unknown)
-    found = replace(FOUND, why=Why(decompositions=(unreplayed,), put_down=guessed))
+    found = replace(FOUND, why=Why(decompositions=(unreplayed,), attributed=guessed))
     assert [plate.name for plate in plates(found) if plate.name.startswith("mechanisms")] == []
     (table,) = [each for each in tables(found) if each.section == "Why"]
     assert (table.title, table.columns[-1].title) == (
-        "what wrong trials are put down to, by trace (first guesses)",
+        "what wrong trials are attributed to, by trace (first guesses)",
         "Wrong trials",
     )
     assert table.rows == (
@@ -79,11 +79,11 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
         assert "unresolved</bdi>" not in text
 
     measured = (
-        PutDown("m", "search", "sampling_noise", "replay", 4),
-        PutDown("m", "search", "tool_fault", "replay", 1),
+        AttributedCount("m", "search", "sampling_noise", "replay", 4),
+        AttributedCount("m", "search", "tool_fault", "replay", 1),
     )
-    both = replace(FOUND, why=replace(FOUND.why, put_down=(*guessed, *measured)))
-    assert [each.title for each in tables(both) if each.section == "Why"][-1] == "what wrong trials are put down to"
+    both = replace(FOUND, why=replace(FOUND.why, attributed=(*guessed, *measured)))
+    assert [each.title for each in tables(both) if each.section == "Why"][-1] == "what wrong trials are attributed to"
     table = [each for each in tables(both) if each.section == "Why"][-1]
     assert [each.title for each in table.columns[3:]] == ["Wrong trials", "By replay", "By trace"]
     assert table.rows[0] == ("m", "search", "sampling noise, as without tools", "11", "4", "7")

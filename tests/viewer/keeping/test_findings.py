@@ -40,8 +40,8 @@ def test_findings_are_those_of_the_commands(ran: Path) -> None:
         0,
     )
     counts = Counter((each.mechanism, each.method) for each in attributions_of(report))
-    assert {(each.mechanism, each.method) for each in found.why.put_down} == set(counts)
-    assert sum(each.trials for each in found.why.put_down) == counts.total() > 0
+    assert {(each.mechanism, each.method) for each in found.why.attributed} == set(counts)
+    assert sum(each.trials for each in found.why.attributed) == counts.total() > 0
     assert not found.imported
     assert {each.trial for each in attributions_of(report)} == {
         each.inputs.trial
