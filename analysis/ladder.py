@@ -287,17 +287,17 @@ def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
     """
     if not ladder.prompted or ladder.missing_unprompted:
         return None
-    prompted, bare = _levels(ladder)
-    questions = trials.scored({*prompted, *bare})
+    prompted, unprompted = _levels(ladder)
+    questions = trials.scored({*prompted, *unprompted})
     if not questions:
         return None
-    with_prompt, without = ([trials.means(label, questions) for label in labels] for labels in (prompted, bare))
+    with_prompt, without = ([trials.means(label, questions) for label in labels] for labels in (prompted, unprompted))
     scores = np.array([*with_prompt, *without])
     shares = shares_of(inserted(len(ladder.contrasts)))
     values = [(_weights(each, len(prompted)) @ scores).tolist() for each in shares]
     own = [_differences(trials, contrast.before, contrast.after, questions) for contrast in ladder.contrasts]
     moved = [[value - here for value, here in zip(*both, strict=True)] for both in zip(values, own, strict=True)]
-    total = _differences(trials, bare[0], prompted[-1], questions)
+    total = _differences(trials, unprompted[0], prompted[-1], questions)
     known = trials.means_known(questions, [*values, *moved])
     return Shapley(
         questions=len(questions),
@@ -553,11 +553,11 @@ def _without_ladder(path: Path, found: Sequence[Ladder], conditions: Mapping[str
 
 
 def _of_another_budget(real: Condition, conditions: Mapping[str, Condition]) -> str:
-    bare = next((label for label, each in conditions.items() if not each.tools and not each.prompt), None)
-    if bare is None:
+    unprompted = next((label for label, each in conditions.items() if not each.tools and not each.prompt), None)
+    if unprompted is None:
         return ""
-    differing = [name for name, limit in real.budget if limit != getattr(conditions[bare].budget, name)]
-    return f" and with the same budget ({_shown(bare)} differs in {', '.join(differing) or 'more than these'})"
+    differing = [name for name, limit in real.budget if limit != getattr(conditions[unprompted].budget, name)]
+    return f" and with the same budget ({_shown(unprompted)} differs in {', '.join(differing) or 'more than these'})"
 
 
 def _shown(label: str) -> str:

@@ -31,8 +31,8 @@ class Arms:
     """Scores of a question under the arms of the ladder, each from the start. A condition without a prompt has the
     scores of `none` as its `scaffold`.
 
-    Those of `none` are as they are. `bare` are the same with lost formats mended, as those of all other arms are; empty
-    where none is lost, None where some are and nobody asked for them again. Of another arm there are none then.
+    Those of `none` are as they are. `no_tools` are the same with lost formats re-asked, as those of all other arms are;
+    empty where none is lost, None where some are and nobody asked for them again. Of another arm there are none then.
     """
 
     none: Scores
@@ -40,7 +40,7 @@ class Arms:
     offered: Scores = ()
     sham: Scores = ()
     placebo: Scores = ()
-    bare: Scores | None = ()
+    no_tools: Scores | None = ()
 
     def __post_init__(self) -> None:
         if not self.none:
@@ -50,22 +50,22 @@ class Arms:
 @dataclass(frozen=True, slots=True)
 class Replay:
     """What a trial comes to with one more thing changed, each on top of the changes before it. Where there is nothing
-    to change, as where the budget did not run out, the scores are those of the level before. Lost formats are mended at
-    every level.
+    to change, as where the budget did not run out, the scores are those of the level before. Lost formats are re-asked
+    at every level.
 
     extended  with the budget extended
     repaired  with the errors of tools repaired
     rollouts  with the reasoning drawn again after the same results, by the kinds of tools whose results were swapped
               for placebo ones: by none of them, by all, and where several were used by each choice of them
     signals   by other runs than `rollouts`: a signal that is a sign of their noise would make that noise a mechanism
-    mended    what the same answer scores with its format mended, where the inputs does not know it
+    re_asked    what the same answer scores with its format re-asked, where the inputs does not know it
     """
 
     extended: Scores = ()
     repaired: Scores = ()
     rollouts: Mapping[frozenset[ToolKind], Scores] = field(default_factory=dict)
     signals: frozenset[Signal] = frozenset()
-    mended: Scores = ()
+    re_asked: Scores = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class DecompositionInputs:
 
     unit         the independent unit of its question
     tools        kinds of tools whose results it has
-    mended       what the same answer scores with its format mended; None where only a replay can tell
+    re_asked       what the same answer scores with its format re-asked; None where only a replay can tell
     probability  with which a trial like it was to be replayed; it may depend on its score
     replay       None where it was not
     """
@@ -87,7 +87,7 @@ class DecompositionInputs:
     score: float
     arms: Arms
     tools: frozenset[ToolKind] = frozenset()
-    mended: float | None = None
+    re_asked: float | None = None
     probability: float = 0.0
     replay: Replay | None = None
 
@@ -113,7 +113,7 @@ Term = Literal[
 ]
 Level = Literal[
     "observed",
-    "mended",
+    "re_asked",
     "extended",
     "repaired",
     "resampled",
@@ -122,7 +122,7 @@ Level = Literal[
     "sham",
     "offered",
     "scaffold",
-    "bare",
+    "no_tools",
     "none",
 ]
 
@@ -131,7 +131,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 BELOW: Mapping[Level, Term] = {
     "observed": "format",
-    "mended": "budget",
+    "re_asked": "budget",
     "extended": "tool_fault",
     "repaired": "sampling_noise",
     "resampled": "content",
@@ -140,10 +140,10 @@ BELOW: Mapping[Level, Term] = {
     "sham": "calling",
     "offered": "availability",
     "scaffold": "prompt",
-    "bare": "format",
+    "no_tools": "format",
 }
-"""What the difference of a level and the next one is. From `mended` to `bare` every level has its formats mended, so
-that `format` is what the trial loses by its form more than the question does without tools."""
+"""What the difference of a level and the next one is. From `re_asked` to `no_tools` every level has its formats
+re-asked, so that `format` is what the trial loses by its form more than the question does without tools."""
 
 
 def terms(inputs: DecompositionInputs, replay: Replay | None, *, calling: bool) -> dict[Term, float]:
@@ -173,16 +173,16 @@ def points(inputs: DecompositionInputs) -> dict[Term, float]:
 
 def _levels(inputs: DecompositionInputs, replay: Replay | None) -> Iterator[tuple[Level, float]]:
     yield "observed", inputs.score
-    mended = replay.mended if inputs.mended is None and replay is not None else ()
-    if inputs.mended is not None or mended:
-        yield "mended", mean(mended) if inputs.mended is None else inputs.mended
+    re_asked = replay.re_asked if inputs.re_asked is None and replay is not None else ()
+    if inputs.re_asked is not None or re_asked:
+        yield "re_asked", mean(re_asked) if inputs.re_asked is None else inputs.re_asked
     arms = inputs.arms
     runs: dict[Level, Scores] = {
         "placebo": arms.placebo,
         "sham": arms.sham,
         "offered": arms.offered,
         "scaffold": arms.scaffold,
-        "bare": () if arms.bare is None else arms.bare or arms.none,
+        "no_tools": () if arms.no_tools is None else arms.no_tools or arms.none,
         "none": arms.none,
     }
     if replay is not None:

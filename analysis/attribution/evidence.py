@@ -10,7 +10,7 @@ import numpy as np
 from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory, cuts
 from toolablate.analysis.attribution.decomposition import DecompositionInputs, Scores, Signal, ToolKind
 from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, Signals
-from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.traces.records import Attribution, Diagnosis, Event, Outcome, Question, Score
@@ -54,21 +54,21 @@ class Outline:
 class Evidence(Outline):
     """Of one trial all that a page about it is made of; `score` is whole.
 
-    bare        its question's trials without tools, of the same model
+    no_tools        its question's trials without tools, of the same model
     repeats     scores of the question's other trials under the condition, of the same model
     outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
                 one with this trial there
-    closing     scores of answers that were asked for once more after the final reply
+    re_asked     scores of answers that were asked for once more after the final reply
     ignore_tools  scores of answers that were to ignore the tool results
     pivotal     None where the belief did not fall at a result, or nobody looked
     shapley     of its results, by their events: Shapley values of being right
     """
 
     signals: Signals
-    bare: tuple[Bare, ...] = ()
+    no_tools: tuple[NoToolTrial, ...] = ()
     repeats: Scores = ()
     outset: Scores = ()
-    closing: Scores = ()
+    re_asked: Scores = ()
     ignore_tools: Scores = ()
     pivotal: PivotalResult | None = None
     shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)

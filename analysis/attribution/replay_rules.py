@@ -134,7 +134,7 @@ def _named_of(passed: Sequence[Part], fall: Fall | None) -> Part:
 
 
 def _before(evidence: Evidence, order: Sequence[ToolKind], fall: Fall | None) -> Iterator[Level]:
-    """As it was, mended from outside, drawn again, and without the results of one kind of tool after another."""
+    """As it was, repaired from outside, drawn again, and without the results of one kind of tool after another."""
     replay, signals = evidence.inputs.replay or Replay(), evidence.signals
     stopped, broken = ran_out(signals), bool(faults(signals))
     yield Level("again", _believed(evidence, len(evidence.steps) - 1))
@@ -284,9 +284,9 @@ def _shared(levels: Sequence[Level], chances: Floats, named: Mapping[Part, Mecha
     for place, level in enumerate(levels[1:], start=1):
         found[named[level.part]] += float(np.mean((highest[:, place] - highest[:, place - 1]) / wrong))
     left: Floats = (1 - highest[:, -1]) / wrong
-    bare = chances[:, -1] >= RIGHT
-    found["sampling_noise"] += float(np.mean(left * bare))
-    found["own_error"] += float(np.mean(left * ~bare))
+    no_tools = chances[:, -1] >= RIGHT
+    found["sampling_noise"] += float(np.mean(left * no_tools))
+    found["own_error"] += float(np.mean(left * ~no_tools))
     return found
 
 
@@ -322,8 +322,8 @@ def _comes_back(evidence: Evidence) -> bool:
 
 
 def _lost_by_form(evidence: Evidence) -> float:
-    closing = evidence.closing if evidence.score.verdict == "unparsed" else ()
-    return (sum(closing) + PRIOR) / (len(closing) + 2 * PRIOR) if closing else 0.0
+    re_asked = evidence.re_asked if evidence.score.verdict == "unparsed" else ()
+    return (sum(re_asked) + PRIOR) / (len(re_asked) + 2 * PRIOR) if re_asked else 0.0
 
 
 # Why a trial went wrong, from what it comes to when it is taken up again with one thing changed.
@@ -370,8 +370,8 @@ def attribute_by_replay(evidence: Evidence) -> Attribution | None:
 
 
 def _distraction(evidence: Evidence, fall: Fall | None) -> Distraction | None:
-    bare = [each.signals for each in evidence.bare]
-    return distraction(evidence.signals, bare, evidence.diagnoses, fall.events if fall else ())
+    no_tools = [each.signals for each in evidence.no_tools]
+    return distraction(evidence.signals, no_tools, evidence.diagnoses, fall.events if fall else ())
 
 
 def _note(mechanism: Mechanism, share: float, evidence: Evidence) -> str:

@@ -15,19 +15,19 @@ OUTWEIGHS = 1.5
 
 def distraction(
     signals: Signals,
-    bare: Sequence[Signals],
+    no_tools: Sequence[Signals],
     diagnoses: Sequence[Diagnosis] = (),
     pivotal: Collection[int] = (),
 ) -> Distraction | None:
     """By judges where any say so; else by what results say of the answer, those at which the belief fell (`pivotal`,
     by their events) before others: one that claims it to be the better one misleads, one that only offers it does not.
     Where they say neither, by the reply's own argument, which goes from what there is to what should be, or is much
-    longer than replies without tools (`bare`): what a model says moved it need not be what did. Else by where the
+    longer than replies without tools (`no_tools`): what a model says moved it need not be what did. Else by where the
     answer stands."""
     labels = Counter(each.distraction for each in diagnoses if each.distraction)
     if labels:
         return labels.most_common(1)[0][0]
-    elaborate = bool(bare) and signals.echo.words > OUTWEIGHS * mean([each.echo.words for each in bare])
+    elaborate = bool(no_tools) and signals.echo.words > OUTWEIGHS * mean([each.echo.words for each in no_tools])
     said = {each.kind for each in signals.backing if each.event in pivotal} or {each.kind for each in signals.backing}
     if "claimed" in said:
         return "misleading_adoption"
@@ -101,7 +101,7 @@ class _Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Bare:
+class NoToolTrial:
     """A trial of the same question and model without tools."""
 
     signals: Signals
@@ -114,13 +114,13 @@ _NOTHING = _Finding("unknown", 0.2, (), "no signal of the trace points to a mech
 def attribute_by_trace(
     signals: Signals,
     score: Score,
-    bare: Sequence[Bare] = (),
+    no_tools: Sequence[NoToolTrial] = (),
     repeats: Sequence[float] = (),
     pool: Pool | None = None,
 ) -> Attribution | None:
     """The likeliest mechanism of a trial that was scored wrong (below one half), None for any other trial.
 
-    `bare` are trials of the same question and model without tools; those that have no value are left out.
+    `no_tools` are trials of the same question and model without tools; those that have no value are left out.
     `repeats` are scores of the question's other trials under the condition; `pool` are the questions of the model and
     condition, by default this one alone.
     """
@@ -129,7 +129,7 @@ def attribute_by_trace(
     found = [_budget(signals, score), _format(signals, score), *_by_rules(signals)]
     # max() keeps the first of equals.
     finding = max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
-    scored = [each for each in bare if each.score.value is not None]
+    scored = [each for each in no_tools if each.score.value is not None]
     if scored:
         own = tally([each.score.value or 0.0 for each in scored], (score.value, *repeats))
         expected = (pool or Pool([own])).expected(own)
@@ -148,10 +148,10 @@ def attribute_by_trace(
 
 
 def _beside_bare(
-    finding: _Finding, signals: Signals, bare: Sequence[Bare], repeats: Sequence[float], expected: Expected
+    finding: _Finding, signals: Signals, no_tools: Sequence[NoToolTrial], repeats: Sequence[float], expected: Expected
 ) -> _Finding:
     """The same once it is known how many such trials are wrong without tools as well."""
-    wrong = {each.signals.answer for each in bare if (each.score.value or 0.0) < RIGHT}
+    wrong = {each.signals.answer for each in no_tools if (each.score.value or 0.0) < RIGHT}
     sure, note = finding.confidence, finding.note
     if finding.mechanism in ("lock_in", *_READ) and signals.answer and signals.answer in wrong:
         sure, note = sure / 2, f"{note}, and a trial without tools has this answer, too"
@@ -161,7 +161,7 @@ def _beside_bare(
         named, left, chance = expected.beyond * sure, expected.beyond * (1 - sure), min(1.0, (1 - sure) / sure)
     noise, own = expected.sampling_noise * chance, expected.own_error * chance
     whole = named + left + noise + own
-    counted = f"{_counted(bare, repeats)}; {_anyway(expected)}"
+    counted = f"{_counted(no_tools, repeats)}; {_anyway(expected)}"
     if named >= max(noise, own):
         return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}")
     by_noise = noise >= own
@@ -173,9 +173,9 @@ def _beside_bare(
     return _Finding("sampling_noise" if by_noise else "own_error", max(noise, own) / whole, (), f"{counted}: {said}")
 
 
-def _counted(bare: Sequence[Bare], repeats: Sequence[float]) -> str:
-    right = sum((each.score.value or 0.0) >= RIGHT for each in bare)
-    told = f"{right} of {len(bare)} trials without tools are right"
+def _counted(no_tools: Sequence[NoToolTrial], repeats: Sequence[float]) -> str:
+    right = sum((each.score.value or 0.0) >= RIGHT for each in no_tools)
+    told = f"{right} of {len(no_tools)} trials without tools are right"
     beside = f", and {sum(score >= RIGHT for score in repeats)} of {len(repeats)} other repeats" if repeats else ""
     return told + beside
 

@@ -310,14 +310,14 @@ def chances(
         if counts(each):
             right[each.model, each.question, each.condition].append(float((each.value or 0.0) >= RIGHT))
             unread[each.model, each.condition].append(float(each.verdict == "unparsed"))
-    bare = tuple(name for name, condition in conditions.items() if not condition.tools)
+    no_tools = tuple(name for name, condition in conditions.items() if not condition.tools)
     before = {
         ladder.toolset: tuple(ladder.arms[kind] for kind in ("none", "scaffold", "offered") if kind in ladder.arms)
         for ladder in ladders(conditions)
     }
 
     def chance(of: TrialSummary) -> AnswerChance:
-        arms = (right.get((of.model, of.question, arm)) for arm in before.get(of.condition, bare))
+        arms = (right.get((of.model, of.question, arm)) for arm in before.get(of.condition, no_tools))
         falls = min((mean(scores) for scores in arms if scores), default=1.0)
         return AnswerChance(falls, mean(unread[of.model, of.condition]))
 

@@ -25,7 +25,7 @@ from toolablate.analysis.from_store import chosen_run, observe
 from toolablate.analysis.pairing import counts, unit
 from toolablate.experiments.attribution.cases import scorers_of
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
-from toolablate.experiments.attribution.replay_evidence import Ladders, Mending, Replays, replays_of
+from toolablate.experiments.attribution.replay_evidence import AnswerReAsks, Ladders, Replays, replays_of
 from toolablate.traces.records import Condition, Diagnosis, ReplayDesign
 from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
@@ -198,7 +198,7 @@ class _Reading:
     store: Store
     seen: Sequence[TrialSummary]
     ladders: Ladders
-    mending: Mending
+    re_asks: AnswerReAsks
     scorers: Sequence[str]
     replays: "_Counterfactuals"
     diagnoses: Mapping[str, Sequence[Diagnosis]]
@@ -243,15 +243,15 @@ def _read(
         conditions = store.seen_conditions() if trial is not None and run == "all" else store.conditions_of(seen)
         scorers = scorers_of(store, ReplayDesign(scorer=named), run)
         replays = _Counterfactuals(store, scorers, at_once=trial is None)
-    mending = Mending(store, replays.of)
+    re_asks = AnswerReAsks(store, replays.of)
     diagnoses: dict[str, list[Diagnosis]] = defaultdict(list)
     for each in store.all_diagnoses() if trial is None else store.diagnoses(trial):
         # What was asked repeats the trace, and would be most of what is held of a store with many diagnoses.
         diagnoses[each.trial].append(each.model_copy(update={"calls": ()}))
     return _Reading(
         *(store, [each for each in seen if counts(each)]),
-        ladders=Ladders(seen, conditions, store.runs()[-1].baseline, mending),
-        mending=mending,
+        ladders=Ladders(seen, conditions, store.runs()[-1].baseline, re_asks),
+        re_asks=re_asks,
         scorers=scorers,
         replays=replays,
         diagnoses=diagnoses,
@@ -277,8 +277,8 @@ def _found(
     """Of those with trials without tools to set them against, in their order."""
     done, found = 0, list[T]()
     for chunk in _chunks(wanted):
-        bare = (each.trial for seen in chunk for each in reading.ladders.without_tools(seen))
-        reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *bare)))
+        no_tools = (each.trial for seen in chunk for each in reading.ladders.without_tools(seen))
+        reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *no_tools)))
         evidence = []
         for seen in chunk:
             told(done, len(wanted))
@@ -312,7 +312,7 @@ def _nobody(done: int, of: int) -> None:
 
 def _explained(evidence: Evidence, reading: _Reading) -> Explained:
     pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
-    by_trace = attribute_by_trace(evidence.signals, evidence.score, evidence.bare, evidence.repeats, pool)
+    by_trace = attribute_by_trace(evidence.signals, evidence.score, evidence.no_tools, evidence.repeats, pool)
     by_replay = attribute_by_replay(evidence)
     if by_replay is None:
         return Explained(evidence, by_trace)
@@ -329,20 +329,20 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     signals, case = read.signals, read.case
     value = seen.value or 0.0
     own = () if score.verdict == "unparsed" else (value,)
-    found = replays_of(case, signals, own, reading.replays.of(seen.trial), reading.mending, reading.store.trace)
+    found = replays_of(case, signals, own, reading.replays.of(seen.trial), reading.re_asks, reading.store.trace)
     inputs = DecompositionInputs(
         *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms, case.used),
-        mended=value if own else None,
+        re_asked=value if own else None,
         probability=reading.probability(seen.trial),
         replay=_replay(found, case.steps, signals) if reading.chosen(seen.trial) else None,
     )
     return Evidence(
         *(seen.model, seen.condition, seen.question, seen.domain, score, inputs, signals),
-        bare=tuple(known.bare(each.trial) for each in reading.ladders.without_tools(seen)),
+        no_tools=tuple(known.no_tools(each.trial) for each in reading.ladders.without_tools(seen)),
         steps=case.steps,
         trajectory=found.trajectory,
         flip=found.flip,
-        closing=found.closing,
+        re_asked=found.re_asked,
         ignore_tools=found.ignore_tools,
         pivotal=found.pivotal,
         shapley=found.shapley,
@@ -365,10 +365,10 @@ def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
         yield f"{_counted(lonely)} left out: no trial of the same question without tools has a score"
     if unreplayed:
         yield f"{_counted(unreplayed)} chosen by the design without replays, or with none that tell: unresolved"
-    if reading.mending.unmended:
+    if reading.re_asks.never_re_asked:
         yield (
-            f"{_counted(reading.mending.unmended)} without an answer that could be read, among arms and replays, never"
-            " asked again: they count as wrong at their level"
+            f"{_counted(reading.re_asks.never_re_asked)} without an answer that could be read, among arms and"
+            " replays, never asked again: they count as wrong at their level"
         )
 
 

@@ -23,7 +23,7 @@ from pydantic_core import PydanticSerializationError
 import toolablate
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.traces.records import Score
 from toolablate.traces.store import Store
@@ -251,8 +251,8 @@ class Known:
         of_them = [each for each in self._scores[trial] if each.scorer in self._scorers]
         return max(of_them, key=lambda each: each.scorer_version)
 
-    def bare(self, trial: str) -> Bare:
-        return Bare(self.reading(trial).signals, self.score(trial))
+    def no_tools(self, trial: str) -> NoToolTrial:
+        return NoToolTrial(self.reading(trial).signals, self.score(trial))
 
     def _read(self, trial: str, attempt: int) -> TraceReading:
         trace = self._store.trace(trial, attempt=attempt)

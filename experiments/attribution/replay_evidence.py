@@ -87,8 +87,8 @@ Children = Callable[[str], Sequence[Counterfactual]]
 """The counterfactuals of a trial, by its id."""
 
 
-class Mending:
-    """`unmended` counts the trials without an answer after which none was asked for."""
+class AnswerReAsks:
+    """Scores with unreadable answers asked for once more. `never_re_asked` counts the trials of which none was."""
 
     def __init__(self, store: Store, children: Children) -> None:
         self._store = store
@@ -96,35 +96,35 @@ class Mending:
         self._known: dict[str, float | None] = {}
 
     @property
-    def unmended(self) -> int:
+    def never_re_asked(self) -> int:
         return sum(value is None for value in self._known.values())
 
     def of_trials(self, trials: Iterable[TrialSummary]) -> Scores | None:
         """Of those that count; None where some lost their format and none was asked for again: what they would score
         is not known."""
         known = [each for each in trials if counts(each)]
-        scores = tuple(self._mended(each.trial, each.value or 0.0, each.verdict, 0) for each in known)
+        scores = tuple(self._re_asked(each.trial, each.value or 0.0, each.verdict, 0) for each in known)
         return None if any(self._known.get(each.trial, 0.0) is None for each in known) else scores
 
     def of_replays(self, replays: Iterable[Counterfactual]) -> Scores:
         """Of those that have a score."""
         return tuple(
-            self._mended(each.trial, each.value, each.verdict, each.resumption.event)
+            self._re_asked(each.trial, each.value, each.verdict, each.resumption.event)
             for each in replays
             if each.value is not None
         )
 
-    def _mended(self, trial: str, value: float, verdict: str | None, before: int) -> float:
+    def _re_asked(self, trial: str, value: float, verdict: str | None, before: int) -> float:
         """`before` its own events its conversation has as many of its parents."""
         if verdict != "unparsed":
             return value
         if trial not in self._known:
-            closings = self._closings(trial, before)
-            self._known[trial] = mean(closings) if closings else None
-        mended = self._known[trial]
-        return value if mended is None else mended
+            scores = self._scores_re_asked(trial, before)
+            self._known[trial] = mean(scores) if scores else None
+        re_asked = self._known[trial]
+        return value if re_asked is None else re_asked
 
-    def _closings(self, trial: str, before: int) -> Scores:
+    def _scores_re_asked(self, trial: str, before: int) -> Scores:
         """Scores of what was asked for just before the trial's answer: after its final reply."""
         asked = [each for each in self._children(trial) if _is_re_ask(each)]
         answered = self._store.answered_at(trial) if asked else None
@@ -152,7 +152,7 @@ class Replays:
 
     trajectory: Trajectory | None = None
     flip: BeliefFlip | None = None
-    closing: Scores = ()
+    re_asked: Scores = ()
     ignore_tools: Scores = ()
     pivotal: PivotalResult | None = None
     shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
@@ -164,7 +164,7 @@ def replays_of(
     signals: Signals,
     own: Scores,
     counterfactuals: Iterable[Counterfactual],
-    mending: Mending,
+    re_asks: AnswerReAsks,
     traces: Callable[[str], Trace],
 ) -> Replays:
     """`own` is the trial's score where its answer could be read, else nothing; `traces` reads a trial's trace."""
@@ -173,15 +173,15 @@ def replays_of(
         outcomes = {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in outcomes.items()}
     if not outcomes:
         return Replays()
-    closing, flip = _values(outcomes, "answer_re_ask"), flip_of(outcomes)
+    re_asked, flip = _values(outcomes, "answer_re_ask"), flip_of(outcomes)
     return Replays(
         trajectory=belief_of(outcomes),
         flip=flip,
-        closing=closing,
+        re_asked=re_asked,
         ignore_tools=_values(outcomes, "ignore_tools"),
-        pivotal=_pivotal(case, flip, outcomes, mending),
-        shapley=_shapley(case, outcomes, mending),
-        replay=_replay(case, own, closing, outcomes, mending),
+        pivotal=_pivotal(case, flip, outcomes, re_asks),
+        shapley=_shapley(case, outcomes, re_asks),
+        replay=_replay(case, own, re_asked, outcomes, re_asks),
     )
 
 
@@ -195,44 +195,44 @@ def _with_tools_that_work(
     return [each for each in replays if each.value is None or not fail_by_themselves(troubles_of(traces(each.trial)))]
 
 
-def _replay(case: Case, own: Scores, closing: Scores, outcomes: Outcomes, mending: Mending) -> Replay | None:
+def _replay(case: Case, own: Scores, re_asked: Scores, outcomes: Outcomes, re_asks: AnswerReAsks) -> Replay | None:
     """Levels that nothing leads to are those before them. A trial without results is drawn again by asking at once for
     its answer."""
-    rollouts = _rollouts(outcomes, mending)
+    rollouts = _rollouts(outcomes, re_asks)
     if not case.results and case.steps:
         rollouts = {frozenset(): values(outcomes.get(ReplayPurpose(kind="early_answer", step=len(case.steps) - 1), ()))}
     if not rollouts.get(frozenset()):
         return None
-    extended = _mended(outcomes, "extended", mending) if case.budget is not None else own or closing
+    extended = _re_asked(outcomes, "extended", re_asks) if case.budget is not None else own or re_asked
     return Replay(
         extended=extended,
-        repaired=_mended(outcomes, "repaired", mending) if case.fault is not None else extended,
+        repaired=_re_asked(outcomes, "repaired", re_asks) if case.fault is not None else extended,
         rollouts=rollouts,
-        mended=() if own else closing,
+        re_asked=() if own else re_asked,
     )
 
 
-def _rollouts(outcomes: Outcomes, mending: Mending) -> dict[frozenset[ToolKind], Scores]:
+def _rollouts(outcomes: Outcomes, re_asks: AnswerReAsks) -> dict[frozenset[ToolKind], Scores]:
     found = {frozenset(purpose.placebos): each for purpose, each in outcomes.items() if purpose.kind == "rollout"}
-    scored = {swapped: mending.of_replays(each) for swapped, each in found.items()}
+    scored = {swapped: re_asks.of_replays(each) for swapped, each in found.items()}
     return {swapped: scores for swapped, scores in scored.items() if scores}
 
 
-def _pivotal(case: Case, flip: BeliefFlip | None, outcomes: Outcomes, mending: Mending) -> PivotalResult | None:
+def _pivotal(case: Case, flip: BeliefFlip | None, outcomes: Outcomes, re_asks: AnswerReAsks) -> PivotalResult | None:
     event = case.turned_by(flip) if flip else None
     kept, without = (
-        mending.of_replays(outcomes.get(ReplayPurpose(kind="pivotal", event=event, kept=each), ()))
+        re_asks.of_replays(outcomes.get(ReplayPurpose(kind="pivotal", event=event, kept=each), ()))
         for each in (True, False)
     )
     return PivotalResult(event, kept, without) if event is not None and kept and without else None
 
 
-def _shapley(case: Case, outcomes: Outcomes, mending: Mending) -> dict[int, ShapleyEstimate]:
+def _shapley(case: Case, outcomes: Outcomes, re_asks: AnswerReAsks) -> dict[int, ShapleyEstimate]:
     """By the results' events; nothing where runs of some choice of results are lacking."""
     found = {
         frozenset(purpose.real): scores
         for purpose, each in outcomes.items()
-        if purpose.kind == "shapley" and (scores := mending.of_replays(each))
+        if purpose.kind == "shapley" and (scores := re_asks.of_replays(each))
     }
     if not found:
         return {}
@@ -246,8 +246,8 @@ def _values(outcomes: Outcomes, kind: ReplayPurposeKind) -> Scores:
     return values(outcomes.get(ReplayPurpose(kind=kind), ()))
 
 
-def _mended(outcomes: Outcomes, kind: ReplayPurposeKind, mending: Mending) -> Scores:
-    return mending.of_replays(outcomes.get(ReplayPurpose(kind=kind), ()))
+def _re_asked(outcomes: Outcomes, kind: ReplayPurposeKind, re_asks: AnswerReAsks) -> Scores:
+    return re_asks.of_replays(outcomes.get(ReplayPurpose(kind=kind), ()))
 
 
 # The arms below a condition with tools: which conditions they are, and what a question scores under each.
@@ -272,12 +272,12 @@ class Ladders:
     """
 
     def __init__(
-        self, seen: Iterable[TrialSummary], conditions: Mapping[str, Condition], baseline: str, mending: Mending
+        self, seen: Iterable[TrialSummary], conditions: Mapping[str, Condition], baseline: str, re_asks: AnswerReAsks
     ) -> None:
         self._trials: dict[tuple[str, str, str], list[TrialSummary]] = defaultdict(list)
         for each in seen:
             self._trials[each.model, each.question, each.condition].append(each)
-        self._mending = mending
+        self._re_asks = re_asks
         self._conditions = conditions
         self._arms = arms_below(conditions, baseline)
 
@@ -305,20 +305,20 @@ class Ladders:
         none = tuple(each.value or 0.0 for each in self.without_tools(seen))
         if not none:
             return None
-        bare = self._mended(seen, "none")
+        no_tools = self._re_asked(seen, "none")
         arms = self._arms[seen.condition]
         same_words = not (self._conditions[seen.condition].prompt or self._conditions[arms["none"]].prompt)
         return Arms(
             none=none,
-            scaffold=(bare if same_words else self._mended(seen, "scaffold")) or (),
-            offered=self._mended(seen, "offered") or (),
-            sham=self._mended(seen, "sham") or (),
-            placebo=self._mended(seen, "placebo") or (),
-            bare=bare if bare != none else (),
+            scaffold=(no_tools if same_words else self._re_asked(seen, "scaffold")) or (),
+            offered=self._re_asked(seen, "offered") or (),
+            sham=self._re_asked(seen, "sham") or (),
+            placebo=self._re_asked(seen, "placebo") or (),
+            no_tools=no_tools if no_tools != none else (),
         )
 
-    def _mended(self, seen: TrialSummary, kind: ArmKind) -> Scores | None:
-        return self._mending.of_trials(self._of(seen, kind))
+    def _re_asked(self, seen: TrialSummary, kind: ArmKind) -> Scores | None:
+        return self._re_asks.of_trials(self._of(seen, kind))
 
     def _of(self, seen: TrialSummary, kind: ArmKind) -> list[TrialSummary]:
         label = self._arms[seen.condition].get(kind)
@@ -326,8 +326,8 @@ class Ladders:
 
 
 def _without_ladder(condition: Condition, without: Mapping[str, Condition], baseline: str) -> Mapping[ArmKind, str]:
-    bare = [name for name, each in without.items() if not each.prompt] or list(without)
-    none = baseline if baseline in bare else bare[0]
+    no_tools = [name for name, each in without.items() if not each.prompt] or list(without)
+    none = baseline if baseline in no_tools else no_tools[0]
     worded = (name for name, each in without.items() if condition.prompt and each.prompt == condition.prompt)
     scaffold = next((name for name in worded if name != none), None)
     return {"none": none} if scaffold is None else {"none": none, "scaffold": scaffold}

@@ -29,15 +29,15 @@ class Levels:
     """Mean scores of one trial with one more thing changed each, as the decomposition's `DecompositionInputs` and
     `Replay` have them.
 
-    arms      from the start, by the arms of the ladder; with lost forms mended, as all but `observed`
-    observed  before its answer is drawn, and so is `mended`
+    arms      from the start, by the arms of the ladder; with lost forms re-asked, as all but `observed`
+    observed  before its answer is drawn, and so is `re_asked`
     rollouts  by the toolsets that give placebos
     aside     where it is told to set aside what tools did
     """
 
     arms: Mapping[ArmKind, float]
     observed: float
-    mended: float
+    re_asked: float
     extended: float
     repaired: float
     rollouts: Mapping[frozenset[Toolset], float]
@@ -61,7 +61,7 @@ def levels(world: World, run: Run, trial: str = "") -> Levels:
     return Levels(
         arms=arms(world),
         observed=believes * world.in_form(run),
-        mended=believes,
+        re_asked=believes,
         extended=extended,
         repaired=repaired,
         rollouts={swapped: world.level(rollout(world, run, swapped, trial)) for swapped in _subsets(run.toolsets)},
@@ -108,11 +108,11 @@ def rollout(world: World, run: Run, swapped: frozenset[Toolset], trial: str = ""
     return Way(_budget(world, run), given, modes, trial=trial)
 
 
-def parts(world: World, run: Run, found: Levels, score: float, mended: float, there: frozenset[ArmKind]) -> Parts:
+def parts(world: World, run: Run, found: Levels, score: float, re_asked: float, there: frozenset[ArmKind]) -> Parts:
     """Of a trial with this score, by the decomposition's own rules; `there` are the arms that it has runs of."""
     given: dict[ArmKind, tuple[float, ...]] = {arm: (found.arms[arm],) for arm in found.arms if arm in there}
     # Where no answer was wrong by its form or its budget or its tools, these levels are that of the answer itself.
-    extended = found.extended if run.limit else mended
+    extended = found.extended if run.limit else re_asked
     repaired = found.repaired if run.fault is not None else extended
     inputs = DecompositionInputs(
         model="",
@@ -129,7 +129,7 @@ def parts(world: World, run: Run, found: Levels, score: float, mended: float, th
             placebo=given.get("placebo", ()),
         ),
         tools=frozenset(run.toolsets),
-        mended=mended,
+        re_asked=re_asked,
         probability=1.0,
         replay=Replay(
             extended=(extended,),
@@ -146,9 +146,10 @@ def signals(world: World, run: Run, found: Levels) -> frozenset[Signal]:
     """Which names the contents of a run deserve: by what the belief in the right answer is without them."""
     names: set[Signal] = set()
     shapley = {
-        toolset: found.mended - world.believed(run, moved_by(world, run, toolset))[world.right] for toolset in TOOLSETS
+        toolset: found.re_asked - world.believed(run, moved_by(world, run, toolset))[world.right]
+        for toolset in TOOLSETS
     }
-    if shapley["code"] <= -FALL and found.aside - found.mended >= FALL / 2:
+    if shapley["code"] <= -FALL and found.aside - found.re_asked >= FALL / 2:
         names.add("lock_in")
     if shapley["code"] >= FALL:
         names.add("computed")

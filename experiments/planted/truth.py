@@ -45,13 +45,13 @@ class Causes:
     """What a run would have believed with one thing removed each, in the order of the decomposition's inputs.
 
     now      what it did believe
-    bare     without tools and prompt
+    no_tools     without tools and prompt
     without  by what is removed
     """
 
     right: str
     now: Belief
-    bare: Belief
+    no_tools: Belief
     without: Mapping[Mechanism, Belief]
 
 
@@ -84,9 +84,9 @@ def cause_at(found: Causes, u: float) -> Mechanism:
     """
     wrong = drawn(found.now, u)
     alone = {each for each, belief in found.without.items() if drawn(belief, u) == found.right}
-    candidates = alone or (set(found.without) if drawn(found.bare, u) == found.right else set())
+    candidates = alone or (set(found.without) if drawn(found.no_tools, u) == found.right else set())
     if not candidates:
-        return "sampling_noise" if found.bare[found.right] >= OFTEN_RIGHT else "own_error"
+        return "sampling_noise" if found.no_tools[found.right] >= OFTEN_RIGHT else "own_error"
     ordered = [each for each in found.without if each in candidates]
     return max(ordered, key=lambda each: _odds(found.without[each], found.right, wrong))
 
@@ -95,7 +95,7 @@ def chances(found: Causes, letter: str) -> dict[Mechanism, float]:
     """The probability of each cause given that this wrong letter was drawn: what can be known at best."""
     begin, end = _span(found.now, letter)
     cuts = {begin, end}
-    for held in (found.bare, *found.without.values()):
+    for held in (found.no_tools, *found.without.values()):
         cuts |= {cut for cut in _span(held, found.right) if begin < cut < end}
     shares: dict[Mechanism, float] = {}
     for low, high in pairwise(sorted(cuts)):
@@ -334,7 +334,7 @@ def _condition(known: _Known, arm: _Arm, trials: Sequence[TrialTruth]) -> Condit
     for name, own in asked.items():
         world = _world(known, arm, by_id[name])
         ways = [(p / len(asked), run, levels(world, run)) for p, run in runs(world, Way(arm.condition.budget))]
-        expected += [(p, parts(world, run, found, found.observed, found.mended, arm.there)) for p, run, found in ways]
+        expected += [(p, parts(world, run, found, found.observed, found.re_asked, arm.there)) for p, run, found in ways]
         realised += [(1 / len(asked) / len(own), trial.parts) for trial in own]
     total = summed(expected)
     return ConditionTruth(

@@ -185,7 +185,7 @@ class World:
         return 1 - self.scene.loses_format if run.turns and run.limit is None else 1.0
 
     def level(self, way: "Way") -> float:
-        """The mean score of runs that go this way, with lost forms mended."""
+        """The mean score of runs that go this way, with lost forms re-asked."""
         if way.key not in self._levels:
             ended = runs(self, way)
             self._levels[way.key] = sum(probability * self.believed(run)[self.right] for probability, run in ended)

@@ -178,7 +178,7 @@ def right_answer(question: Question) -> str:
 
 
 def without_tools(evidence: Evidence) -> Iterator[str]:
-    scores = [each.score for each in evidence.bare if each.score.value is not None]
+    scores = [each.score for each in evidence.no_tools if each.score.value is not None]
     if not scores:
         yield "The question was not answered without tools, or not scored."
         return

@@ -310,7 +310,7 @@ def otherwise(evidence: Evidence) -> Iterator[Without]:
         *_rollouts(evidence),
         Without("told to ignore its tool results", evidence.ignore_tools),
         *_repaired(evidence),
-        Without("asked once more after its final reply", evidence.closing),
+        Without("asked once more after its final reply", evidence.re_asked),
         *_arms(evidence.inputs),
     )
     yield from (each for each in found if each.scores)
@@ -343,18 +343,19 @@ def _rollouts(evidence: Evidence) -> Iterator[Without]:
     inputs, replay = evidence.inputs, evidence.inputs.replay
     if replay is None:
         return
-    # What spoiled the trial from outside is mended in them as well, so that they differ from it in more than one thing.
+    # What spoiled the trial from outside is repaired in them as well, so that they differ from it in more than one
+    # thing.
     budget = ("twice the budget",) if ran_out(evidence.signals) else ()
     tools = ("tools that work",) if faults(evidence.signals) else ()
-    mended = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
+    repaired = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
     for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
         if not swapped:
             again = REASONED_AGAIN if inputs.tools else "asked at once for its answer"
-            yield Without(f"{again}{mended}", scores)
+            yield Without(f"{again}{repaired}", scores)
             continue
         named = " and ".join(_RESULTS[kind] for kind in sorted(swapped))
         only = "" if swapped == inputs.tools else "only "
-        yield Without(f"{only}{named} {SWAPPED}{mended}", scores)
+        yield Without(f"{only}{named} {SWAPPED}{repaired}", scores)
 
 
 def _repaired(evidence: Evidence) -> Iterator[Without]:
@@ -380,9 +381,9 @@ def _arms(inputs: DecompositionInputs) -> Iterator[Without]:
 
 def unknowns(told: Explanation) -> Iterator[Said]:
     evidence = told.explained.evidence
-    if not evidence.bare:
+    if not evidence.no_tools:
         yield "Whether the model is right without tools: run the plan with a condition without tools."
-    elif len(evidence.bare) == 1:
+    elif len(evidence.no_tools) == 1:
         yield "How often the model is right without tools: a single trial does not tell (repeats in the plan)."
     if told.scripted:
         yield "Outcomes with one thing changed. The model is scripted: its replies never change."

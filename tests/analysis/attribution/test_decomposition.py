@@ -197,8 +197,8 @@ def test_the_points_of_one_trial_sum_to_what_it_scores_above_the_question_withou
 
 
 def test_use_is_the_same_without_the_placebo_arm_and_takes_calling_where_no_sham_is() -> None:
-    bare = Arms(none=(0.75,), scaffold=(0.7,), offered=(0.6,), sham=(0.5,))
-    assert of(inputs(bare))["use"] == -0.05
+    no_tools = Arms(none=(0.75,), scaffold=(0.7,), offered=(0.6,), sham=(0.5,))
+    assert of(inputs(no_tools))["use"] == -0.05
     none = Arms(none=(0.75,), scaffold=(0.7,), offered=(0.6,))
     assert of(inputs(none), calling=False)["use"] == -0.15
     assert "calling" not in of(inputs(none), calling=False)
@@ -208,23 +208,23 @@ def test_use_is_the_same_without_the_placebo_arm_and_takes_calling_where_no_sham
 
 
 def test_formats_that_are_lost_without_tools_too_are_set_against_those_of_the_trial() -> None:
-    arms = Arms(none=(0.6, 0.7), scaffold=(0.7,), offered=(0.6,), sham=(0.5,), placebo=(0.48,), bare=(0.8, 0.7))
+    arms = Arms(none=(0.6, 0.7), scaffold=(0.7,), offered=(0.6,), sham=(0.5,), placebo=(0.48,), no_tools=(0.8, 0.7))
     found = of(inputs(arms))
     assert (found["format"], found["prompt"]) == (-0.05 + 0.1, 0.7 - 0.75)
 
 
 def test_a_format_that_is_lost_without_tools_and_not_asked_for_again_is_unresolved() -> None:
-    found = of(inputs(replace(ARMS, bare=None)))
+    found = of(inputs(replace(ARMS, no_tools=None)))
     assert "prompt" not in found
     assert found["unresolved"] == of(inputs())["prompt"]
 
 
 def test_a_format_that_only_a_replay_can_mend_is_unresolved_without_one() -> None:
     each = DecompositionInputs("m", "T", "q", ("question", "q"), "t", 0.0, ARMS, CODE, None, 0.5, REPLAY)
-    mended = replace(each, replay=replace(REPLAY, mended=(0.0, 0.1)))
-    assert of(mended) == of(inputs())
+    re_asked = replace(each, replay=replace(REPLAY, re_asked=(0.0, 0.1)))
+    assert of(re_asked) == of(inputs())
     assert (of(each)["format"], of(each)["unresolved"]) == (0.0, pytest.approx(-0.1))
-    assert terms(mended, None, calling=True)["format"] == 0.0
+    assert terms(re_asked, None, calling=True)["format"] == 0.0
 
 
 def test_what_no_replay_shows_is_unresolved() -> None:
@@ -286,7 +286,7 @@ def test_a_trial_without_results_has_no_content() -> None:
     assert (found["content"], found["use"]) == (0.0, pytest.approx(-0.3))
 
 
-@given(st.sets(st.sampled_from(["mended", "extended", "repaired", "resampled", "swapped", "scaffold", "offered", "sham", "placebo"])), st.booleans())  # fmt: skip
+@given(st.sets(st.sampled_from(["re_asked", "extended", "repaired", "resampled", "swapped", "scaffold", "offered", "sham", "placebo"])), st.booleans())  # fmt: skip
 def test_terms_and_mechanisms_sum_to_the_difference_whatever_is_missing(lost: set[str], calling: bool) -> None:
     def kept(name: str, *scores: float) -> tuple[float, ...]:
         return () if name in lost else scores
@@ -295,7 +295,7 @@ def test_terms_and_mechanisms_sum_to_the_difference_whatever_is_missing(lost: se
     rollouts = {NO_SWAP: kept("resampled", 0.2, 0.8, 0.5), CODE: kept("swapped", 0.4)}
     replay = Replay(kept("extended", 0.3), kept("repaired", 1.0), rollouts, frozenset({"lock_in"}))
     each = DecompositionInputs(
-        "m", "T", "q", ("question", "q"), "t", 1.0, arms, CODE, None if "mended" in lost else 0.5, 1.0, replay
+        "m", "T", "q", ("question", "q"), "t", 1.0, arms, CODE, None if "re_asked" in lost else 0.5, 1.0, replay
     )
     for known in (replay, None):
         found = terms(each, known, calling=calling)

@@ -13,7 +13,7 @@ from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult
 from toolablate.analysis.attribution.replay_rules import LevelTally, attribute_by_replay, blame, chains, drawn_chances
-from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.pairing import mean
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.traces.records import Attribution, Diagnosis, Event, Mechanism, Question, SpansTarget
@@ -94,16 +94,16 @@ def test_noise_and_own_errors_are_told_apart_by_the_question_without_tools() -> 
 
 def test_a_lost_format_is_as_sure_as_the_answers_that_were_asked_for_again() -> None:
     each = replace(drawn("search"), score=wrong("unparsed"))
-    lost = label(replace(each, closing=(1.0,) * 8))
+    lost = label(replace(each, re_asked=(1.0,) * 8))
     assert (lost.mechanism, lost.confidence) == ("format", pytest.approx(8.5 / 9, abs=1e-4))
-    assert label(replace(each, closing=(0.0,) * 8)).mechanism == "retrieval_distraction"
+    assert label(replace(each, re_asked=(0.0,) * 8)).mechanism == "retrieval_distraction"
     assert label(each).mechanism == "retrieval_distraction"
 
 
 def test_the_shares_of_blame_sum_to_one() -> None:
     rng = np.random.default_rng(2)
     for world in (*worlds(0.8, 0.3), steady(0.6, "code"), steady(0.6, None)):
-        each = replace(evidence(world, rng), score=wrong("unparsed"), closing=(1.0, 0.0, 0.0))
+        each = replace(evidence(world, rng), score=wrong("unparsed"), re_asked=(1.0, 0.0, 0.0))
         assert sum(blame(each).values()) == pytest.approx(1)
 
 
@@ -238,13 +238,13 @@ def test_how_retrieval_drew_it_away_is_by_judges_then_by_its_argument_then_by_wh
     said = "The page describes nitrogen, so plants should take it in as the recommended way. Answer: B"
     hinted = replace(each, signals=read(*PAGE, *ended(said)))
     assert label(hinted).distraction == "existence_as_norm"
-    short = Bare(read(*ended("Answer: A")), right())
-    assert label(replace(hinted, bare=(short, short))).distraction == "over_engineering"
+    short = NoToolTrial(read(*ended("Answer: A")), right())
+    assert label(replace(hinted, no_tools=(short, short))).distraction == "over_engineering"
     judged = Diagnosis(trial="t", judge="j", error_type=None, distraction="misleading_adoption")
     assert label(replace(hinted, diagnoses=(judged,))).distraction == "misleading_adoption"
     plain = replace(each, signals=read(*PAGE, *ended("It takes many more words than that to say so. Answer: C")))
     assert label(plain).distraction is None
-    assert label(replace(plain, bare=(short, short))).distraction == "over_engineering"
+    assert label(replace(plain, no_tools=(short, short))).distraction == "over_engineering"
     assert label(drawn("code")).distraction is None
 
 

@@ -133,8 +133,8 @@ def _trial(
     world, tools = question.world, KINDS[int(rng.integers(len(KINDS)))]
     (repaired,) = _drawn(question.chance(tools), 1, rng)
     extended = 0.0 if rng.random() < world.fault else repaired
-    mended = 0.0 if rng.random() < world.budget else extended
-    score = 0.0 if rng.random() < world.format else mended
+    re_asked = 0.0 if rng.random() < world.budget else extended
+    score = 0.0 if rng.random() < world.format else re_asked
     probability = replaying.right if score else replaying.wrong
     swaps = joined.from_iterable(combinations(sorted(tools), size) for size in range(len(tools) + 1))
     rollouts = {
@@ -143,7 +143,7 @@ def _trial(
     }
     replay = Replay(extended=(extended,), repaired=(repaired,), rollouts=rollouts)
     return DecompositionInputs(
-        *("m", "T", name, ("question", name), f"{name}-{repeat}", score, arms, tools, mended, probability),
+        *("m", "T", name, ("question", name), f"{name}-{repeat}", score, arms, tools, re_asked, probability),
         replay=replay if rng.random() < probability else None,
     )
 

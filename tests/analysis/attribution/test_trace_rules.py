@@ -28,7 +28,7 @@ from tests.analysis.attribution.stories import (
 from toolablate.analysis.attribution.expected_failures import Pool, Tally
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import Bare, attribute_by_trace
+from toolablate.analysis.attribution.trace_rules import NoToolTrial, attribute_by_trace
 from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.traces.records import Attribution, Change, ChoiceTarget, Condition, Event, Question, Score, SpansTarget
 from toolablate.traces.store import Store
@@ -44,8 +44,8 @@ GENERAL = Question(
 LOOP = "print(all(prime(n**2 + n + 41) for n in range(1, 40)))"
 
 
-def label(signals: Signals, score: Score | None = None, bare: Sequence[Bare] = ()) -> Attribution:
-    found = attribute_by_trace(signals, score or wrong(), bare)
+def label(signals: Signals, score: Score | None = None, no_tools: Sequence[NoToolTrial] = ()) -> Attribution:
+    found = attribute_by_trace(signals, score or wrong(), no_tools)
     assert found is not None
     assert found.method == "trace"
     assert found.confidence < 1
@@ -53,8 +53,8 @@ def label(signals: Signals, score: Score | None = None, bare: Sequence[Bare] = (
     return found
 
 
-def bare(answer: str, *, is_right: bool) -> Bare:
-    return Bare(read(*ended(answer, specs=()), condition=NO_TOOLS), right() if is_right else wrong())
+def no_tools(answer: str, *, is_right: bool) -> NoToolTrial:
+    return NoToolTrial(read(*ended(answer, specs=()), condition=NO_TOOLS), right() if is_right else wrong())
 
 
 def alone(*events: Event, question: Question = QUESTION) -> tuple[str, tuple[int, ...]]:
@@ -179,11 +179,11 @@ ADOPTED = (*searched("gas", DISTRACTOR), *ended("Answer: B"))
 
 
 def test_what_is_mostly_wrong_without_tools_is_no_tools_doing() -> None:
-    noisy = [bare("Answer: C", is_right=False)] * 3 + [bare("Answer: A", is_right=True)]
-    assert label(read(*ADOPTED), bare=noisy).mechanism == "own_error"
-    steady = [bare("Answer: A", is_right=True)] * 4
-    assert label(read(*ADOPTED), bare=steady).mechanism == "retrieval_distraction"
-    assert label(read(*ADOPTED), bare=steady).confidence > 0.5
+    noisy = [no_tools("Answer: C", is_right=False)] * 3 + [no_tools("Answer: A", is_right=True)]
+    assert label(read(*ADOPTED), no_tools=noisy).mechanism == "own_error"
+    steady = [no_tools("Answer: A", is_right=True)] * 4
+    assert label(read(*ADOPTED), no_tools=steady).mechanism == "retrieval_distraction"
+    assert label(read(*ADOPTED), no_tools=steady).confidence > 0.5
 
 
 SILENT = read(*searched("gas", "1. Trees\n   Trees are tall."), *ended("Answer: C"))
@@ -195,7 +195,7 @@ def pooled(*questions: tuple[Tally, int]) -> Pool:
 
 def test_where_nothing_speaks_for_a_tool_and_nothing_for_chance_nobody_knows() -> None:
     """A third of the questions is right without tools and wrong with them, and none is wrong without: no chance."""
-    steady = bare("Answer: A", is_right=True)
+    steady = no_tools("Answer: A", is_right=True)
     harmed = pooled((Tally(1, 1, 0, 1), 15), (Tally(1, 1, 1, 1), 31))
     found = attribute_by_trace(SILENT, wrong(), [steady], pool=harmed)
     assert found is not None
@@ -206,7 +206,7 @@ def test_where_nothing_speaks_for_a_tool_and_nothing_for_chance_nobody_knows() -
 
 def test_a_question_is_taken_for_one_like_the_others_where_it_has_few_trials() -> None:
     """The same trial where as many questions are wrong without tools as with them."""
-    steady = bare("Answer: A", is_right=True)
+    steady = no_tools("Answer: A", is_right=True)
     even = ((Tally(1, 1, 0, 1), 8), (Tally(0, 1, 1, 1), 8), (Tally(1, 1, 1, 1), 28), (Tally(0, 1, 0, 1), 2))
     found = attribute_by_trace(SILENT, wrong(), [steady], pool=pooled(*even))
     assert found is not None
@@ -216,7 +216,7 @@ def test_a_question_is_taken_for_one_like_the_others_where_it_has_few_trials() -
 def test_noise_is_never_surer_than_what_chance_alone_makes_wrong() -> None:
     for without, right_with, trials in ((3, 0, 3), (3, 2, 3), (2, 1, 3), (9, 4, 10), (8, 7, 10), (1, 0, 1)):
         questions = pooled((Tally(without, trials, right_with, trials), 20))
-        bares = [bare("Answer: A", is_right=place < without) for place in range(trials)]
+        bares = [no_tools("Answer: A", is_right=place < without) for place in range(trials)]
         repeats = [float(place < right_with) for place in range(trials - 1)]
         found = attribute_by_trace(SILENT, wrong(), bares, repeats, questions)
         expected = questions.expected(Tally(without, trials, right_with, trials))
@@ -233,23 +233,23 @@ def test_retrieval_is_told_with_how_it_drew_the_model_away() -> None:
 
 
 def test_what_is_never_right_without_tools_is_the_models_own_error() -> None:
-    found = label(read(*ADOPTED), bare=[bare("Answer: C", is_right=False)] * 4)
+    found = label(read(*ADOPTED), no_tools=[no_tools("Answer: C", is_right=False)] * 4)
     assert (found.mechanism, found.evidence) == ("own_error", ())
     assert "0 of 4" in found.note
 
 
 def test_an_answer_that_comes_without_tools_too_is_less_surely_a_tools() -> None:
-    mostly = [bare("Answer: A", is_right=True)] * 3
-    other = label(read(*ADOPTED), bare=[*mostly, bare("Answer: C", is_right=False)])
-    same = label(read(*ADOPTED), bare=[*mostly, bare("Answer: B", is_right=False)])
+    mostly = [no_tools("Answer: A", is_right=True)] * 3
+    other = label(read(*ADOPTED), no_tools=[*mostly, no_tools("Answer: C", is_right=False)])
+    same = label(read(*ADOPTED), no_tools=[*mostly, no_tools("Answer: B", is_right=False)])
     assert (other.mechanism, same.mechanism) == ("retrieval_distraction", "sampling_noise")
 
 
 def test_trials_without_a_score_are_left_out() -> None:
-    unscored = Bare(
+    unscored = NoToolTrial(
         read(*ended("", specs=()), condition=NO_TOOLS), Score(trial="t", scorer="choice", verdict="unscored")
     )
-    assert label(read(*ADOPTED), bare=[unscored]) == label(read(*ADOPTED))
+    assert label(read(*ADOPTED), no_tools=[unscored]) == label(read(*ADOPTED))
 
 
 def test_notes_hold_no_words_of_models_or_tools() -> None:
@@ -265,7 +265,7 @@ def test_notes_hold_no_words_of_models_or_tools() -> None:
 
 
 def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
-    noisy = [bare("Answer: A", is_right=True)] * 3 + [bare("Answer: C", is_right=False)]
+    noisy = [no_tools("Answer: A", is_right=True)] * 3 + [no_tools("Answer: C", is_right=False)]
     signals = read(*ended("Answer: C"))
 
     def beside(*repeats: float) -> tuple[str, float]:
@@ -280,7 +280,7 @@ def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
 
 
 def test_what_is_never_right_without_tools_is_an_own_error_beside_repeats_too() -> None:
-    none_right = [bare("Answer: C", is_right=False)] * 3
+    none_right = [no_tools("Answer: C", is_right=False)] * 3
     assert (
         getattr(attribute_by_trace(read(*ADOPTED), wrong(), none_right, (0.0, 0.0)), "mechanism", None) == "own_error"
     )
@@ -348,7 +348,7 @@ def labels(path: Path, baseline: str) -> dict[str, tuple[Attribution, Signals]]:
             seen[question.id, condition.name] = signals_of(trace, question, condition), score
     found = {}
     for (question_id, condition_name), (signals, score) in seen.items():
-        before = Bare(*seen[question_id, baseline])
+        before = NoToolTrial(*seen[question_id, baseline])
         label = attribute_by_trace(signals, score, [before])
         if condition_name == "pot" and before.score.value == 1 and label is not None:
             found[question_id] = label, signals

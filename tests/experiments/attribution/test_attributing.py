@@ -181,8 +181,8 @@ def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_ar
     assert done.missing == 0
     with Store(store) as opened:
         found = opened.counterfactuals()
-        bare = next(seen.trial for seen in opened.summaries() if seen.condition == "none")
-    assert [(each.value, each.verdict) for each in found[bare]] == [(1, "correct")]
+        no_tools = next(seen.trial for seen in opened.summaries() if seen.condition == "none")
+    assert [(each.value, each.verdict) for each in found[no_tools]] == [(1, "correct")]
     unparsed = [each for each in outcomes_in(store)[ReplayPurpose(kind="rollout")] if each.verdict == "unparsed"]
     assert len(unparsed) == 2
     assert [len(found[each.trial]) for each in unparsed] == [1, 1]

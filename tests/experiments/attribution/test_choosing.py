@@ -32,7 +32,7 @@ def price() -> str:
 
 @pytest.fixture
 def scored(chat_server: ChatServer, tmp_path: Path, price: str) -> Path:
-    """Six questions under a bare condition, one with tools and two of its arms; every other one goes wrong with tools,
+    """Six questions under a no-tool baseline, one with tools and two of its arms; every other one goes wrong with tools,
     for two of them after a result, and the last is answered in no form."""
     chat_server.answers(decide)
     asked = [{"id": f"q{n}", "prompt": f"Say {n}", "target": {"kind": "number", "value": n}} for n in range(6)]
@@ -113,8 +113,8 @@ def test_answers_of_arms_are_mended_whatever_the_lot(scored: Path) -> None:
     attribute(scored, some)
     with Store(scored) as store:
         unread = {seen.trial for seen in store.summaries() if seen.verdict == "unparsed" and seen.condition == "sham"}
-        mended = store.counterfactuals()
-    assert [len(mended[trial]) for trial in unread] == [1]
+        re_asked = store.counterfactuals()
+    assert [len(re_asked[trial]) for trial in unread] == [1]
 
 
 def test_names_keep_to_some_and_unknown_ones_are_refused(scored: Path) -> None:
@@ -128,9 +128,9 @@ def test_names_keep_to_some_and_unknown_ones_are_refused(scored: Path) -> None:
 
 
 def test_a_store_without_tools_has_nothing_to_choose(write_plan: WritePlan) -> None:
-    bare = run(write_plan({("q1", "none"): answered(), ("q2", "none"): answered()}, conditions='["none"]'))
+    no_tools = run(write_plan({("q1", "none"): answered(), ("q2", "none"): answered()}, conditions='["none"]'))
     with pytest.raises(InputError, match="no scored trial of a condition with tools"):
-        attribute(bare, ReplayDesign())
+        attribute(no_tools, ReplayDesign())
 
 
 @pytest.mark.deep
@@ -138,7 +138,7 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
     design = ReplayDesign(failures=1, successes=0, samples=2, rollouts=1)
     with Heard() as heard:
         done = attribute(scored, design, watcher=heard)
-    # The trial with a result: 3 steps, answer re-ask and ignore-tools of 2 each and 2 rollouts; the others a step and closing.
+    # The trial with a result: 3 steps, answer re-ask and ignore-tools of 2 each and 2 rollouts; the others a step and an answer re-ask.
     assert heard.told[0].startswith("3 trials to be replayed: 20 replays for about $")
     # Then the ablation of one pivotal result and its counterpart, closings of these and of rollouts, and one of the sham without an answer.
     assert " more by what these show, at most 7 replays for about $" in heard.told[0]

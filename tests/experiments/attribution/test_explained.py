@@ -54,13 +54,13 @@ def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatS
     assert [each.method for each in found.hypotheses] == ["trace"]
     assert evidence.trajectory is not None
     assert [belief.right.mean for belief in evidence.trajectory.beliefs] == [1, 1, 1, 1, 0]
-    assert (evidence.ignore_tools, evidence.closing) == ((1.0,) * 3, (0.0,) * 3)
+    assert (evidence.ignore_tools, evidence.re_asked) == ((1.0,) * 3, (0.0,) * 3)
     assert evidence.pivotal is not None
     assert (evidence.pivotal.event, evidence.pivotal.kept, evidence.pivotal.without) == (3, (0.0, 0.0), (1.0, 1.0))
     assert {event: each.value for event, each in evidence.shapley.items()} == {1: 0.0, 3: -1.0}
-    assert [bare.signals.answer for bare in evidence.bare] == [("4",)]
+    assert [no_tools.signals.answer for no_tools in evidence.no_tools] == [("4",)]
     inputs = evidence.inputs
-    assert (inputs.score, inputs.mended, inputs.probability, inputs.tools) == (0.0, 0.0, 1.0, SWAPPED)
+    assert (inputs.score, inputs.re_asked, inputs.probability, inputs.tools) == (0.0, 0.0, 1.0, SWAPPED)
     assert inputs.replay is not None
     assert (inputs.replay.extended, inputs.replay.repaired) == ((0.0,), (0.0,))
     assert inputs.replay.rollouts == {frozenset(): (0.0, 0.0), SWAPPED: (1.0, 1.0)}
@@ -125,7 +125,7 @@ def test_formats_are_mended_at_every_level_and_lost_once(chat_server: ChatServer
     assert (found.attribution.mechanism, found.attribution.method) == ("format", "replay")
     replayed = found.evidence.inputs.replay
     assert replayed is not None
-    assert (found.evidence.inputs.mended, replayed.mended) == (None, (1.0,) * 3)
+    assert (found.evidence.inputs.re_asked, replayed.re_asked) == (None, (1.0,) * 3)
     assert set(replayed.rollouts.values()) == {(1.0, 1.0)}
     assert gathered.notes == ()
     assert points(gathered) == {"format_loss": pytest.approx(-100)}
@@ -158,7 +158,7 @@ def test_a_format_that_is_lost_without_tools_too_is_no_loss_by_tools(chat_server
     attribute(store, ReplayDesign(samples=2, rollouts=2))
     gathered = explained(store)
     arms = only(gathered).evidence.inputs.arms
-    assert (arms.none, arms.bare) == ((0.0,), (1.0,))
+    assert (arms.none, arms.no_tools) == ((0.0,), (1.0,))
     assert points(gathered) == {}
 
 

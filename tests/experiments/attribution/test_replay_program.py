@@ -72,8 +72,8 @@ def test_round_one_asks_after_every_step_and_once_more_and_draws_again_under_eve
     assert {
         each.repeats for each in wanted if each.purposes[0].kind in ("early_answer", "answer_re_ask", "ignore_tools")
     } == {5}
-    (closing,) = [each for each in wanted if each.purposes[0].kind == "answer_re_ask"]
-    assert (closing.event, closing.change) == (7, AnswerNow())
+    (re_asked,) = [each for each in wanted if each.purposes[0].kind == "answer_re_ask"]
+    assert (re_asked.event, re_asked.change) == (7, AnswerNow())
     (aside,) = [each for each in wanted if each.purposes[0].kind == "ignore_tools"]
     assert (aside.event, aside.change) == (6, IgnoreTools())
     rollouts = {frozenset(each.purposes[0].placebos): each for each in wanted if each.purposes[0].kind == "rollout"}

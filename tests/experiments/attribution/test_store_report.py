@@ -68,9 +68,9 @@ def test_a_right_trial_is_blamed_for_nothing(ran: Path) -> None:
 
 def test_a_trial_without_tools_has_nothing_to_explain(ran: Path) -> None:
     with Store(ran) as opened:
-        bare = next(seen.trial for seen in opened.summaries() if seen.condition == "none")
-    assert "had no tools" in said("show", "--why", ran, bare)
-    assert json.loads(said("show", "--why", ran, bare, "--json"))["reason"] == "no_tools"
+        no_tools = next(seen.trial for seen in opened.summaries() if seen.condition == "none")
+    assert "had no tools" in said("show", "--why", ran, no_tools)
+    assert json.loads(said("show", "--why", ran, no_tools, "--json"))["reason"] == "no_tools"
 
 
 def test_an_arm_of_a_ladder_is_there_to_be_set_against(ran: Path) -> None:

@@ -122,9 +122,9 @@ def test_shares_without_an_interval_are_counted(made: Path) -> None:
     with Store(store_of(made)) as opened:
         truth = {(each.model, each.condition): each.expected for each in truth_of(opened).conditions}
     found = explained(store_of(made)).decompositions
-    bare = [replace(decomposition, mechanisms=()) for decomposition in found]
+    unexplained = [replace(decomposition, mechanisms=()) for decomposition in found]
     something = sum(abs(share) >= 0.001 for parts in truth.values() for share in parts.mechanisms.values())
-    assert coverage(bare, truth) == Coverage(0, 0, 0, 0, missing=something)
+    assert coverage(unexplained, truth) == Coverage(0, 0, 0, 0, missing=something)
     assert 0 <= coverage(found, truth).missing < something
 
 

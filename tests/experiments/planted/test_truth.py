@@ -182,8 +182,8 @@ def test_a_flip_is_the_first_fall_that_never_comes_back_by_half(
 BARE = {"B": 0.8, "A": 0.15, "C": 0.05}
 
 
-def caused(now: dict[str, float], bare: dict[str, float] | None = None, **without: dict[str, float]) -> Causes:
-    return Causes("B", now, bare or BARE, without)  # type: ignore[arg-type]
+def caused(now: dict[str, float], no_tools: dict[str, float] | None = None, **without: dict[str, float]) -> Causes:
+    return Causes("B", now, no_tools or BARE, without)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

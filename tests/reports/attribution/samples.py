@@ -19,7 +19,7 @@ from toolablate.analysis.attribution.decomposition import (
 )
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation, PivotalResult
 from toolablate.analysis.attribution.report import AttributionReport
-from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.flips import Chance, Floor
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.traces.records import Attribution, Event, ReplayDesign
@@ -78,19 +78,19 @@ REPLAYED = Replay(
 
 def evidence(events: tuple[Event, ...] = EVENTS, **more: Any) -> Evidence:
     """A trial that read a page which misleads; replayed, unless `more` says otherwise."""
-    bare = Bare(read(*ended("Answer: A")), right().model_copy(update={"extracted": ("A",)}))
-    other = Bare(read(*ended("Answer: C")), wrong().model_copy(update={"extracted": ("C",)}))
+    no_tools = NoToolTrial(read(*ended("Answer: A")), right().model_copy(update={"extracted": ("A",)}))
+    other = NoToolTrial(read(*ended("Answer: C")), wrong().model_copy(update={"extracted": ("C",)}))
     signals = read(*events)
     found = believed()
     known: dict[str, Any] = {
         "signals": signals,
         "score": wrong().model_copy(update={"trial": signals.trial, "extracted": ("B",)}),
         "inputs": inputs(replay=REPLAYED),
-        "bare": (bare, bare, other, bare),
+        "no_tools": (no_tools, no_tools, other, no_tools),
         "steps": (0, 1, 2),
         "trajectory": found,
         "flip": flip_step(found, 0.3),
-        "closing": (0.0,) * 8,
+        "re_asked": (0.0,) * 8,
         "ignore_tools": (1.0,) * 7 + (0.0,),
         "pivotal": PivotalResult(1, (0.0, 0.0, 1.0, 0.0), (1.0, 1.0, 1.0, 0.0)),
         "shapley": {1: ShapleyEstimate(-0.5, 0.2)},
@@ -99,7 +99,7 @@ def evidence(events: tuple[Event, ...] = EVENTS, **more: Any) -> Evidence:
 
 
 UNREPLAYED: dict[str, Any] = {
-    "inputs": inputs(), "trajectory": None, "flip": None, "closing": (), "ignore_tools": (), "pivotal": None, "shapley": {},
+    "inputs": inputs(), "trajectory": None, "flip": None, "re_asked": (), "ignore_tools": (), "pivotal": None, "shapley": {},
 }  # fmt: skip
 
 

@@ -237,7 +237,7 @@ def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:
 
 
 def test_without_bare_trials_it_is_said() -> None:
-    text = flat(shown(explanation(explained(evidence(bare=())))))
+    text = flat(shown(explanation(explained(evidence(no_tools=())))))
     assert "The question was not answered without tools, or not scored." in text
     assert "run the plan with a condition without tools" in text
 
