@@ -88,7 +88,7 @@ TRIALS = ExportTable(
         ("model_key", "name", "the model's row in `models`"),
         ("condition_key", "name", "the condition's row in `conditions`"),
         ("domain", "name", "of the question; may be empty"),
-        ("difficulty", "name", "likewise"),
+        ("difficulty", "name", "of the question; may be empty"),
         ("simulated", "bool", "the model is simulated: no measurement"),
         ("attempt", "int", "from 1; the current attempt"),
         ("outcome", "name", "`answered`, `budget` (a limit was reached) or `failed` (infrastructure; never scored)"),
@@ -374,7 +374,7 @@ DIAGNOSES = ExportTable(
         ("reason", "text", "reason for the type of error"),
         ("evidence", "ints", "events that it cites"),
         ("distraction_reason", "text", "reason for the distraction"),
-        ("distraction_evidence", "ints", "likewise"),
+        ("distraction_evidence", "ints", "events cited for the distraction"),
     ),
 )
 LABELS = ExportTable(
