@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolablate.agents.spending import Spending
-from toolablate.tools.own import load_own, registered
+from toolablate.tools.user_code import load_own, registered
 from toolablate.traces.errors import InputError, ModelError, ToolablateError
 from toolablate.traces.records import (
     Budget,

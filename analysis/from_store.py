@@ -17,10 +17,10 @@ from toolablate.analysis.misses import (
     refused_calls,
 )
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Environment, Run
 from toolablate.traces.store import Store
 from toolablate.traces.store.summaries import TrialSummary
+from toolablate.traces.terminal_text import one_line
 
 SHOWN_CHANGES = 6
 

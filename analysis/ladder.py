@@ -19,10 +19,10 @@ from toolablate.analysis.spreadsheets import csv_text, ends
 from toolablate.analysis.statistics.intervals import RESAMPLES, Floats, bootstrap_intervals, by_unit
 from toolablate.analysis.statistics.p_values import holm
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store
 from toolablate.traces.store.summaries import TrialSummary
+from toolablate.traces.terminal_text import one_line
 
 
 @dataclass(frozen=True, slots=True)

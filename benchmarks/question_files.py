@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from toolablate.benchmarks.rows.places import LineError, shown
+from toolablate.benchmarks.rows.row_errors import LineError, shown
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import QuestionFile
 

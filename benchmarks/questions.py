@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from toolablate.benchmarks.prompt import LETTERS, letters_for
 from toolablate.benchmarks.question_files import FileFinder
 from toolablate.benchmarks.registry import question_set
-from toolablate.benchmarks.rows.places import Identities, LineError, at, shown
+from toolablate.benchmarks.rows.row_errors import Identities, LineError, at, shown
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.benchmarks.scoring.texts import compiled
 from toolablate.traces.errors import InputError, ScoringError

@@ -95,7 +95,7 @@ def main() -> None:
     try:
         group.main(standalone_mode=True)
     except ToolablateError as error:
-        from toolablate.traces.plain import plain_text
+        from toolablate.traces.terminal_text import plain_text
 
         click.echo(f"toolablate: {plain_text(str(error))}", err=True)
         sys.exit(2)

@@ -186,7 +186,7 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
 
 
 def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> bool:
-    from toolablate.experiments.attribution.attributing import attribute
+    from toolablate.experiments.attribution.replay_rounds import attribute
     from toolablate.experiments.attribution.store_report import replays_told
     from toolablate.experiments.running.progress import RunProgress
 

@@ -45,9 +45,9 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
     from toolablate.experiments.contamination.continuing import ContaminationProgress, continue_prompts
     from toolablate.experiments.contamination.overlap import contamination_json, contamination_results
     from toolablate.experiments.contamination.prompts import load_contamination_plan
-    from toolablate.experiments.contamination.tables import contamination_view
+    from toolablate.experiments.contamination.terminal_tables import contamination_view
     from toolablate.traces.commands import stopped_cleanly
-    from toolablate.traces.plain import plain_text
+    from toolablate.traces.terminal_text import plain_text
 
     loaded = load_contamination_plan(plan)
     console = Console(stderr=True)

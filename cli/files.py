@@ -9,7 +9,7 @@ import click
 
 from toolablate.traces import options
 from toolablate.traces.commands import SuggestingGroup
-from toolablate.traces.plain import plain_text
+from toolablate.traces.terminal_text import plain_text
 
 if TYPE_CHECKING:
     from toolablate.agents.replies import RepliesInfo
@@ -204,7 +204,7 @@ def record_command(
     if as_json:
         click.echo(json.dumps({"recorded": [asdict(each) for each in outcomes]}, ensure_ascii=False, indent=2))
     else:
-        from toolablate.traces.plain import plain_text
+        from toolablate.traces.terminal_text import plain_text
 
         for each in failed:
             said = each.problem if each.asked in each.problem else f"{each.asked}: {each.problem}"
@@ -385,7 +385,7 @@ def _show_replies(file: Path, as_json: bool) -> None:
     from pydantic import TypeAdapter
 
     from toolablate.agents.replies import info
-    from toolablate.traces.plain import plain_text
+    from toolablate.traces.terminal_text import plain_text
 
     found = info(file)
     if as_json:
@@ -401,7 +401,7 @@ def _verify_replies(file: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from toolablate.agents.replies import verify
-    from toolablate.traces.plain import plain_text
+    from toolablate.traces.terminal_text import plain_text
 
     report = verify(file)
     if as_json:
@@ -428,6 +428,6 @@ def _kind(file: Path) -> str:
 
     if found == APPLICATION_ID:
         return "store"
-    from toolablate.agents.replies.file import APPLICATION_ID as REPLIES
+    from toolablate.agents.replies.cache_file import APPLICATION_ID as REPLIES
 
     return "replies" if found == REPLIES else "store"

@@ -128,7 +128,7 @@ def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_j
         from rich.table import Table
         from rich.text import Text
 
-        from toolablate.traces.plain import inert
+        from toolablate.traces.terminal_text import inert
 
         table = Table(box=None, pad_edge=False, show_header=False)
         for _ in range(4):
@@ -147,7 +147,7 @@ def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_j
 def _check_capabilities(plan: Path, name: str | None, *, as_json: bool) -> NoReturn:
     from toolablate.experiments import capability_checks
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
-    from toolablate.traces.plain import plain_text
+    from toolablate.traces.terminal_text import plain_text
 
     find_modules_beside(plan)
     loaded = load_plan(plan)[0]

@@ -178,7 +178,7 @@ def _print_resumptions(store: "Store", trial: str, console: "Console") -> None:
     from rich.text import Text
 
     from toolablate.reports.numbers import counted
-    from toolablate.traces.plain import ID_CHARS, one_line
+    from toolablate.traces.terminal_text import ID_CHARS, one_line
 
     found = store.resumptions(trial)
     if not found:

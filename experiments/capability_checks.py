@@ -23,8 +23,8 @@ from toolablate.agents.capability_checks import (
 )
 from toolablate.experiments.plans.plan import Plan
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import plain_text
 from toolablate.traces.records import Capabilities, Condition, OpenAIModel
+from toolablate.traces.terminal_text import plain_text
 
 # Asks the endpoints of a plan what they can do, and holds that against what the plan wants of them.
 

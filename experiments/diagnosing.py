@@ -28,9 +28,9 @@ from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import StopSwitch, Watcher
 from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Condition, Diagnosis, OpenAIModel, Question
 from toolablate.traces.store import Recorder, Store
+from toolablate.traces.terminal_text import one_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import (
     ChoiceTarget,
     Condition,
@@ -34,6 +33,7 @@ from toolablate.traces.records import (
     clean_text,
     digest_json,
 )
+from toolablate.traces.terminal_text import one_line
 
 # What a log of another harness says, in our records.
 

@@ -28,9 +28,9 @@ from toolablate.formats.imported import (
 )
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Condition, ImportedLog, Label, Question, Run, Trial
 from toolablate.traces.store import Recorder, Store
+from toolablate.traces.terminal_text import one_line
 
 
 def choose_scorers(

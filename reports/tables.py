@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from toolablate.traces.plain import shortened
+from toolablate.traces.terminal_text import shortened
 
 NAME_CELLS = 8
 READABLE_NAME_CELLS = 16

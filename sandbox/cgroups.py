@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from toolablate.sandbox import clearance
+from toolablate.sandbox import cleanup
 
 _PERIOD_MICROSECONDS = 100_000
 _LEAST_QUOTA_MICROSECONDS = 1_000  # the kernel refuses less
@@ -102,12 +102,12 @@ class Cgroup(ABC):
 
     def members(self) -> list[int]:
         """Process ids, in our namespace; 0 for those it does not show."""
-        return clearance.members(self.places[0])
+        return cleanup.members(self.places[0])
 
     def kill(self) -> None:
         """SIGKILL to all in it. Does not wait; whoever joins later is not killed."""
         for folder in self.places:
-            clearance.kill(folder)
+            cleanup.kill(folder)
 
     async def remove(self, patience: float = 10.0) -> None:
         """Kills what is left, waits until it is empty and removes it. Safe to call twice.
@@ -125,7 +125,7 @@ class Cgroup(ABC):
             pause = min(pause * 2, 0.05)
 
     def _gone(self) -> bool:
-        left = [folder for folder in self.places if not clearance.remove_empty(folder)]
+        left = [folder for folder in self.places if not cleanup.remove_empty(folder)]
         return not left
 
     def discard(self) -> None:
@@ -356,7 +356,7 @@ def usable_two(place: Path | None) -> dict[str, Path]:
 
 def _hand_on(base: Path, names: list[str]) -> None:
     is_root = not (base / "cgroup.type").exists()
-    moved = not is_root and base.name != LEAF and bool(clearance.members(base))
+    moved = not is_root and base.name != LEAF and bool(cleanup.members(base))
     if moved:
         _move_out(base)
     try:
@@ -372,7 +372,7 @@ def _hand_on(base: Path, names: list[str]) -> None:
 
 
 def _move_out(base: Path) -> None:
-    if clearance.members(base) != [os.getpid()]:
+    if cleanup.members(base) != [os.getpid()]:
         raise CgroupRefusal(f"there are other processes in the cgroup {base}", _remedy())
     try:
         (base / LEAF).mkdir(exist_ok=True)
@@ -570,6 +570,6 @@ def _sweep(bases: Mapping[str, Path]) -> None:
         try:
             others = dict.fromkeys(base / memory.name for base in bases.values() if base / memory.name != memory)
             with contextlib.suppress(OSError):
-                clearance.clear([*others, memory], _SWEEP_SECONDS)
+                cleanup.clear([*others, memory], _SWEEP_SECONDS)
         finally:
             os.close(descriptor)

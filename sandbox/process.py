@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolablate.sandbox.cgroups import Cgroup
+from toolablate.sandbox.host_resources import HostResources
 from toolablate.sandbox.kernel import KernelUnavailable, Limits, WorkFile
-from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.seccomp import syscall_filter
 
 CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
@@ -140,7 +140,7 @@ class KernelProcess(ABC):
     guarded = True
     """Whether code inside can do nothing to the guardian, so that an end without its report is not the code's doing."""
 
-    def __init__(self, limits: Limits, premises: Premises) -> None:
+    def __init__(self, limits: Limits, premises: HostResources) -> None:
         self.limits = limits
         self.premises = premises
         self._cgroup: Cgroup | None = None

@@ -18,11 +18,19 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from toolablate.sandbox.kernel import Sandbox
 from toolablate.tools.guards.guard import Guard, GuardedTool, NoGuard
 from toolablate.tools.interventions import InterventionSetting, open_interventions
-from toolablate.tools.own import function_tool, is_ours, load_own, module_digest, options_of, registered, source_digest
 from toolablate.tools.python import FileSource, no_files
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
+from toolablate.tools.user_code import (
+    function_tool,
+    is_ours,
+    load_own,
+    module_digest,
+    options_of,
+    registered,
+    source_digest,
+)
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import InterventionUse, Question, ToolUse
 

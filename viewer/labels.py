@@ -20,8 +20,8 @@ from starlette.routing import Route
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.labelling import AttributedCause, Held, LabelReport, held, label_report
 from toolablate.analysis.selection import Selection
+from toolablate.reports.cause_wording import attributed_to, chance, distraction_name
 from toolablate.reports.terminal.agreement import agreement_words
-from toolablate.reports.terminal.causes import attributed_to, chance, distraction_name
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Label, Mechanism, clean_text
 from toolablate.traces.store import Recorder, Store

@@ -11,9 +11,9 @@ from starlette.routing import Route
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.selection import Selection
 from toolablate.reports import numbers
-from toolablate.reports.terminal.causes import right_answer
-from toolablate.traces.plain import plain_text
+from toolablate.reports.cause_wording import right_answer
 from toolablate.traces.store import Store
+from toolablate.traces.terminal_text import plain_text
 from toolablate.viewer.index import Counts, Facets, Sort, ViewerIndex
 from toolablate.viewer.rendering import page, view_of
 from toolablate.viewer.selection import (

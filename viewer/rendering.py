@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.findings import Findings
 from toolablate.reports.html.environment import environment
-from toolablate.reports.plots.plates import Printed, printed
+from toolablate.reports.plots.figures import Printed, printed
 from toolablate.viewer.index import ArmCounts, ViewerIndex
 from toolablate.viewer.selection import carried, questions_address
 

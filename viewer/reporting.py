@@ -16,7 +16,7 @@ from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.reports.plots.drawing import write_figure
-from toolablate.reports.plots.plates import Plate, plates
+from toolablate.reports.plots.figures import Plate, plates
 from toolablate.reports.report.contents import Beside, Choice, Report, Setup, Told, telling
 from toolablate.reports.report.latex import as_latex
 from toolablate.reports.report.markdown import as_markdown

@@ -12,11 +12,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.reports.cause_wording import Apart, right_of, summed, why, without_tools
 from toolablate.reports.html.beliefs import belief_figure, evidence_events, falling, marks_of, told_steps
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
-from toolablate.reports.terminal.causes import Apart, right_of, summed, why, without_tools
 from toolablate.reports.terminal.explanation import otherwise, shapley_lines, turned, unknowns
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.reports import numbers
+from toolablate.reports.cause_wording import right_answer, right_of
 from toolablate.reports.html.cards import Card, Text, cut
 from toolablate.reports.html.environment import duration
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.terminal.causes import right_answer, right_of
 from toolablate.reports.terminal.events import answer_key_parts
 from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT, REASONED_AGAIN, SWAPPED
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import (
     Budget,
     Condition,
@@ -33,6 +32,7 @@ from toolablate.traces.records import (
     Trace,
 )
 from toolablate.traces.store import Counterfactual, Store
+from toolablate.traces.terminal_text import one_line
 from toolablate.viewer.index import QuestionRow, TrialRow
 from toolablate.viewer.rendering import View
 from toolablate.viewer.selection import TrialMark, diff_address, mark_of, trial_address

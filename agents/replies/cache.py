@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from toolablate.agents.pacing.waits import Waited
-from toolablate.agents.replies.file import close_reading, open_reading, open_recording, reading_of, using
+from toolablate.agents.replies.cache_file import close_reading, open_reading, open_recording, reading_of, using
 from toolablate.agents.replies.recorded import (
     AskedRequest,
     Came,

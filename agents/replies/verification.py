@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from toolablate.agents.replies.cache import root_digest
-from toolablate.agents.replies.file import DAMAGE, SCHEMA, reading_of, using
+from toolablate.agents.replies.cache_file import DAMAGE, SCHEMA, reading_of, using
 from toolablate.agents.replies.recorded import (
     decode_text,
     kept_of,

@@ -28,9 +28,9 @@ from toolablate.analysis.from_store import observe, paired, scorer_meant
 from toolablate.analysis.pairing import Unit, mean, unit
 from toolablate.analysis.statistics.intervals import bootstrap_interval, effective_clusters
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import REPLIES, digest_text
 from toolablate.traces.store import Store
+from toolablate.traces.terminal_text import one_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,9 @@ from toolablate.benchmarks.encyclo_k.figures import (
 from toolablate.benchmarks.encyclo_k.statements import MOST_STATEMENTS, numeral
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Question
 from toolablate.traces.store import Store, TrialSummary
+from toolablate.traces.terminal_text import one_line
 
 _NUMERAL = re.compile(r"^\s*([ivx]{1,7})[.):、．]", re.MULTILINE | re.IGNORECASE)
 

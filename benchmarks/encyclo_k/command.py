@@ -120,6 +120,6 @@ def tables(store: Path, run: str, scorer: str | None, seed: int, as_json: bool) 
         return
     from rich.console import Console
 
-    from toolablate.benchmarks.encyclo_k.shown import encyclo_k_view
+    from toolablate.benchmarks.encyclo_k.terminal_tables import encyclo_k_view
 
     Console().print(encyclo_k_view(found))

@@ -17,7 +17,7 @@ from toolablate.benchmarks.encyclo_k.statements import (
     spoken,
 )
 from toolablate.benchmarks.prompt import LETTERS
-from toolablate.benchmarks.rows.places import shown
+from toolablate.benchmarks.rows.row_errors import shown
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question
 

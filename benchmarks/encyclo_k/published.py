@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from toolablate.benchmarks.encyclo_k.composing import SOURCE
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
-from toolablate.benchmarks.rows.places import Identities, LineError, at, shown
+from toolablate.benchmarks.rows.row_errors import Identities, LineError, at, shown
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.traces.records import ChoiceTarget, Question
 

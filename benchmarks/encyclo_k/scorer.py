@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from toolablate.benchmarks.encyclo_k.statements import MOST_STATEMENTS, numeral
-from toolablate.benchmarks.extraction.announcements import (
+from toolablate.benchmarks.answer_extraction.announcements import (
     EMPTY,
     NO_ANSWER,
     ExtractedAnswer,
@@ -19,8 +18,15 @@ from toolablate.benchmarks.extraction.announcements import (
     normalised_choice,
     without_markup,
 )
-from toolablate.benchmarks.extraction.choices import NOT_A_CHOICE, own_answer, read_announced, read_bare, read_refusal
-from toolablate.benchmarks.extraction.letters import read_loose, without_denials
+from toolablate.benchmarks.answer_extraction.letter_patterns import read_loose, without_denials
+from toolablate.benchmarks.answer_extraction.letters import (
+    NOT_A_CHOICE,
+    own_answer,
+    read_announced,
+    read_bare,
+    read_refusal,
+)
+from toolablate.benchmarks.encyclo_k.statements import MOST_STATEMENTS, numeral
 from toolablate.benchmarks.prompt import letters_for
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.traces.records import Question, Score

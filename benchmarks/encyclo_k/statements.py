@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 
 from pydantic import Field
 
-from toolablate.benchmarks.rows.places import Identities, LineError, at, shown
+from toolablate.benchmarks.rows.row_errors import Identities, LineError, at, shown
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.traces.records import Record
 

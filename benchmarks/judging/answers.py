@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from toolablate.benchmarks.extraction.announcements import EMPTY, THOUGHT_END
+from toolablate.benchmarks.answer_extraction.announcements import EMPTY, THOUGHT_END
 from toolablate.benchmarks.judging.grades import Fault, after_thoughts, read_grade
 from toolablate.benchmarks.prompt import letters_for
 from toolablate.benchmarks.scoring.scorer import Unparsed, named

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from toolablate.benchmarks.extraction.announcements import final_part
+from toolablate.benchmarks.answer_extraction.announcements import final_part
 from toolablate.benchmarks.judging.answers import CODE_DIGITS, Ask, shown_question, with_note
 from toolablate.benchmarks.judging.grades import MAX_REASON_CHARS, after_thoughts, short_reason
 from toolablate.traces.records import (

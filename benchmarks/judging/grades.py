@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from toolablate.benchmarks.extraction.announcements import final_part
+from toolablate.benchmarks.answer_extraction.announcements import final_part
 from toolablate.traces.records import ModelReply
 
 MAX_REASON_CHARS = 300

@@ -42,7 +42,7 @@ def bring_in(source: Path, output: Path, as_list: bool) -> None:
 
 
 def _taken_for(question: "Question") -> str:
-    from toolablate.traces.plain import one_line
+    from toolablate.traces.terminal_text import one_line
 
     said, rubric = ["reference"], question.rubric
     if question.target.kind == "choice":
@@ -117,8 +117,8 @@ def tables(
     from rich.console import Console
 
     from toolablate.benchmarks.lpfqa.scoreboard import domains_csv, scoreboard_json
-    from toolablate.benchmarks.lpfqa.shown import scoreboard_view
     from toolablate.benchmarks.lpfqa.stored import read_others, read_tables
+    from toolablate.benchmarks.lpfqa.terminal_tables import scoreboard_view
     from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.output import export
 

@@ -13,7 +13,7 @@ from toolablate.analysis.from_store import read_paired
 from toolablate.benchmarks.lpfqa.figures import Scoreboard
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
+from toolablate.traces.terminal_text import one_line
 
 UNKNOWN = ("", "-")
 _SHAPES = """a TOML file has a table for each benchmark, in it a score for each model:

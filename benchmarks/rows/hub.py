@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolablate.benchmarks.rows.json_rows import begins_an_array, json_array, json_lines
-from toolablate.benchmarks.rows.places import Located, RowPlace, chosen
-from toolablate.benchmarks.rows.tables import broken, imported, parquet_rows
+from toolablate.benchmarks.rows.parquet_rows import broken, imported, parquet_rows
+from toolablate.benchmarks.rows.row_errors import Located, RowPlace, chosen
 from toolablate.traces.errors import InputError
 
 DATA_KINDS = (".json", ".jsonl", ".ndjson", ".parquet")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from toolablate.benchmarks.rows.places import LineError, Located, RowPlace, at, not_text, shown, unreadable
+from toolablate.benchmarks.rows.row_errors import LineError, Located, RowPlace, at, not_text, shown, unreadable
 
 ONE_A_LINE = "One JSON object per line; an array of them needs a file whose name ends in .json."
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from toolablate.benchmarks.rows.hub import PREFIX, file_rows, hub_rows
-from toolablate.benchmarks.rows.places import LineError, Located, RowPlace, at, chosen, shown
-from toolablate.benchmarks.rows.tables import is_saved, parquet_rows, saved_rows
+from toolablate.benchmarks.rows.parquet_rows import is_saved, parquet_rows, saved_rows
+from toolablate.benchmarks.rows.row_errors import LineError, Located, RowPlace, at, chosen, shown
 from toolablate.traces.errors import InputError
 
 _OF_SPLIT = re.compile(r"(?P<shard>.+?)-\d+-of-\d+(?:-[0-9a-f]+)?|(?P<name>train|test|validation|valid|val|dev)")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from toolablate.benchmarks.extraction.announcements import EMPTY, THOUGHT_END, ExtractedAnswer
+from toolablate.benchmarks.answer_extraction.announcements import EMPTY, THOUGHT_END, ExtractedAnswer
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.sandbox import CellResult, KernelUnavailable, Sandbox
 from toolablate.traces.errors import ScoringError

@@ -5,9 +5,9 @@ import unicodedata
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from toolablate.benchmarks.extraction.announcements import ExtractedAnswer, normalised
-from toolablate.benchmarks.extraction.quantities import SCALES
-from toolablate.benchmarks.extraction.spans import read_text
+from toolablate.benchmarks.answer_extraction.announcements import ExtractedAnswer, normalised
+from toolablate.benchmarks.answer_extraction.quantities import SCALES
+from toolablate.benchmarks.answer_extraction.spans import read_text
 from toolablate.benchmarks.scoring.math_worker import MathWorker, installed_versions
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.benchmarks.scoring.texts import accepted

@@ -2,7 +2,7 @@
 
 from typing import Literal, Protocol, runtime_checkable
 
-from toolablate.benchmarks.extraction.announcements import ExtractedAnswer
+from toolablate.benchmarks.answer_extraction.announcements import ExtractedAnswer
 from toolablate.traces.records import Question, Score
 
 Unparsed = Literal["wrong", "exclude"]

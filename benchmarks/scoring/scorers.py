@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from toolablate.benchmarks.extraction.announcements import normalised
-from toolablate.benchmarks.extraction.choices import read_letters
-from toolablate.benchmarks.extraction.numbers import read_number
-from toolablate.benchmarks.extraction.spans import read_spans
+from toolablate.benchmarks.answer_extraction.announcements import normalised
+from toolablate.benchmarks.answer_extraction.letters import read_letters
+from toolablate.benchmarks.answer_extraction.numbers import read_number
+from toolablate.benchmarks.answer_extraction.spans import read_spans
 from toolablate.benchmarks.prompt import letters_for
 from toolablate.benchmarks.registry import broken, scorer_factory, scorer_names
 from toolablate.benchmarks.scoring.code import CodeScorer

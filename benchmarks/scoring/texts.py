@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import re2
 
-from toolablate.benchmarks.extraction.announcements import EMPTY, ExtractedAnswer, final_part, normalised
-from toolablate.benchmarks.extraction.spans import read_text
+from toolablate.benchmarks.answer_extraction.announcements import EMPTY, ExtractedAnswer, final_part, normalised
+from toolablate.benchmarks.answer_extraction.spans import read_text
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import PatternTarget, Question, ReferenceTarget, Score, TextTarget

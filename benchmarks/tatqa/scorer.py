@@ -24,7 +24,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Literal
 
-from toolablate.benchmarks.extraction.spans import read_scaled_spans
+from toolablate.benchmarks.answer_extraction.spans import read_scaled_spans
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.traces.records import NumberTarget, Question, Score, SpansTarget, with_scale
 

@@ -27,6 +27,6 @@ def command(data: Path, predictions: Path | None, seed: int, as_json: bool) -> N
         return
     from rich.console import Console
 
-    from toolablate.benchmarks.who_and_when.shown import who_and_when_view
+    from toolablate.benchmarks.who_and_when.terminal_tables import who_and_when_view
 
     Console().print(who_and_when_view(found))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolablate.benchmarks.rows.places import Identities, LineError, at, shown
+from toolablate.benchmarks.rows.row_errors import Identities, LineError, at, shown
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.traces.errors import InputError
 

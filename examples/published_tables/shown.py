@@ -10,7 +10,7 @@ from rich.text import Text
 
 from toolablate.reports.numbers import counted
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.plain import one_line
+from toolablate.traces.terminal_text import one_line
 
 LEVELS = (
     ("wrong", "Does not follow", "red"),

@@ -1,4 +1,4 @@
-"""Reads a store for `attribute`, `explain` and `labels`."""
+"""Reads a store for `attribute`, `show --why` and `agreement --labels`."""
 
 import json
 import shlex
@@ -25,14 +25,14 @@ from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.terminal.problems import refused_notes
 from toolablate.traces.errors import InputError
 from toolablate.traces.output import export
-from toolablate.traces.plain import ID_CHARS, one_line
 from toolablate.traces.records import Condition, Diagnosis, JudgeMatrix, Resumption, Trace
 from toolablate.traces.store import Store
 from toolablate.traces.store.summaries import TrialSummary
+from toolablate.traces.terminal_text import ID_CHARS, one_line
 from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
-    from toolablate.experiments.attribution.attributing import Attributed
+    from toolablate.experiments.attribution.replay_rounds import Attributed
 
 _HINT = "it is the file that `toolablate planted score STORE --judges FILE` writes"
 

@@ -28,8 +28,8 @@ from toolablate.experiments.running.launch import told_at_the_end
 from toolablate.experiments.running.runner import Standing
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError, ModelError, StoreError, ToolablateError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Condition, Continuation, Message, ModelReply, ModelRequest, OpenAIModel
+from toolablate.traces.terminal_text import one_line
 
 # What each line begins with; what does not was not written here, and is never cut off.
 _HEAD = b'{"version":1,"model":"'

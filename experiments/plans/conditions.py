@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field, StrictBool, ValidationError
 
 from toolablate.experiments.plans.sections import Section
 from toolablate.tools import FunctionIntervention, FunctionTool, resources_needed, tool_names
-from toolablate.tools.own import is_importable, load_own, registered
 from toolablate.tools.text import one_line
+from toolablate.tools.user_code import is_importable, load_own, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 from toolablate.traces.validation import explain

@@ -29,8 +29,8 @@ from toolablate.experiments.plans.sections import (
     with_registered,
 )
 from toolablate.sandbox import BACKENDS, Limits
-from toolablate.tools.own import package_of, registered
 from toolablate.tools.text import one_line
+from toolablate.tools.user_code import package_of, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Budget,

@@ -17,7 +17,7 @@ from toolablate.traces.records import Budget, Model, OpenAIModel, Price, Rates
 from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
-    from toolablate.agents.prices import Unpriced
+    from toolablate.agents.price_table import Unpriced
 
 _SHAPE = '["api.example.com"]\n  "a-model" = { input = 2.5, output = 10, cached_input = 1.25 }'
 _NAME = re.compile(r"[^\s/?#@:\[\]]+")
@@ -167,7 +167,7 @@ class PriceSources:
         if self.listed is not None and (price := self.listed.find(model)) is not None:
             return price
         # It brings the agents with it, which reading a plan does not need.
-        from toolablate.agents.prices import Unpriced, table_price
+        from toolablate.agents.price_table import Unpriced, table_price
 
         if not self.table:
             return Unpriced("the plan gives none, and asks no price table")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
-from toolablate.tools.own import load_own, registered
 from toolablate.tools.text import one_line
+from toolablate.tools.user_code import load_own, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, OpenAIModel, ScriptedModel
 from toolablate.traces.validation import explain

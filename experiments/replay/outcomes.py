@@ -10,9 +10,9 @@ from rich.text import Text
 from toolablate.experiments.replay.batch import Replayed
 from toolablate.reports.numbers import counted
 from toolablate.reports.terminal.problems import failures_view
-from toolablate.traces.plain import ID_CHARS, one_line
 from toolablate.traces.records import Outcome, Rebuilt, ToolCall, Trace, Verdict
 from toolablate.traces.store import Store
+from toolablate.traces.terminal_text import ID_CHARS, one_line
 
 
 @dataclass(frozen=True, slots=True)

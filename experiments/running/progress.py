@@ -16,8 +16,8 @@ from rich.text import Text
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.runner import GivenUp, JudgeTask, last_failure
 from toolablate.reports.numbers import counted, dollars
-from toolablate.traces.plain import one_line, plain_text
 from toolablate.traces.records import Condition, OpenAIModel, Score, Trace
+from toolablate.traces.terminal_text import one_line, plain_text
 
 SECONDS_BETWEEN_LINES = 10.0
 

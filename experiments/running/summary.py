@@ -19,7 +19,7 @@ from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.terminal.comparison import comparison_table
 from toolablate.reports.terminal.problems import failures_view, misses_view, refused_view
 from toolablate.reports.terminal.waterfall import waterfalls_view
-from toolablate.traces.plain import one_line
+from toolablate.traces.terminal_text import one_line
 
 # The code of a replay's miss: the same command would only miss again.
 NOT_RECORDED = "not_recorded"

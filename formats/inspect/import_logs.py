@@ -29,7 +29,6 @@ from toolablate.formats.inspect.import_events import (
 )
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import (
     Answer,
     Condition,
@@ -50,6 +49,7 @@ from toolablate.traces.records import (
     Usage,
     clean_text,
 )
+from toolablate.traces.terminal_text import one_line
 
 if TYPE_CHECKING:
     from inspect_ai.event import ModelEvent

@@ -12,7 +12,7 @@ import httpx2
 from toolablate.agents.endpoint.requirements import blanking
 from toolablate.formats.otlp.requests import SpanRequest, thrown_away
 from toolablate.traces.errors import InputError, ToolError
-from toolablate.traces.plain import one_line
+from toolablate.traces.terminal_text import one_line
 
 TRIES = 10
 LONGEST_PAUSE = 30.0

@@ -12,12 +12,12 @@ from markupsafe import Markup
 from toolablate.analysis.attribution.belief import Belief
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import NUMBER
+from toolablate.reports.cause_wording import attributed, chance, method_name
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
-from toolablate.reports.terminal.causes import attributed, chance, method_name
 from toolablate.reports.terminal.explanation import BeliefStep, step_lines
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Diagnosis, Event, ModelCall
+from toolablate.traces.terminal_text import one_line
 
 Quoted = tuple[int, Quote]
 """The event in whose texts it is looked for, and what is looked for."""

@@ -13,8 +13,8 @@ from toolablate.reports import numbers
 from toolablate.reports.html.beliefs import with_links
 from toolablate.reports.html.marking import inert, marked, shown
 from toolablate.reports.html.side_by_side import beside
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Artifact
+from toolablate.traces.terminal_text import one_line
 
 LEAST_SECONDS = 0.1
 

@@ -9,7 +9,6 @@ from operator import is_
 from toolablate.reports import numbers
 from toolablate.reports.html.cards import Attachment, Body, Card, Form, Panel, Remark, Sign, Text, cut
 from toolablate.reports.terminal.events import usage_of
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import (
     Answer,
     Event,
@@ -23,6 +22,7 @@ from toolablate.traces.records import (
     ToolReply,
     ToolRequest,
 )
+from toolablate.traces.terminal_text import one_line
 
 
 def part_text(event: Event, part: str) -> str | None:

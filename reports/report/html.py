@@ -14,6 +14,7 @@ from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import Findings
 from toolablate.reports import numbers
+from toolablate.reports.cause_wording import right_answer, summed, why, without_tools
 from toolablate.reports.html.beliefs import marks_of
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.environment import environment
@@ -21,11 +22,10 @@ from toolablate.reports.html.events import event_cards
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
 from toolablate.reports.plots.belief import draw_belief
 from toolablate.reports.plots.drawing import as_svg
-from toolablate.reports.plots.plates import Printed, decompositions_of, in_order, printed
+from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Beside, Report, Told, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.tables import Table, blocks, model_name, small_note, tables
-from toolablate.reports.terminal.causes import right_answer, summed, why, without_tools
 
 MOST_MODELS, MOST_NAMED = 8, 3
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from toolablate.reports.plots.panels import plain
 from toolablate.reports.report.contents import Report, simulated_note
 from toolablate.reports.report.tables import Column, Table, blocks, caption, small_note, tables
-from toolablate.traces.plain import one_line
+from toolablate.traces.terminal_text import one_line
 
 ENOUGH_EMS, LEAST_EMS = 9.0, 4.0
 """What a column of text wants; letters are smaller where it would have less."""

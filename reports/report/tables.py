@@ -9,11 +9,11 @@ from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix
 from toolablate.analysis.flips import Chance
 from toolablate.reports import numbers
+from toolablate.reports.cause_wording import METHODS, counted, how_alone, how_known, measured_by, methods_of
+from toolablate.reports.plots.figures import decompositions_of, in_order
 from toolablate.reports.plots.panels import ENDINGS
-from toolablate.reports.plots.plates import decompositions_of, in_order
 from toolablate.reports.plots.scores import Ended
 from toolablate.reports.terminal.attribution import accounts_of, rests_on
-from toolablate.reports.terminal.causes import METHODS, counted, how_alone, how_known, measured_by, methods_of
 
 SMALL = "*"
 MODEL = "Model"

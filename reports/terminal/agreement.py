@@ -16,12 +16,12 @@ from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.analysis.labelling import TOO_FEW, Held, LabelAgreement, LabelReport
 from toolablate.reports import numbers
+from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.numbers import MINUS, SIGNIFICANT, counted
 from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner, words
-from toolablate.reports.terminal.causes import chance, distraction_name
 from toolablate.reports.terminal.trace import VERDICT_STYLES
-from toolablate.traces.plain import ID_CHARS, inert, one_line
 from toolablate.traces.records import Mechanism
+from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 SMALL = "*"
 WAYS = {"again": "graded again", "same_text": "same text"}

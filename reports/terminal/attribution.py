@@ -25,11 +25,11 @@ from toolablate.analysis.attribution.report import AttributionReport, mechanism_
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.analysis.flips import Floor
 from toolablate.reports import numbers
+from toolablate.reports.cause_wording import attributed, chance, distraction_name
 from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
-from toolablate.reports.terminal.causes import attributed, chance, distraction_name
-from toolablate.traces.plain import ID_CHARS, inert, one_line, plain_text
 from toolablate.traces.records import Attribution, Distraction, DistractionLabel, JudgeMatrix, ReplayDesign
+from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text
 
 SMALL = "*"
 GAIN, LOSS, LEVEL = "█", "▒", "│"

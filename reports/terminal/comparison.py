@@ -18,7 +18,7 @@ from toolablate.analysis.statistics.harm import Bounds, Selected
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
-from toolablate.traces.plain import ID_CHARS, inert, one_line
+from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 SMALL = "*"
 

@@ -11,7 +11,6 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from toolablate.reports import numbers
-from toolablate.traces.plain import inert, one_line, plain_text
 from toolablate.traces.records import (
     Answer,
     CodeTarget,
@@ -27,6 +26,7 @@ from toolablate.traces.records import (
     ToolRequest,
     Usage,
 )
+from toolablate.traces.terminal_text import inert, one_line, plain_text
 
 ORIGINAL_CHARS = 600
 DETAIL_CHARS = 200

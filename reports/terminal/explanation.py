@@ -20,10 +20,10 @@ from toolablate.analysis.attribution.decomposition import DecompositionInputs, S
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.trace_rules import faults, ran_out
 from toolablate.reports import numbers
+from toolablate.reports.cause_wording import Apart, Said, asked, chance, right_of, summed, why, without_tools
 from toolablate.reports.tables import simulated_banner
-from toolablate.reports.terminal.causes import Apart, Said, asked, chance, right_of, summed, why, without_tools
-from toolablate.traces.plain import ID_CHARS, inert, one_line, plain_text, shortened
 from toolablate.traces.records import Attribution, Event, ModelCall, ToolCall, ToolRequest
+from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text, shortened
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from toolablate.analysis.power import AtRepeats, Interval, Needed, PowerTable, S
 from toolablate.analysis.statistics.variance import MOST_REPEATS
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner
-from toolablate.traces.plain import one_line
+from toolablate.traces.terminal_text import one_line
 
 UNSURE = "~"
 DIGITS_NEEDED = 2

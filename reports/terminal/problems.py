@@ -9,10 +9,10 @@ from toolablate.analysis.misses import MissDifference, MissRate, RefusedCalls
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SIGNIFICANT, counted
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.plain import ID_CHARS, inert, one_line, plain_text
 from toolablate.traces.records import Refusal
 from toolablate.traces.store import FailureCount, VerifyReport
 from toolablate.traces.store.same_as import SameReport, TraceDifference
+from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text
 
 MAX_FAILURES = 5
 

@@ -6,8 +6,8 @@ from rich.text import Text
 
 from toolablate.reports.numbers import counted
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.plain import inert, one_line
 from toolablate.traces.store import LivingRecorder, Standing, TrialCounts
+from toolablate.traces.terminal_text import inert, one_line
 
 
 def counts_table(counts: Iterable[TrialCounts]) -> RenderableType:

@@ -12,7 +12,6 @@ from rich.text import Text
 from toolablate.reports import numbers
 from toolablate.reports.tables import Fitted, figures, names, words
 from toolablate.reports.terminal.events import ROLE_STYLES, Page, answer_key_view, indented, is_short, rule, usage_of
-from toolablate.traces.plain import ID_CHARS, inert, one_line
 from toolablate.traces.records import (
     Again,
     AnswerNow,
@@ -36,6 +35,7 @@ from toolablate.traces.records import (
     Trace,
 )
 from toolablate.traces.store import TrialSummary
+from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 
 def judgement_view(judgement: Judgement, *, full: bool) -> Iterator[RenderableType]:

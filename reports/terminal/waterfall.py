@@ -12,7 +12,7 @@ from toolablate.analysis.ladder import Shapley, Step, Waterfall
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Column, Fitted, figures, simulated_banner, words
-from toolablate.traces.plain import inert, one_line
+from toolablate.traces.terminal_text import inert, one_line
 
 SMALL = "*"
 MOST_BAR = 60

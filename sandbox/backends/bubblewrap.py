@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from toolablate.sandbox.cgroups import Cgroup
+from toolablate.sandbox.host_resources import HostResources
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
-from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import ENVIRONMENT, INSIDE, Child, KernelProcess
 from toolablate.sandbox.python import Python
 
@@ -41,7 +41,7 @@ class Bubblewrap:
 
     def __init__(self, limits: Limits, python: Python) -> None:
         self._limits = limits
-        self._premises = Premises()
+        self._premises = HostResources()
         self._python = python
 
     def new_process(self) -> KernelProcess:
@@ -52,7 +52,7 @@ class Bubblewrap:
 
 
 class BubblewrapProcess(KernelProcess):
-    def __init__(self, limits: Limits, premises: Premises, python: Python) -> None:
+    def __init__(self, limits: Limits, premises: HostResources, python: Python) -> None:
         super().__init__(limits, premises)
         self._python = python
         self._child: Child | None = None

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolablate.sandbox.docker import BUILD_COMMAND, IMAGE, PYTHON
+from toolablate.sandbox.host_resources import HostResources, memory_bytes
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
-from toolablate.sandbox.premises import Premises, memory_bytes
 from toolablate.sandbox.process import ENVIRONMENT, INSIDE, Exit, KernelProcess
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Docker:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._premises = Premises()
+        self._premises = HostResources()
         first = random.SystemRandom().randrange(_FIRST_USER, _LAST_USER)
         self._users = itertools.cycle([*range(first, _LAST_USER + 1), *range(_FIRST_USER, first)])
 
@@ -81,7 +81,7 @@ class DockerProcess(KernelProcess):
     tell.
     """
 
-    def __init__(self, limits: Limits, premises: Premises, user: int) -> None:
+    def __init__(self, limits: Limits, premises: HostResources, user: int) -> None:
         super().__init__(limits, premises)
         self._user = user
         self._client: DockerClient | None = None

@@ -18,8 +18,8 @@ from toolablate.sandbox.backends.bubblewrap import (
     start_in_bubblewrap,
 )
 from toolablate.sandbox.cgroups import Cgroup
+from toolablate.sandbox.host_resources import HostResources
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
-from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import Child, KernelProcess, readable, start_hint
 from toolablate.sandbox.python import Python
 
@@ -44,7 +44,7 @@ class ForkServer:
 
     def __init__(self, limits: Limits, python: Python) -> None:
         self._limits = limits
-        self._premises = Premises()
+        self._premises = HostResources()
         self._python = python
         self._users = _users()
         self._child: Child | None = None
@@ -111,7 +111,7 @@ class ForkServer:
         root = os.geteuid() == 0
         self._child = start_in_bubblewrap(
             self._python,
-            "inside.nursery",
+            "inside.fork_server",
             users=[next(self._users) for _ in range(_USERS)] if root else [USER_ID],
             tmp_bytes=_SERVER_TMP_BYTES,
             options=capabilities(_CAPABILITIES) if root else [*capabilities(_WITHOUT_ROOT), *_ROOT_OF_NAMESPACE],
@@ -150,7 +150,7 @@ def _says_ready(control: socket.socket) -> bool:
 
 
 class ForkedProcess(KernelProcess):
-    def __init__(self, limits: Limits, premises: Premises, server: ForkServer, user: int | None) -> None:
+    def __init__(self, limits: Limits, premises: HostResources, server: ForkServer, user: int | None) -> None:
         super().__init__(limits, premises)
         self._server = server
         self._user = user

@@ -4,8 +4,8 @@ import os
 import socket
 from pathlib import Path
 
+from toolablate.sandbox.host_resources import HostResources
 from toolablate.sandbox.kernel import Limits
-from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import ENVIRONMENT, INSIDE, Child, KernelProcess
 from toolablate.sandbox.python import Python
 
@@ -15,7 +15,7 @@ class Plain:
 
     def __init__(self, limits: Limits, python: Python) -> None:
         self._limits = limits
-        self._premises = Premises()
+        self._premises = HostResources()
         self._python = python
 
     def new_process(self) -> KernelProcess:
@@ -31,7 +31,7 @@ class PlainProcess(KernelProcess):
 
     guarded = False
 
-    def __init__(self, limits: Limits, premises: Premises, python: Python) -> None:
+    def __init__(self, limits: Limits, premises: HostResources, python: Python) -> None:
         super().__init__(limits, premises)
         self._python = python
         self._child: Child | None = None

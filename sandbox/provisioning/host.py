@@ -14,9 +14,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
+from toolablate.sandbox.host_resources import HostResources
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.opening import open_backend
-from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import CHANNELS, Backend, KernelProcess
 
 
@@ -96,7 +96,7 @@ class KernelHost:
         self._users: dict[HostSettings, int] = {}
         self._processes: set[KernelProcess] = set()
         self._addresses: set[StableAddress] = set()
-        self._premises: Premises | None = None
+        self._premises: HostResources | None = None
         threading.Thread(target=self._loop.run_forever, name="toolablate kernels", daemon=True).start()
         atexit.register(self._close_at_exit)
 
@@ -178,7 +178,7 @@ class KernelHost:
 
     def new_address(self) -> StableAddress:
         if self._premises is None:
-            self._premises = Premises()
+            self._premises = HostResources()
         address = StableAddress(self._premises.folder)
         self._addresses.add(address)
         return address

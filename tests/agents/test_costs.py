@@ -13,7 +13,7 @@ from tests.agents.conftest import LocalTools, Play, condition, double
 from tests.servers.chat_server import ChatServer, reply
 from tests.servers.responses import response, says
 
-from toolablate.agents.prices import table_price
+from toolablate.agents.price_table import table_price
 from toolablate.agents.spending import counted_cost, estimated_cost, known_cost, spent
 from toolablate.traces.records import Message, ModelReply, OpenAIModel, Price, PriceTier, Usage
 

@@ -18,7 +18,7 @@ from genai_prices.types import (
     TimeOfDateConstraint,
 )
 
-from toolablate.agents.prices import Unpriced, table_price
+from toolablate.agents.price_table import Unpriced, table_price
 from toolablate.traces.records import OpenAIModel, Price, Sampling
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)

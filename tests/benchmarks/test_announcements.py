@@ -1,9 +1,9 @@
 import pytest
 
-from toolablate.benchmarks.extraction.announcements import announcements, last_box
-from toolablate.benchmarks.extraction.choices import read_letters
-from toolablate.benchmarks.extraction.numbers import read_number
-from toolablate.benchmarks.extraction.spans import read_spans, read_text
+from toolablate.benchmarks.answer_extraction.announcements import announcements, last_box
+from toolablate.benchmarks.answer_extraction.letters import read_letters
+from toolablate.benchmarks.answer_extraction.numbers import read_number
+from toolablate.benchmarks.answer_extraction.spans import read_spans, read_text
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from toolablate.benchmarks.answer_extraction.numbers import read_number
 from toolablate.benchmarks.builtin import BUILTIN_CORPUS, BUILTIN_PLAYBOOK, builtin_questions
-from toolablate.benchmarks.extraction.numbers import read_number
 from toolablate.benchmarks.prompt import letters_for
 from toolablate.benchmarks.scoring.scorers import scorer_for
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from toolablate.benchmarks.extraction.choices import read_letters
-from toolablate.benchmarks.extraction.numbers import read_number
-from toolablate.benchmarks.extraction.spans import read_scaled_spans, read_spans, read_text
+from toolablate.benchmarks.answer_extraction.letters import read_letters
+from toolablate.benchmarks.answer_extraction.numbers import read_number
+from toolablate.benchmarks.answer_extraction.spans import read_scaled_spans, read_spans, read_text
 from toolablate.benchmarks.scoring.code import read_code
 from toolablate.benchmarks.scoring.math import MAX_CHARS, alternatives, is_words, plain, words
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks.extraction.choices import read_letters
+from toolablate.benchmarks.answer_extraction.letters import read_letters
 
 Recorded = Callable[[str], Iterator[dict[str, Any]]]
 CHOICES = ["Virtue ethics", "A bird in the hand", "Ethics of care", "0.5", "5 km"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks.extraction.numbers import read_number
+from toolablate.benchmarks.answer_extraction.numbers import read_number
 from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.traces.records import NumberTarget, Question
 

@@ -14,7 +14,7 @@ from tests.browser.wire import get
 from tests.viewer.keeping.reading import read_findings
 
 from toolablate.analysis.selection import Selection
-from toolablate.reports.plots.plates import Printed
+from toolablate.reports.plots.figures import Printed
 from toolablate.viewer import rendering as drawing
 from toolablate.viewer.index import ViewerIndex
 

@@ -25,7 +25,6 @@ from toolablate.reports.terminal.problems import verify_view
 from toolablate.reports.terminal.status import counts_table
 from toolablate.reports.terminal.trace import trace_view, trials_table
 from toolablate.traces.database import Problem
-from toolablate.traces.plain import plain_text
 from toolablate.traces.records import (
     Answer,
     Artifact,
@@ -44,6 +43,7 @@ from toolablate.traces.records import (
     Usage,
 )
 from toolablate.traces.store import Store, VerifyReport, verify
+from toolablate.traces.terminal_text import plain_text
 
 
 def a_trace(*events: Event, **changes: object) -> Trace:

@@ -16,9 +16,9 @@ from toolablate.reports.terminal.comparison import comparison_table, flips_table
 from toolablate.reports.terminal.problems import failures_view
 from toolablate.reports.terminal.status import counts_table
 from toolablate.reports.terminal.trace import trials_table
-from toolablate.traces.plain import shortened
 from toolablate.traces.store import FailureCount, TrialCounts
 from toolablate.traces.store.summaries import TrialSummary
+from toolablate.traces.terminal_text import shortened
 
 WIDTHS = [40, 60, 80, 100, 140]
 LONG = "retrieval-augmented-python"

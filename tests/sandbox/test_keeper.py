@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolablate.sandbox.cgroups import find_cgroups
-from toolablate.sandbox.premises import ProcessKeeper
+from toolablate.sandbox.host_resources import ProcessKeeper
 
 pytestmark = pytest.mark.deep
 
@@ -20,7 +20,7 @@ HOST = """
 import os, sys, time, asyncio, subprocess
 from pathlib import Path
 from toolablate.sandbox.cgroups import find_cgroups
-from toolablate.sandbox.premises import Keeper
+from toolablate.sandbox.host_resources import Keeper
 
 def tell(*words):
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())
@@ -330,7 +330,7 @@ def test_a_thousand_paths_do_not_stall_the_host(tmp_path: Path) -> None:
 
 
 def test_without_standard_descriptors_the_host_still_gets_one() -> None:
-    program = "import select\nfrom toolablate.sandbox.premises import Keeper\nimport os, time\n"
+    program = "import select\nfrom toolablate.sandbox.host_resources import Keeper\nimport os, time\n"
     program += "os.close(0)\nkeeper = Keeper()\nos.write(1, f'{keeper.pid} {keeper.folder}'.encode())\ntime.sleep(1000)"
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert process.stdout is not None

@@ -14,7 +14,7 @@ from tests.project.pages import ROOT, blocks
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.cli import group
-from toolablate.tools import own
+from toolablate.tools import user_code
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Trace
 from toolablate.traces.store import Store
@@ -35,7 +35,7 @@ def write_points(folder: Path, package: str, group_: str, points: dict[str, str]
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     lines = [f"{name} = {value}" for name, value in points.items()]
     (about / "entry_points.txt").write_text("\n".join([f"[{group_}]", *lines]), encoding="utf-8")
-    own.registered.cache_clear()
+    user_code.registered.cache_clear()
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         return plan
 
     yield install_section
-    own.registered.cache_clear()
+    user_code.registered.cache_clear()
     for name in modules:
         sys.modules.pop(name, None)
 
@@ -142,17 +142,17 @@ def test_the_model_provider_of_the_guide_is_run(install: Install) -> None:
 
 @pytest.mark.parametrize(("key", "name"), [("tools", "python"), ("search_providers", "brave"), ("providers", "openai")])
 def test_two_packages_that_claim_one_name_are_both_named(
-    install: Install, tmp_path: Path, key: own.Key, name: str
+    install: Install, tmp_path: Path, key: user_code.Key, name: str
 ) -> None:
     write_points(tmp_path, "rival-package", f"toolablate.{key}", {name: "rival:thing"})
     with pytest.raises(InputError, match="rival-package and toolablate") as refused:
-        own.load_own(name, key)
+        user_code.load_own(name, key)
     assert refused.value.code == "claimed_twice"
 
 
 @pytest.mark.parametrize("key", ["tools", "search_providers", "providers"])
-def test_what_cannot_be_loaded_is_told_with_its_package(install: Install, tmp_path: Path, key: own.Key) -> None:
+def test_what_cannot_be_loaded_is_told_with_its_package(install: Install, tmp_path: Path, key: user_code.Key) -> None:
     (tmp_path / "broken_for_test.py").write_text("raise RuntimeError('no luck')")
     write_points(tmp_path, "broken-package", f"toolablate.{key}", {"broken": "broken_for_test:thing"})
     with pytest.raises(InputError, match=r"of the package broken-package: cannot import .*no luck"):
-        own.load_own("broken", key)
+        user_code.load_own("broken", key)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from toolablate.tools import Resources, open_toolset, own, resources_needed, tool_names
-from toolablate.tools.own import code_digest
+from toolablate.tools import Resources, open_toolset, resources_needed, tool_names, user_code
+from toolablate.tools.user_code import code_digest
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ToolRequest, ToolUse
 
@@ -76,14 +76,14 @@ async def test_a_package_can_register_a_tool(own_module: str, tmp_path: Path) ->
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-package\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(f"[toolablate.tools]\nloud = {own_module}:shout\n")
-    own.registered.cache_clear()
+    user_code.registered.cache_clear()
     try:
         assert tool_names().count("loud") == tool_names().count("python") == 1
         assert resources_needed([ToolUse(name="python"), ToolUse(name="loud")]) == {"sandbox"}
         async with open_toolset([ToolUse(name="loud")], Resources()) as tools:
             result = await tools.call(ToolRequest(id="1", name="shout", arguments="hey"))
     finally:
-        own.registered.cache_clear()
+        user_code.registered.cache_clear()
     assert result.output == "HEY!"
 
 
@@ -191,4 +191,4 @@ def test_a_module_that_cannot_be_read_any_more_is_named(own_module: str, tmp_pat
     shout = importlib.import_module(own_module).shout
     (tmp_path / "own_tools_for_test.py").write_text("def shout(:")
     with pytest.raises(InputError, match="the source of 'loud' cannot be read"):
-        own.module_digest(shout.function, "loud", "tools")
+        user_code.module_digest(shout.function, "loud", "tools")

@@ -8,6 +8,6 @@ distinct.
 
 from toolablate.tools.corpus.build import Progress
 from toolablate.tools.corpus.corpus import Corpus, CorpusPages, CorpusSearch, open_corpus
-from toolablate.tools.corpus.source import Document, Skipped, corpus_digest
+from toolablate.tools.corpus.documents import Document, Skipped, corpus_digest
 
 __all__ = ["Corpus", "CorpusPages", "CorpusSearch", "Document", "Progress", "Skipped", "corpus_digest", "open_corpus"]

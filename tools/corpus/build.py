@@ -19,9 +19,14 @@ from typing import BinaryIO, Self
 
 from pydantic import ValidationError
 
-from toolablate.tools.corpus.index import IndexWriter
-from toolablate.tools.corpus.shelf import KEYS_PER_DOCUMENT, ShelfWriter, document_keys, sorted_places, write_addresses
-from toolablate.tools.corpus.source import (
+from toolablate.tools.corpus.document_texts import (
+    KEYS_PER_DOCUMENT,
+    ShelfWriter,
+    document_keys,
+    sorted_places,
+    write_addresses,
+)
+from toolablate.tools.corpus.documents import (
     CONTENT_TYPES,
     PROCESSES,
     DocumentHeading,
@@ -33,6 +38,7 @@ from toolablate.tools.corpus.source import (
     url_key,
     url_of,
 )
+from toolablate.tools.corpus.index import IndexWriter
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Record
 

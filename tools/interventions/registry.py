@@ -38,9 +38,9 @@ from toolablate.tools.interventions.intervention import (
     Proceed,
 )
 from toolablate.tools.interventions.standins import STAND_INS
-from toolablate.tools.own import find_own, is_own, module_digest, registered
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import ToolResult
+from toolablate.tools.user_code import find_own, is_own, module_digest, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Change, InterventionUse, ToolReply, clean_text
 

@@ -9,8 +9,8 @@ from typing import TypeVar
 from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
 from toolablate.tools.guards.guard import Guard, Inspection
 from toolablate.tools.guards.passages import normal_text
-from toolablate.tools.search.envelope import canonical_url
 from toolablate.tools.search.provider import RESULTS_ASKED_FOR, SearchSource, normal_query
+from toolablate.tools.search.ranked_results import canonical_url
 from toolablate.tools.search.tool import search_tool
 from toolablate.tools.tool import Entry, Listed
 from toolablate.traces.records import Question, digest_text

@@ -1,6 +1,7 @@
 """Searching: what a provider is, those that ask a service, and the tool."""
 
 from toolablate.tools.search.ddgs import DdgsSearch, ddgs_backends
+from toolablate.tools.search.from_plan import open_provider, provider_identity, provider_names
 from toolablate.tools.search.provider import (
     LiveSearch,
     ProviderKind,
@@ -12,8 +13,7 @@ from toolablate.tools.search.provider import (
     SearchSource,
     search_key,
 )
-from toolablate.tools.search.providers import open_provider, provider_identity, provider_names
-from toolablate.tools.search.rest import RestSearch
+from toolablate.tools.search.rest_client import RestSearch
 from toolablate.tools.search.tool import gpt_oss_search_tool, search_tool
 
 __all__ = [

@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from toolablate.tools.search.envelope import (
+from toolablate.tools.search.provider import ProviderKind, Searched, SearchQuery, normal_query, without_commands
+from toolablate.tools.search.ranked_results import (
     ProviderResult,
     RankedResults,
     is_robot_check,
@@ -19,7 +20,6 @@ from toolablate.tools.search.envelope import (
     ranked,
     raw_digest,
 )
-from toolablate.tools.search.provider import ProviderKind, Searched, SearchQuery, normal_query, without_commands
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import SearchReply, SearchStatus, clean_text
 

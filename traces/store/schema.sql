@@ -100,7 +100,7 @@ CREATE TABLE events (
 ) STRICT, WITHOUT ROWID;
 
 -- The events of a finished trace as one block: the JSON array of their bodies, as one zstd frame, packed against another
--- block where there is one that it may resemble (see content/blocks.py).
+-- block where there is one that it may resemble (see texts.py).
 CREATE TABLE blocks (
     trace INTEGER PRIMARY KEY REFERENCES traces (key),
     base INTEGER REFERENCES blocks (trace), -- what it is packed against
@@ -117,7 +117,7 @@ CREATE TABLE parts (
 ) STRICT;
 
 -- What a finished trace asked of the web or its archive, what was noticed in the results, and which tools it called that
--- it could not call (see content/tallies.py): counted once, so that a comparison need not read the events.
+-- it could not call (see digests.py): counted once, so that a comparison need not read the events.
 CREATE TABLE lookups (
     trace INTEGER NOT NULL REFERENCES traces (key),
     miss TEXT NOT NULL, -- why it was not there, or empty
@@ -176,7 +176,7 @@ CREATE TABLE labels (
 ) STRICT;
 CREATE INDEX labels_by_trial ON labels (trial, person);
 
--- The recorders that write now. Each holds a lock on a file beside the store while it lives (see files/locks.py); a row
+-- The recorders that write now. Each holds a lock on a file beside the store while it lives (see file.py); a row
 -- whose lock is free is of one that was killed, and what it claims is free. Nobody writes: both tables are empty.
 CREATE TABLE recorders (
     key INTEGER PRIMARY KEY,

@@ -23,9 +23,9 @@ from toolablate.analysis.pairing import RIGHT, Arm, Pair, mean, mean_scores, pai
 from toolablate.experiments.attribution.readings_cache import file_for, kept_folder
 from toolablate.reports.terminal.problems import refused_notes
 from toolablate.traces.errors import InputError
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Attribution, Condition
 from toolablate.traces.store import Store, TrialCounts, TrialSummary
+from toolablate.traces.terminal_text import one_line
 
 
 @dataclass(frozen=True, slots=True)

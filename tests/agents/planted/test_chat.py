@@ -12,7 +12,7 @@ from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.simulated import SimulatedSource
 from toolablate.agents.simulated.planted.chat import PlantedChat
 from toolablate.agents.simulated.planted.wording import answer_of, formless_words, language_of, place_of
-from toolablate.benchmarks.extraction.choices import read_letters
+from toolablate.benchmarks.answer_extraction.letters import read_letters
 from toolablate.experiments.replay.changes import IGNORE_TOOLS
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Message, ModelRequest, Question, Resumption, SimulatedModel

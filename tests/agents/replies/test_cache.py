@@ -12,7 +12,7 @@ import pytest
 from tests.agents.replies.samples import MODEL, kept, question, request
 
 from toolablate.agents.replies import ResponseCache, info, read_root, verify
-from toolablate.agents.replies.file import APPLICATION_ID
+from toolablate.agents.replies.cache_file import APPLICATION_ID
 from toolablate.agents.replies.recorded import KeptReply, asked
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Message, ModelReply

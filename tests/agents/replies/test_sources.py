@@ -14,7 +14,7 @@ from toolablate.agents import ChatModel, connect
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.pacing.waits import counting_waits, note_wait
 from toolablate.agents.replies import RecordedSource, ReplayedSource, ResponseCache, verify
-from toolablate.agents.replies.source import RecordedChat
+from toolablate.agents.replies.reply_sources import RecordedChat
 from toolablate.traces.errors import ModelError, StoreError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel
 

@@ -11,7 +11,7 @@ from tests.traces.pages import shown
 
 from toolablate.analysis.effect import accuracy
 from toolablate.benchmarks.encyclo_k.analyses import Reply, statement_count, tables
-from toolablate.benchmarks.encyclo_k.shown import encyclo_k_view
+from toolablate.benchmarks.encyclo_k.terminal_tables import encyclo_k_view
 from toolablate.traces.records import Question
 
 

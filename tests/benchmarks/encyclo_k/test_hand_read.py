@@ -29,8 +29,8 @@ import pytest
 from tests.benchmarks.encyclo_k.plain import plain_letter
 from tests.benchmarks.encyclo_k.sampling import Reply, draw, is_hard, replies
 
+from toolablate.benchmarks.answer_extraction.letters import read_letters
 from toolablate.benchmarks.encyclo_k.scorer import read_letter, read_official
-from toolablate.benchmarks.extraction.choices import read_letters
 
 Recorded = Callable[[str], Iterator[dict[str, Any]]]
 Extractor = Callable[[Reply], str | None]

@@ -4,9 +4,9 @@ import pytest
 from tests.benchmarks.encyclo_k.made_replies import CORRECTED, NAMING_NONE, NAMING_ONE, RUN_ON
 from tests.benchmarks.kinds import kinds_scored
 
+from toolablate.benchmarks.answer_extraction.announcements import ExtractedAnswer
+from toolablate.benchmarks.answer_extraction.letters import read_letters
 from toolablate.benchmarks.encyclo_k.scorer import read_letter
-from toolablate.benchmarks.extraction.announcements import ExtractedAnswer
-from toolablate.benchmarks.extraction.choices import read_letters
 from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.traces.records import ChoiceTarget, Question
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolablate.benchmarks.extraction.announcements import final_part
+from toolablate.benchmarks.answer_extraction.announcements import final_part
 from toolablate.benchmarks.judging.grades import MAX_REASON_CHARS, Fault, read_grade
 from toolablate.traces.records import Message, ModelReply
 

@@ -6,7 +6,7 @@ from tests.traces.pages import shown
 
 from toolablate.benchmarks.lpfqa.figures import BenchmarkComparison
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
-from toolablate.benchmarks.lpfqa.shown import scoreboard_view
+from toolablate.benchmarks.lpfqa.terminal_tables import scoreboard_view
 
 
 def beside(counts: dict[str, int], scores: dict[str, float]) -> BenchmarkComparison:

@@ -19,7 +19,7 @@ from toolablate.benchmarks.lpfqa.scoreboard import (
     scoreboard_json,
     standings,
 )
-from toolablate.benchmarks.lpfqa.shown import scoreboard_view
+from toolablate.benchmarks.lpfqa.terminal_tables import scoreboard_view
 from toolablate.traces.errors import InputError
 
 DOMAINS = ["law"] * 4 + ["maths"] * 2

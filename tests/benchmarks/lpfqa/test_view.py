@@ -8,7 +8,7 @@ from tests.benchmarks.lpfqa.boards import right, seen
 from tests.traces.pages import SAFE, shown
 
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
-from toolablate.benchmarks.lpfqa.shown import scoreboard_view
+from toolablate.benchmarks.lpfqa.terminal_tables import scoreboard_view
 
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\x00"
 

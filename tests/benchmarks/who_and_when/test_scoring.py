@@ -14,7 +14,7 @@ from tests.benchmarks.who_and_when.failing import RUN, of_length, written
 
 from toolablate.benchmarks.who_and_when.runs import FailedRun, Prediction, load_failed_runs
 from toolablate.benchmarks.who_and_when.scoring import Row, graded_predictions, read_who_and_when, row_of
-from toolablate.benchmarks.who_and_when.shown import who_and_when_view
+from toolablate.benchmarks.who_and_when.terminal_tables import who_and_when_view
 from toolablate.cli import group
 
 PUBLISHED = DATA / "who_and_when"

@@ -10,8 +10,8 @@ from tests.experiments.replay.scenes import code
 from tests.servers.chat_server import Step, reply
 
 from toolablate.experiments.attribution.cases import Case
-from toolablate.experiments.attribution.choosing import ChosenTrial, choose
 from toolablate.experiments.attribution.replay_evidence import Outcomes, outcomes_of
+from toolablate.experiments.attribution.sampled_trials import ChosenTrial, choose
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store

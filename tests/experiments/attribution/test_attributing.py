@@ -13,10 +13,10 @@ from tests.experiments.replay.scenes import by_turn, endpoint_plan, run, trial_o
 from tests.servers.chat_server import ChatServer, Json, Status, Step, reply
 
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attribution.attributing import AnswerChance, Rounds, attribute, chances, nothing_found
 from toolablate.experiments.attribution.cases import case_of, ending_of
+from toolablate.experiments.attribution.planned_replays import all_early_answers, first_round
 from toolablate.experiments.attribution.replay_evidence import belief_of, flip_of
-from toolablate.experiments.attribution.replay_program import all_early_answers, first_round
+from toolablate.experiments.attribution.replay_rounds import AnswerChance, Rounds, attribute, chances, nothing_found
 from toolablate.experiments.replay.batch import replay
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AnswerNow, Condition, Event, ReplayDesign, ReplayPurpose, ToolUse

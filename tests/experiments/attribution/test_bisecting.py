@@ -9,13 +9,13 @@ from tests.analysis.attribution.stories import CONDITION, QUESTION, ended, ran, 
 from toolablate.analysis.attribution.bisection import search_cost
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import Case, case_of
-from toolablate.experiments.attribution.replay_evidence import Outcomes, flip_of
-from toolablate.experiments.attribution.replay_program import (
+from toolablate.experiments.attribution.planned_replays import (
     bisects,
     most_early_answers,
     plan_of,
     searched,
 )
+from toolablate.experiments.attribution.replay_evidence import Outcomes, flip_of
 from toolablate.traces.records import AnswerNow, ReplayDesign, ReplayPurpose, Resumption
 from toolablate.traces.store import Counterfactual
 

@@ -13,7 +13,7 @@ from tests.experiments.replay.scenes import PRICED, code, endpoint_plan, run
 from tests.servers.chat_server import ChatServer, Step, reply
 
 from toolablate.analysis.attribution.decomposition import is_chosen
-from toolablate.experiments.attribution.attributing import attribute
+from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store

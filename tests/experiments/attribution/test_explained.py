@@ -13,8 +13,8 @@ from tests.experiments.replay.scenes import double, endpoint_plan, own_tool, run
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.analysis.attribution.evidence import Evidence, Explained
-from toolablate.experiments.attribution.attributing import attribute
 from toolablate.experiments.attribution.explained import Gathered, beside_repeats, explained
+from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.experiments.replay.batch import replay
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AnswerNow, ReplayDesign

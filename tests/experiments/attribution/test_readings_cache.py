@@ -34,9 +34,9 @@ from tests.traces.samples import (
 from toolablate.analysis.attribution.evidence import Explained
 from toolablate.experiments.attribution import explained as reading
 from toolablate.experiments.attribution import readings_cache as kept
-from toolablate.experiments.attribution.attributing import attribute
 from toolablate.experiments.attribution.explained import Gathered, explained
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
+from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Diagnosis, Label, Trial, Usage
 from toolablate.traces.store import Recorder, Store

@@ -20,7 +20,7 @@ from tests.analysis.attribution.stories import (
 from toolablate.analysis.attribution.belief import BeliefFlip
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import Case, case_of
-from toolablate.experiments.attribution.replay_program import (
+from toolablate.experiments.attribution.planned_replays import (
     all_early_answers,
     first_round,
     second_round,

@@ -12,7 +12,7 @@ from toolablate.experiments.contamination.overlap import (
     contamination_results,
     most_contaminated,
 )
-from toolablate.experiments.contamination.tables import contamination_view
+from toolablate.experiments.contamination.terminal_tables import contamination_view
 from toolablate.traces.records import Continuation
 
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"

@@ -19,7 +19,7 @@ from toolablate.experiments import condition
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.running.execution import open_executor
-from toolablate.tools import INTERVENTIONS, Resources, open_toolset, own
+from toolablate.tools import INTERVENTIONS, Resources, open_toolset, user_code
 from toolablate.traces.records import Condition, ToolRequest, ToolUse, Trace
 
 GUIDE = "docs/conditions.md"
@@ -74,9 +74,9 @@ def package(folder: Path) -> Iterator[Path]:
         for group, found in groups.items()
     ]
     (about / "entry_points.txt").write_text("\n".join(lines))
-    own.registered.cache_clear()
+    user_code.registered.cache_clear()
     yield folder
-    own.registered.cache_clear()
+    user_code.registered.cache_clear()
 
 
 def asked(name: str) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from tests.experiments.scripted import run, write_scripted
 from toolablate.experiments import condition
 from toolablate.experiments.plans.conditions import BUILT_IN, SCAFFOLD
 from toolablate.tools import ToolResult, intervention, tool
-from toolablate.tools.own import registered
+from toolablate.tools.user_code import registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 

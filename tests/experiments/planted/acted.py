@@ -12,8 +12,8 @@ from tests.experiments.replay.scenes import run
 from toolablate.agents.simulated.planted.wording import answer_of
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import Case, case_of
+from toolablate.experiments.attribution.planned_replays import early_answers, first_round
 from toolablate.experiments.attribution.replay_evidence import outcomes_of
-from toolablate.experiments.attribution.replay_program import early_answers, first_round
 from toolablate.experiments.planted.truth import Truth, truth_of
 from toolablate.experiments.replay.batch import replay_many
 from toolablate.experiments.replay.requests import ReplayRequest

@@ -17,8 +17,8 @@ from tests.experiments.judged import judge_at
 from tests.experiments.replay.scenes import run
 from tests.servers.chat_server import ChatServer, reply
 
-from toolablate.experiments.attribution.attributing import attribute
 from toolablate.experiments.attribution.explained import explained
+from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.experiments.planted import scoring
 from toolablate.experiments.planted.making import LABELS, PLAN, make_planted
 from toolablate.experiments.planted.scoring import Coverage, coverage, score_planted

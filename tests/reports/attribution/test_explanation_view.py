@@ -22,7 +22,7 @@ from toolablate.analysis.attribution.belief import flip_step
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.terminal.causes import why
+from toolablate.reports.cause_wording import why
 from toolablate.reports.terminal.explanation import explanation_view, telling_lines
 from toolablate.traces.records import Diagnosis, Event
 

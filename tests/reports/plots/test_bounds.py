@@ -6,7 +6,7 @@ import pytest
 from tests.reports.plots.samples import Arm, endings, findings, many
 
 from toolablate.analysis.findings import Findings
-from toolablate.reports.plots.plates import (
+from toolablate.reports.plots.figures import (
     MOST_COLUMNS,
     MOST_DOMAINS,
     MOST_ROWS,

@@ -14,7 +14,7 @@ from toolablate.analysis.attribution.belief import flip_step
 from toolablate.analysis.findings import AttributedCount
 from toolablate.reports.plots.belief import draw_belief
 from toolablate.reports.plots.drawing import as_svg
-from toolablate.reports.plots.plates import Printed, plates, printed
+from toolablate.reports.plots.figures import Printed, plates, printed
 from toolablate.reports.plots.scores import draw_effects, draw_flips, draw_scores
 from toolablate.reports.plots.waterfall import draw_mechanisms
 from toolablate.viewer.selection import questions_address

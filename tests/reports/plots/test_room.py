@@ -23,8 +23,8 @@ from toolablate.reports.plots.drawing import (
     boxes_note,
     write_figure,
 )
+from toolablate.reports.plots.figures import plates, printed
 from toolablate.reports.plots.panels import BROAD, INK, SIMULATED, SIMULATED_SHORT, SLIM, Drawing, Form, fitted, plain
-from toolablate.reports.plots.plates import plates, printed
 from toolablate.reports.plots.scores import draw_effects, draw_scores
 from toolablate.reports.plots.waterfall import draw_mechanisms
 

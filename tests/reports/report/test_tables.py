@@ -12,7 +12,7 @@ from tests.reports.plots.samples import HOSTILE, endings, findings
 from tests.reports.report.samples import LATEX, report
 
 from toolablate.analysis.findings import AttributedCount, Why
-from toolablate.reports.plots.plates import plates
+from toolablate.reports.plots.figures import plates
 from toolablate.reports.report.html import as_html
 from toolablate.reports.report.latex import as_latex, breaking, layout
 from toolablate.reports.report.latex import escaped as in_latex

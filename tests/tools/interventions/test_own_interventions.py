@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from tests.tools.interventions.echoing import Echoing, details, use
 
-from toolablate.tools import Call, FunctionIntervention, ToolResult, intervention, own
+from toolablate.tools import Call, FunctionIntervention, ToolResult, intervention, user_code
 from toolablate.tools.interventions import InterventionSetting, intervened, intervention_sources, open_interventions
 from toolablate.tools.interventions.registry import Applied
 from toolablate.tools.tool import PLAIN
@@ -224,15 +224,15 @@ async def test_a_package_can_register_an_intervention(own_module: str, tmp_path:
         f"[toolablate.interventions]\nbrief = {own_module}:shorten\ntruncate = {own_module}:shorten\n"
         f"[toolablate.tools]\nloud = {own_module}:shorten\n"
     )
-    own.registered.cache_clear()
+    user_code.registered.cache_clear()
     try:
         result = await Echoing([use("brief", chars=1), use("truncate", chars=9)])("abc")
-        digest = own.code_digest(OWN.encode())
+        digest = user_code.code_digest(OWN.encode())
         assert intervention_sources([use("brief"), use("truncate")]) == {"brief": digest}
         with pytest.raises(InputError) as refused:
             open_interventions([use("loud")])
     finally:
-        own.registered.cache_clear()
+        user_code.registered.cache_clear()
     assert result.output == "echo 1: a\n[3 characters left out]"
     assert details(result) == [("brief", ""), ("truncate", "kept 9 of 12 characters")]
     assert ", brief; one of your own" in refused.value.hint
@@ -241,7 +241,7 @@ async def test_a_package_can_register_an_intervention(own_module: str, tmp_path:
 def test_only_those_of_ones_own_have_a_source(own_module: str) -> None:
     name = f"{own_module}:shorten"
     assert intervention_sources([use("fail"), use(name, chars=1), use(name, chars=2)]) == {
-        name: own.code_digest(OWN.encode())
+        name: user_code.code_digest(OWN.encode())
     }
 
 

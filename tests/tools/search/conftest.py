@@ -2,7 +2,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.tools.search.api_server import ApiServer
-from tests.tools.search.services import SERVICES, Described
+from tests.tools.search.rest_services import SERVICES, Described
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 from tests.tools.search.api_server import ApiServer, json_reply
-from tests.tools.search.services import KEY, SERVICES
+from tests.tools.search.rest_services import KEY, SERVICES
 
 from toolablate.tools.search import SearchQuery, open_provider, provider_identity, provider_names
 from toolablate.traces.errors import InputError

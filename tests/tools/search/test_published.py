@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.tools.search.envelope import earliest_day, read_date
+from toolablate.tools.search.ranked_results import earliest_day, read_date
 
 NOW = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 import pytest
 from tests.tools.search.api_server import Answer, ApiServer, Flood, Reset, json_reply
-from tests.tools.search.services import KEY, SERVICES, Described
+from tests.tools.search.rest_services import KEY, SERVICES, Described
 from tests.tools.web_server import Drip, WebServer, reply, zipped
 
 from toolablate.tools.search import Searched, SearchQuery
 from toolablate.tools.search.provider import SearchSettings
-from toolablate.tools.search.rest import RestLimits, RestSearch
+from toolablate.tools.search.rest_client import RestLimits, RestSearch
 from toolablate.traces.records import SearchReply
 
 PATIENT = RestLimits(seconds=20.0, reply_bytes=100_000)

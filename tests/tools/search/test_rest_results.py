@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.tools.search.api_server import ApiServer, Asked, json_reply
-from tests.tools.search.services import SERVICES, Described
+from tests.tools.search.rest_services import SERVICES, Described
 
 from toolablate import __version__
 from toolablate.tools.search import SearchQuery

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.tools.search.api_server import ApiServer, json_reply
-from tests.tools.search.services import KEY, SERVICES
+from tests.tools.search.rest_services import KEY, SERVICES
 from tests.tools.web_server import reply
 
 from toolablate.tools.guards.guard import Guard, Inspection, NoGuard

@@ -25,7 +25,7 @@ from toolablate.tools.placebo_sources import (
 )
 from toolablate.tools.placebo_sources.sources import PlaceboResults
 from toolablate.tools.python import TRUNCATED
-from toolablate.tools.search.envelope import canonical_url
+from toolablate.tools.search.ranked_results import canonical_url
 from toolablate.tools.text import MISS_MESSAGES, told
 from toolablate.tools.tool import Entry, Listed, PageAsked, PageShown, PageView, PrintedOutput, ToolResult, listed
 from toolablate.traces.records import Marker

@@ -21,7 +21,7 @@ from toolablate.tools.interventions.standins.fitting import (
 )
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.placebo_sources import TrialPlaceboSources
-from toolablate.tools.search.envelope import canonical_url
+from toolablate.tools.search.ranked_results import canonical_url
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import NO_OUTPUT, Listed, PageAsked, PageView, PrintedOutput, ToolResult
 from toolablate.traces.errors import InternalError, ToolError

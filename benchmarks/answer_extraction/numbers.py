@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from toolablate.benchmarks.extraction.announcements import (
+from toolablate.benchmarks.answer_extraction.announcements import (
     EMPTY,
     NO_ANSWER,
     ExtractedAnswer,
@@ -13,7 +13,7 @@ from toolablate.benchmarks.extraction.announcements import (
     opening_line,
     unread,
 )
-from toolablate.benchmarks.extraction.quantities import (
+from toolablate.benchmarks.answer_extraction.quantities import (
     CURRENCIES,
     DASHES,
     HAN_LEAD,

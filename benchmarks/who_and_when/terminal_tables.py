@@ -10,7 +10,7 @@ from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, Accuracy
 from toolablate.benchmarks.who_and_when.scoring import Row, WhoAndWhen
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names
-from toolablate.traces.plain import inert, one_line
+from toolablate.traces.terminal_text import inert, one_line
 
 SMALL = "*"
 

@@ -1,4 +1,4 @@
-"""Where forked kernels come from: `python -P -m inside.nursery fd:N`.
+"""Where forked kernels come from: `python -P -m inside.fork_server fd:N`.
 
 Over the socket N the host sends one message per kernel, with the descriptor of that kernel's control socket. This
 process is small, so that the guardians which it forks are; the kernels themselves are forked by the zygote, its child.

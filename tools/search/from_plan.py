@@ -7,8 +7,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import JsonValue
 
-from toolablate.tools.own import load_own, registered
 from toolablate.tools.search.provider import ProviderKind, SearchProvider, SearchSettings
+from toolablate.tools.user_code import load_own, registered
 from toolablate.traces.errors import InputError
 
 _ENGINES = re.compile(r"[\w.-][\w. -]*(,[\w.-][\w. -]*)*", re.ASCII)

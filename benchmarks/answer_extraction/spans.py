@@ -5,7 +5,7 @@ import json
 import re
 from typing import Literal
 
-from toolablate.benchmarks.extraction.announcements import (
+from toolablate.benchmarks.answer_extraction.announcements import (
     BULLET,
     EMPTY,
     NO_ANSWER,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.benchmarks.rows.json_rows import json_value
-from toolablate.benchmarks.rows.places import LineError, Located, RowPlace, at, chosen, shown, unreadable
+from toolablate.benchmarks.rows.row_errors import LineError, Located, RowPlace, at, chosen, shown, unreadable
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 

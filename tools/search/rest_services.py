@@ -8,9 +8,9 @@ from datetime import date
 
 from pydantic import JsonValue
 
-from toolablate.tools.search.envelope import ProviderResult
 from toolablate.tools.search.provider import SearchQuery, SearchSettings, without_commands
-from toolablate.tools.search.rest import (
+from toolablate.tools.search.ranked_results import ProviderResult
+from toolablate.tools.search.rest_client import (
     ApiRequest,
     Listing,
     Quirk,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolablate.tools.search.provider import SearchSettings
-from toolablate.tools.search.rest import RestLimits, RestSearch, Service
-from toolablate.tools.search.services import Brave, Exa, Searxng, Serper, Tavily
+from toolablate.tools.search.rest_client import RestLimits, RestSearch, Service
+from toolablate.tools.search.rest_services import Brave, Exa, Searxng, Serper, Tavily
 
 KEY = "sk-0123456789abcdef"
 

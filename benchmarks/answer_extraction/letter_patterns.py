@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from toolablate.benchmarks.extraction.announcements import (
+from toolablate.benchmarks.answer_extraction.announcements import (
     TOLD_APART,
     ExtractedAnswer,
     before_another_question,

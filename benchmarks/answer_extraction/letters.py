@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from toolablate.benchmarks.extraction.announcements import (
+from toolablate.benchmarks.answer_extraction.announcements import (
     EMPTY,
     MAX_ANNOUNCEMENTS,
     NEXT_QUESTION,
@@ -19,7 +19,7 @@ from toolablate.benchmarks.extraction.announcements import (
     normalised_choice,
     without_markup,
 )
-from toolablate.benchmarks.extraction.letters import (
+from toolablate.benchmarks.answer_extraction.letter_patterns import (
     BRACKETED,
     CORRECTION,
     DENIED,

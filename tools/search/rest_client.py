@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from toolablate import __version__
-from toolablate.tools.search.envelope import ProviderResult, is_robot_check, ranked, raw_digest
 from toolablate.tools.search.provider import ProviderKind, Searched, SearchQuery, SearchSettings, normal_query
+from toolablate.tools.search.ranked_results import ProviderResult, is_robot_check, ranked, raw_digest
 from toolablate.tools.text import one_line
 from toolablate.traces.records import SearchReply, SearchResult, SearchStatus, clean_text
 

@@ -21,7 +21,7 @@ from toolablate.benchmarks.encyclo_k.figures import (
 )
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner
-from toolablate.traces.plain import inert, one_line
+from toolablate.traces.terminal_text import inert, one_line
 
 SMALL = "*"
 TITLES: dict[By, str] = {

@@ -10,8 +10,8 @@ from toolablate.analysis.findings import AttributedCount, Findings
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.reports.numbers import signed
 from toolablate.reports.terminal.events import is_short
-from toolablate.traces.plain import one_line
 from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism, Method, Question, Score
+from toolablate.traces.terminal_text import one_line
 
 
 @dataclass(frozen=True, slots=True)

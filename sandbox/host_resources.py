@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from toolablate.sandbox import clearance
+from toolablate.sandbox import cleanup
 from toolablate.sandbox.cgroups import Cgroup, find_cgroups
 from toolablate.sandbox.kernel import Limits
 
 PREFIX = "toolablate-kernel-"
-_PROGRAM = Path(clearance.__file__).resolve()
+_PROGRAM = Path(cleanup.__file__).resolve()
 _CLOSE_SECONDS = 10.0
 _HEARING_SECONDS = 2.0
 
@@ -79,13 +79,13 @@ class ProcessKeeper:
         if os.getpid() != self._host:
             return
         self._paths[path] = None
-        self._tell(clearance.REMEMBER, path)
+        self._tell(cleanup.REMEMBER, path)
 
     def forget(self, path: Path) -> None:
         """What happens to `path` is no longer the keeper's business."""
         if os.getpid() == self._host and path in self._paths:
             del self._paths[path]
-            self._tell(clearance.FORGET, path)
+            self._tell(cleanup.FORGET, path)
 
     def _tell(self, word: bytes, path: Path) -> None:
         try:
@@ -134,7 +134,7 @@ def _start(paths: Iterable[Path]) -> tuple["subprocess.Popen[bytes]", socket.soc
     ours.settimeout(_HEARING_SECONDS)
     try:
         for path in paths:
-            ours.send(clearance.REMEMBER + os.fsencode(path))
+            ours.send(cleanup.REMEMBER + os.fsencode(path))
     except OSError:
         _kill(process, ours)
         raise
@@ -162,7 +162,7 @@ def _spawn(arguments: list[str], descriptors: list[int]) -> "subprocess.Popen[by
 
 
 def _locked(folder: Path) -> int:
-    """Tells the sweep for what dead hosts have left (`premises._sweep`) that we live, until we do not."""
+    """Tells the sweep for what dead hosts have left (`_sweep`) that we live, until we do not."""
     descriptor = os.open(folder / "new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     (folder / "new").rename(folder / "lock")
@@ -181,7 +181,7 @@ def memory_bytes(limits: Limits) -> int:
     return (limits.memory_mb + limits.disk_mb + _KERNEL_MB) * _MB
 
 
-class Premises:
+class HostResources:
     """Of one open backend. Nothing that is in them outlives the host process."""
 
     def __init__(self) -> None:

@@ -12,9 +12,7 @@ from toolablate.analysis.arms import ladders
 from toolablate.analysis.from_store import observe
 from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.experiments.attribution.cases import Case, scorers_of
-from toolablate.experiments.attribution.choosing import ChosenTrial, candidates, choose, refuse_other_scorers
-from toolablate.experiments.attribution.replay_evidence import Outcomes, flip_of, outcomes_of, unparsed_replays
-from toolablate.experiments.attribution.replay_program import (
+from toolablate.experiments.attribution.planned_replays import (
     all_early_answers,
     bisects,
     compared_runs,
@@ -28,6 +26,8 @@ from toolablate.experiments.attribution.replay_program import (
     second_round_at_most,
     unparsed_arms,
 )
+from toolablate.experiments.attribution.replay_evidence import Outcomes, flip_of, outcomes_of, unparsed_replays
+from toolablate.experiments.attribution.sampled_trials import ChosenTrial, candidates, choose, refuse_other_scorers
 from toolablate.experiments.replay.batch import (
     Amount,
     Batch,

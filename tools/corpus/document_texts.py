@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from toolablate.tools.corpus.source import url_key
+from toolablate.tools.corpus.documents import url_key
 
 BLOCKS = "documents.zst"
 PLACES = "places.bin"

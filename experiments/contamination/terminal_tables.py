@@ -19,7 +19,7 @@ from toolablate.experiments.contamination.overlap import (
 )
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names
-from toolablate.traces.plain import inert, one_line
+from toolablate.traces.terminal_text import inert, one_line
 
 SMALL = "*"
 

@@ -23,7 +23,7 @@ from toolablate.benchmarks.lpfqa.ranks import Correlation, RankCorrelation
 from toolablate.reports import numbers
 from toolablate.reports.numbers import MINUS, SIGNIFICANT, UNKNOWN, counted
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner
-from toolablate.traces.plain import inert, one_line, shortened
+from toolablate.traces.terminal_text import inert, one_line, shortened
 
 BEST = "▲"
 SMALL = "*"
