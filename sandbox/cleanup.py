@@ -1,7 +1,7 @@
 """Clears up after a host process that has ended. Stdlib alone: it also runs as a program, `python -I -S cleanup.py`.
 
-The program, which `host_resources.py` starts, waits for its host's end, kills what is left in the host's cgroups, removes
-these and the host's folders, and exits.
+The program, which `host_resources.py` starts, waits for its host's end, kills what is left in the host's cgroups,
+removes these and the host's folders, and exits.
 """
 
 import contextlib
