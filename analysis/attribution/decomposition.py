@@ -75,7 +75,7 @@ class DecompositionInputs:
     unit         the independent unit of its question
     tools        kinds of tools whose results it has
     re_asked       what the same answer scores with its format re-asked; None where only a replay can tell
-    probability  with which a trial like it was to be replayed; it may depend on its score
+    inclusion_probability  with which a trial like it is replayed; it may depend on its score
     replay       None where it was not
     """
 
@@ -88,12 +88,12 @@ class DecompositionInputs:
     arms: Arms
     tools: frozenset[ToolKind] = frozenset()
     re_asked: float | None = None
-    probability: float = 0.0
+    inclusion_probability: float = 0.0
     replay: Replay | None = None
 
     def __post_init__(self) -> None:
-        if not 0 <= self.probability <= 1 or (self.replay is not None and not self.probability):
-            raise ValueError(f"trial {self.trial}: replayed with a probability of {self.probability}")
+        if not 0 <= self.inclusion_probability <= 1 or (self.replay is not None and not self.inclusion_probability):
+            raise ValueError(f"trial {self.trial}: replayed with a probability of {self.inclusion_probability}")
 
 
 # The difference that one trial makes, taken apart into consecutive differences that sum to it.
@@ -286,7 +286,7 @@ TermKey = TypeVar("TermKey", bound=str)
 
 
 def weighed(
-    known: Mapping[TermKey, float], replayed: Mapping[TermKey, float] | None, probability: float
+    known: Mapping[TermKey, float], replayed: Mapping[TermKey, float] | None, inclusion_probability: float
 ) -> dict[TermKey, float]:
     """What a trial adds to each account: what is known without a replay, plus what its replay changes in that, divided
     by the probability with which it was to be replayed.
@@ -297,12 +297,12 @@ def weighed(
     to other accounts and changes no sum: its changes sum to 0, and so do they times any weight. So the accounts of
     every trial, replayed or not, sum exactly to the difference that it makes; by how much replays happen to stand for
     more or less than there is, is in `unresolved`, with 0 as its expectation, beside what no replay resolves. A trial
-    of probability 0 keeps all that is unresolved.
+    of inclusion probability 0 keeps all that is unresolved.
     """
     if replayed is None:
         return dict(known)
     return {
-        name: known.get(name, 0.0) + (replayed.get(name, 0.0) - known.get(name, 0.0)) / probability
+        name: known.get(name, 0.0) + (replayed.get(name, 0.0) - known.get(name, 0.0)) / inclusion_probability
         for name in dict.fromkeys((*known, *replayed))
     }
 
@@ -434,7 +434,7 @@ def _booked(inputs: DecompositionInputs, calling: bool) -> tuple[dict[Term, floa
     if inputs.replay is None:
         return known, named
     own, own_named = booked(inputs.replay)
-    return weighed(known, own, inputs.probability), weighed(named, own_named, inputs.probability)
+    return weighed(known, own, inputs.inclusion_probability), weighed(named, own_named, inputs.inclusion_probability)
 
 
 def _means(trials: Sequence[Mapping[Name, float]]) -> dict[Name, float]:
@@ -474,11 +474,11 @@ def _corrected(found: Sequence[Decomposition]) -> list[Decomposition]:
 _DIGITS = 13
 
 
-def probability(design: ReplayDesign, value: float) -> float:
+def inclusion_probability(design: ReplayDesign, value: float) -> float:
     """With which a trial of this score is chosen."""
     return design.failures if value < RIGHT else design.successes
 
 
-def is_chosen(design: ReplayDesign, trial: str, value: float) -> bool:
+def is_sampled(design: ReplayDesign, trial: str, value: float) -> bool:
     drawn = int(digest_text(f"{design.seed} {trial}")[:_DIGITS], 16) / float(16**_DIGITS)
-    return drawn < probability(design, value)
+    return drawn < inclusion_probability(design, value)

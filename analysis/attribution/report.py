@@ -168,7 +168,7 @@ def _trial(explained: Outlined) -> dict[str, Any]:
         "value": evidence.score.value,
         "verdict": evidence.score.verdict,
         "replayed": evidence.inputs.replay is not None,
-        "probability": evidence.inputs.probability,
+        "inclusion_probability": evidence.inputs.inclusion_probability,
         "terms": points(evidence.inputs),
         "attribution": _attribution(explained.attribution),
         "hypotheses": [_attribution(each) for each in explained.hypotheses],

@@ -13,8 +13,8 @@ from toolablate.analysis.attribution.decomposition import (
     Replay,
     Scores,
     decompositions,
-    is_chosen,
-    probability,
+    inclusion_probability,
+    is_sampled,
 )
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
 from toolablate.analysis.attribution.expected_failures import Pool, tally
@@ -193,7 +193,7 @@ def _gathered(
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A store that is open, and what is read of it once. `lots` are the scores by which the design draws its lots."""
+    """An open store, and what is read of it once. `sampling_scores` set the inclusion probabilities."""
 
     store: Store
     seen: Sequence[TrialSummary]
@@ -203,15 +203,18 @@ class _Reading:
     replays: "_Counterfactuals"
     diagnoses: Mapping[str, Sequence[Diagnosis]]
     design: ReplayDesign | None
-    lots: Mapping[str, float]
+    sampling_scores: Mapping[str, float]
     known: Known
     pools: Pools
 
-    def probability(self, trial: str) -> float:
-        return probability(self.design, self.lots[trial]) if self.design and trial in self.lots else 0.0
+    def inclusion_probability(self, trial: str) -> float:
+        if self.design is None or trial not in self.sampling_scores:
+            return 0.0
+        return inclusion_probability(self.design, self.sampling_scores[trial])
 
     def chosen(self, trial: str) -> bool:
-        return self.design is not None and trial in self.lots and is_chosen(self.design, trial, self.lots[trial])
+        scores = self.sampling_scores
+        return self.design is not None and trial in scores and is_sampled(self.design, trial, scores[trial])
 
 
 class _Counterfactuals:
@@ -239,7 +242,9 @@ def _read(
         # Of a single trial nothing is asked but what bears on it: a store may hold a hundred thousand.
         seen = observe(store, run=run, scorer=named or None, beside=trial)
         of_design = named if design is None else design.scorer
-        lots = seen if of_design == named else observe(store, run=run, scorer=of_design or None, beside=trial)
+        sampling_scores = (
+            seen if of_design == named else observe(store, run=run, scorer=of_design or None, beside=trial)
+        )
         conditions = store.seen_conditions() if trial is not None and run == "all" else store.conditions_of(seen)
         scorers = scorers_of(store, ReplayDesign(scorer=named), run)
         replays = _Counterfactuals(store, scorers, at_once=trial is None)
@@ -256,7 +261,7 @@ def _read(
         replays=replays,
         diagnoses=diagnoses,
         design=design,
-        lots={each.trial: each.value or 0.0 for each in lots if counts(each)},
+        sampling_scores={each.trial: each.value or 0.0 for each in sampling_scores if counts(each)},
         known=Known(store, scorers, readings),
         pools=Pools(store, scorers, None if run == "all" else chosen_run(store, run).id),
     )
@@ -333,7 +338,7 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     inputs = DecompositionInputs(
         *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms, case.used),
         re_asked=value if own else None,
-        probability=reading.probability(seen.trial),
+        inclusion_probability=reading.inclusion_probability(seen.trial),
         replay=_replay(found, case.steps, signals) if reading.chosen(seen.trial) else None,
     )
     return Evidence(

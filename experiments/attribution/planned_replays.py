@@ -212,7 +212,7 @@ def unparsed_arms(
 ) -> Iterator[str]:
     """The ids of trials of the same questions and models, under the arms that the candidates are compared with, whose
     answer could not be read; also of candidates that are not chosen, since the levels of arms must not depend on the
-    lot. `conditions` has those of all trials by the names that these show."""
+    sample. `conditions` has those of all trials by the names that these show."""
     of_ladders = {ladder.toolset: frozenset(ladder.arms.values()) - {ladder.toolset} for ladder in ladders(conditions)}
     no_tools = frozenset(name for name, condition in conditions.items() if not condition.tools)
     arms = {(each.model, each.question, arm) for each in candidates for arm in of_ladders.get(each.condition, no_tools)}

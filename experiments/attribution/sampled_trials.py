@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from toolablate.analysis.arms import has_ladder
-from toolablate.analysis.attribution.decomposition import is_chosen, probability
+from toolablate.analysis.attribution.decomposition import inclusion_probability, is_sampled
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.experiments.attribution.cases import Case, case_of
@@ -44,7 +44,7 @@ def choose(
     models: Sequence[str] = (),
     conditions: Sequence[str] = (),
 ) -> tuple[ChosenTrial, ...]:
-    """Those of `candidates` on whom the lot falls. Raises InputError as that does, and for a trial of a script, which
+    """Those of `candidates` in the random sample. Raises InputError as that does, and for a trial of a script, which
     says its next line whatever it is asked."""
     question, model = lru_cache(maxsize=None)(store.question), lru_cache(maxsize=None)(store.model)
     found = candidates(store, design, observed, models=models, conditions=conditions)
@@ -52,7 +52,7 @@ def choose(
     return tuple(
         _chosen(store, each, of_names[each.condition], question, model)
         for each in found
-        if is_chosen(design, each.trial, each.value or 0.0)
+        if is_sampled(design, each.trial, each.value or 0.0)
     )
 
 
@@ -82,7 +82,7 @@ def candidates(
             hint="toolablate run PLAN, with conditions such as 'none' and 'python'",
             code="no_trials",
         )
-    return tuple(each for each in found if probability(design, each.value or 0.0) > 0)
+    return tuple(each for each in found if inclusion_probability(design, each.value or 0.0) > 0)
 
 
 def _chosen(

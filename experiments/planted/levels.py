@@ -130,7 +130,7 @@ def parts(world: World, run: Run, found: Levels, score: float, re_asked: float, 
         ),
         tools=frozenset(run.toolsets),
         re_asked=re_asked,
-        probability=1.0,
+        inclusion_probability=1.0,
         replay=Replay(
             extended=(extended,),
             repaired=(repaired,),

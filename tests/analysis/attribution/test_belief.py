@@ -10,7 +10,7 @@ from scipy import stats
 from tests.analysis.attribution.stories import falling, probed, recovering, rising, steady
 
 from toolablate.analysis.attribution.belief import Probe, belief_steps, flip_step, share, trajectory
-from toolablate.analysis.attribution.decomposition import is_chosen, probability
+from toolablate.analysis.attribution.decomposition import inclusion_probability, is_sampled
 from toolablate.traces.records import (
     Answer,
     Event,
@@ -234,24 +234,24 @@ def test_a_trial_that_asked_nothing_has_no_steps() -> None:
 def test_the_lot_falls_with_the_probabilities_of_the_design() -> None:
     design = ReplayDesign(seed=3, failures=0.8, successes=0.2)
     for value, chance in ((0.0, 0.8), (0.49, 0.8), (0.5, 0.2), (1.0, 0.2)):
-        assert probability(design, value) == chance
-        drawn = sum(is_chosen(design, trial, value) for trial in TRIALS) / len(TRIALS)
+        assert inclusion_probability(design, value) == chance
+        drawn = sum(is_sampled(design, trial, value) for trial in TRIALS) / len(TRIALS)
         # Four standard errors.
         assert abs(drawn - chance) < 4 * (0.16 / len(TRIALS)) ** 0.5
 
 
 def test_a_larger_share_chooses_the_same_trials_and_more() -> None:
     small, large = ReplayDesign(successes=0.2), ReplayDesign(successes=0.6)
-    chosen = {trial for trial in TRIALS if is_chosen(small, trial, 1.0)}
-    assert chosen < {trial for trial in TRIALS if is_chosen(large, trial, 1.0)}
+    chosen = {trial for trial in TRIALS if is_sampled(small, trial, 1.0)}
+    assert chosen < {trial for trial in TRIALS if is_sampled(large, trial, 1.0)}
 
 
 def test_another_seed_chooses_others() -> None:
     first, second = ReplayDesign(failures=0.5), ReplayDesign(failures=0.5, seed=1)
-    assert [is_chosen(first, trial, 0.0) for trial in TRIALS] != [is_chosen(second, trial, 0.0) for trial in TRIALS]
+    assert [is_sampled(first, trial, 0.0) for trial in TRIALS] != [is_sampled(second, trial, 0.0) for trial in TRIALS]
 
 
 def test_shares_of_all_and_of_none() -> None:
     design = ReplayDesign(failures=1.0, successes=0.0)
-    assert all(is_chosen(design, trial, 0.0) for trial in TRIALS)
-    assert not any(is_chosen(design, trial, 1.0) for trial in TRIALS)
+    assert all(is_sampled(design, trial, 0.0) for trial in TRIALS)
+    assert not any(is_sampled(design, trial, 1.0) for trial in TRIALS)

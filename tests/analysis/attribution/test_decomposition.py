@@ -89,13 +89,13 @@ def test_over_every_choice_of_replays_the_terms_are_those_of_a_full_replay() -> 
     """Two trials, replayed or not: all four choices, each as likely as it is."""
     pair = made(questions=1)
     chances = (0.3, 0.6)
-    (full,) = decompositions([replace(each, probability=1.0) for each in pair])
+    (full,) = decompositions([replace(each, inclusion_probability=1.0) for each in pair])
     expected: dict[str, float] = {}
     for first in (True, False):
         for second in (True, False):
             weight = (0.3 if first else 0.7) * (0.6 if second else 0.4)
             chosen = [
-                replace(each, probability=chance, replay=each.replay if drawn else None)
+                replace(each, inclusion_probability=chance, replay=each.replay if drawn else None)
                 for each, chance, drawn in zip(pair, chances, (first, second), strict=True)
             ]
             (found,) = decompositions(chosen)
@@ -107,7 +107,7 @@ def test_over_every_choice_of_replays_the_terms_are_those_of_a_full_replay() -> 
 
 def test_trials_that_were_never_to_be_replayed_stay_unresolved() -> None:
     some = made()
-    (found,) = decompositions([replace(each, probability=0.0, replay=None) for each in some])
+    (found,) = decompositions([replace(each, inclusion_probability=0.0, replay=None) for each in some])
     (full,) = decompositions(some)
     lost = sum(in_points(full).get(name, 0.0) for name in ("budget", "tool_fault", "sampling_noise", "content", "use"))
     assert in_points(found)["unresolved"] == pytest.approx(lost)

@@ -12,7 +12,7 @@ from tests.experiments.plan_files import KERNELS, answered
 from tests.experiments.replay.scenes import PRICED, code, endpoint_plan, run
 from tests.servers.chat_server import ChatServer, Step, reply
 
-from toolablate.analysis.attribution.decomposition import is_chosen
+from toolablate.analysis.attribution.decomposition import is_sampled
 from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ReplayDesign
@@ -79,7 +79,7 @@ def test_a_larger_share_chooses_the_same_and_more(scored: Path) -> None:
     with Store(scored) as store:
         for seen in store.summaries():
             if seen.condition == "python":
-                assert (seen.question in names(scored, some)) == is_chosen(some, seen.trial, seen.value or 0.0)
+                assert (seen.question in names(scored, some)) == is_sampled(some, seen.trial, seen.value or 0.0)
 
 
 @pytest.mark.deep

@@ -60,7 +60,7 @@ def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatS
     assert {event: each.value for event, each in evidence.shapley.items()} == {1: 0.0, 3: -1.0}
     assert [no_tools.signals.answer for no_tools in evidence.no_tools] == [("4",)]
     inputs = evidence.inputs
-    assert (inputs.score, inputs.re_asked, inputs.probability, inputs.tools) == (0.0, 0.0, 1.0, SWAPPED)
+    assert (inputs.score, inputs.re_asked, inputs.inclusion_probability, inputs.tools) == (0.0, 0.0, 1.0, SWAPPED)
     assert inputs.replay is not None
     assert (inputs.replay.extended, inputs.replay.repaired) == ((0.0,), (0.0,))
     assert inputs.replay.rollouts == {frozenset(): (0.0, 0.0), SWAPPED: (1.0, 1.0)}
@@ -76,7 +76,11 @@ def test_without_replays_the_trace_alone_is_asked_and_the_effect_is_unresolved(
     found = only(gathered)
     assert found.attribution is not None
     assert (found.attribution.method, found.hypotheses) == ("trace", ())
-    assert (found.evidence.inputs.probability, found.evidence.inputs.replay, gathered.design) == (0.0, None, None)
+    assert (found.evidence.inputs.inclusion_probability, found.evidence.inputs.replay, gathered.design) == (
+        0.0,
+        None,
+        None,
+    )
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
 
 
@@ -87,7 +91,7 @@ def test_what_a_design_chooses_and_nobody_replayed_is_counted_and_stays_unresolv
     with Recorder(store) as recorder:
         recorder.keep_design(ALL)
     gathered = explained(store)
-    assert (gathered.unreplayed, only(gathered).evidence.inputs.probability) == (1, 1.0)
+    assert (gathered.unreplayed, only(gathered).evidence.inputs.inclusion_probability) == (1, 1.0)
     assert gathered.notes == ("1 trial chosen by the design without replays, or with none that tell: unresolved",)
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
     assert explained(store, design=ReplayDesign(failures=0, successes=0)).unreplayed == 0

@@ -46,7 +46,7 @@ def decomposition(
     """Of a world in which what is found misleads."""
     some = list(trials(HARMED.kinds(), questions, Replaying(), np.random.default_rng(0)))
     if not replayed:
-        some = [replace(each, probability=0.0, replay=None) for each in some]
+        some = [replace(each, inclusion_probability=0.0, replay=None) for each in some]
     (found,) = decompositions(some, resamples=500)
     return replace(found, model=model or found.model, condition=condition or found.condition)
 
@@ -65,7 +65,7 @@ def inputs(score: float = 0.0, replay: Replay | None = None, **more: Any) -> Dec
     return DecompositionInputs(
         *("m", "search", "q", ("question", "q"), IDENTITY, score, Arms((1.0, 1.0, 0.0, 1.0))),
         tools=frozenset({"search"}),
-        probability=1.0,
+        inclusion_probability=1.0,
         replay=replay,
         **more,
     )
