@@ -283,8 +283,8 @@ def test_who_is_blind_is_not_told_what_trials_are_attributed_to(serve: Callable[
     open_eyed, blind = serve(), serve(blind=True)
     row = open_eyed.view.index.questions(Selection(mechanisms=("sampling_noise",))).rows[0]
     for path in ("/questions", f"/question/{row.question}"):
-        assert "sampling_noise" in get(open_eyed, path).text
-        assert "sampling_noise" not in get(blind, path).text
+        assert "sampling noise" in get(open_eyed, path).text
+        assert "sampling noise" not in get(blind, path).text
     trial = row.glances[0].trials[0].trial
     for path in ("/questions", f"/trial/{trial}"):
         for chosen in ("mechanism=sampling_noise", "label=sampling_noise"):

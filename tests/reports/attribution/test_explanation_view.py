@@ -144,7 +144,7 @@ def test_what_judges_read_is_told_as_a_hypothesis() -> None:
 
 def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
     found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
-    assert "says what its script says whatever is changed" in flat(shown(explanation(found, scripted=True)))
+    assert "The model is scripted" in flat(shown(explanation(found, scripted=True)))
     assert "--replay" not in shown(explanation(found, scripted=True))
 
 
