@@ -37,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 _DEEP = {"bench", "browser", "compatible", "examples"}
 """Folders whose tests are all deep, but for those that are marked `first`."""
+_DEEP_FIXTURES = {"acted", "made", "replayed"}
+"""Fixtures that run hundreds of trials or replays: what uses one is deep as well."""
 _FIRST_TIER_SECONDS = 2.0
 """CPU time, that of child processes included: how busy a machine is must not decide."""
 _FIRST_IMPORTS = 100
@@ -48,6 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         if (folder in _DEEP and not item.get_closest_marker("first")) or item.get_closest_marker("docker"):
+            item.add_marker("deep")
+        elif _DEEP_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("deep")
 
 

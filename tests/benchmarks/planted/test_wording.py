@@ -11,6 +11,8 @@ import pytest
 from toolablate.benchmarks.planted.cases import Half, templates
 from toolablate.benchmarks.planted.composing import TURNS, Planted, compose
 
+pytestmark = pytest.mark.deep
+
 WORD = re.compile(r"[\u4e00-\u9fff]|[a-z]+|\d+")
 QUESTIONS = 1_500
 Read = Callable[[Planted], str]

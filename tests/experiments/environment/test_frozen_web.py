@@ -13,6 +13,8 @@ from tests.experiments.library import Library
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
 
+pytestmark = pytest.mark.deep
+
 PLAN = """
 name = "frozen"
 seed = 3
@@ -109,7 +111,6 @@ def replayed(recorded: tuple[Path, Library]) -> list[Path]:
     return stores
 
 
-@pytest.mark.deep
 def test_replays_without_a_network_are_byte_for_byte_the_recording(
     recorded: tuple[Path, Library], replayed: list[Path]
 ) -> None:

@@ -17,6 +17,8 @@ from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, pyth
 from toolablate.tools.tool import PrintedOutput
 from toolablate.traces.records import ChoiceTarget, Question
 
+pytestmark = pytest.mark.deep
+
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 
 QUESTION = Question(id="q", prompt="Which?", choices=("Gera", "New Ulm"), target=ChoiceTarget(letters=("A",)))
@@ -38,7 +40,6 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.deep
 @in_one_loop
 async def test_nothing_of_what_a_cell_prints_is_shown_however_it_ends(
     sandbox: Sandbox, standing: Standing, call: Caller
@@ -70,7 +71,6 @@ async def test_pictures_and_pages_that_a_cell_shows_are_left_out(
     assert shown.artifacts == ()
 
 
-@pytest.mark.deep
 @in_one_loop
 async def test_a_cell_that_ran_in_a_fresh_kernel_shows_nothing_of_what_it_printed(
     sandbox: Sandbox, standing: Standing, call: Caller, monkeypatch: pytest.MonkeyPatch
@@ -86,7 +86,6 @@ async def test_a_cell_that_ran_in_a_fresh_kernel_shows_nothing_of_what_it_printe
     assert SECRET not in shown.output
 
 
-@pytest.mark.deep
 @in_one_loop
 async def test_an_interrupted_cell_that_printed_nothing_is_shown_as_one(
     sandbox: Sandbox, standing: Standing, call: Caller
