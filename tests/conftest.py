@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 _DEEP = {"bench", "browser", "compatible", "examples"}
 """Folders whose tests are all deep, but for those that are marked `first`."""
-_DEEP_FIXTURES = {"acted", "made", "replayed"}
+_DEEP_FIXTURES = {"acted", "planted_run", "replayed"}
 """Fixtures that run hundreds of trials or replays: what uses one is deep as well."""
 _FIRST_TIER_SECONDS = 2.0
 """CPU time, that of child processes included: how busy a machine is must not decide."""
@@ -49,9 +49,8 @@ _FIRST_IMPORTS = 100
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
-        if (folder in _DEEP and not item.get_closest_marker("first")) or item.get_closest_marker("docker"):
-            item.add_marker("deep")
-        elif _DEEP_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+        slow = folder in _DEEP and not item.get_closest_marker("first")
+        if slow or item.get_closest_marker("docker") or _DEEP_FIXTURES.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("deep")
 
 

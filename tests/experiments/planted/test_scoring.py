@@ -34,7 +34,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def planted_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of which only some wrong trials are replayed."""
     folder = tmp_path_factory.mktemp("planted")
     make_planted(folder, "dev", questions=QUESTIONS, seed=1, repeats=2)
@@ -49,8 +49,8 @@ def store_of(folder: Path) -> Path:
 
 
 @pytest.mark.deep
-def test_by_trace_every_wrong_trial_has_a_verdict(made: Path) -> None:
-    score = score_planted(store_of(made), method="trace", samples=2)
+def test_by_trace_every_wrong_trial_has_a_verdict(planted_run: Path) -> None:
+    score = score_planted(store_of(planted_run), method="trace", samples=2)
     assert score.wrong + score.right == QUESTIONS * 4 * 2
     assert score.verdicts == score.wrong > 0
     assert sum(sum(row.values()) for row in score.confusion.values()) == score.verdicts
@@ -58,8 +58,8 @@ def test_by_trace_every_wrong_trial_has_a_verdict(made: Path) -> None:
     assert {each.condition for each in score.shares} == {"python", "search", "python_flaky", "search_flaky"}
 
 
-def test_by_replay_only_what_was_replayed_has_one(made: Path) -> None:
-    score = score_planted(store_of(made), method="replay", samples=2)
+def test_by_replay_only_what_was_replayed_has_one(planted_run: Path) -> None:
+    score = score_planted(store_of(planted_run), method="replay", samples=2)
     assert 0 < score.verdicts < score.wrong
     assert score.constant_step is None or score.constant_step > 0
     told = json.loads(planted_json(score))
@@ -71,23 +71,23 @@ def test_by_replay_only_what_was_replayed_has_one(made: Path) -> None:
     assert told["confusion"].keys() <= told["f1"].keys()
 
 
-def test_the_command_shows_the_figures_beside_their_aims(cli: Cli, made: Path) -> None:
-    shown = cli("planted", "score", store_of(made), "--method", "trace", "--samples", "2")
+def test_the_command_shows_the_figures_beside_their_aims(cli: Cli, planted_run: Path) -> None:
+    shown = cli("planted", "score", store_of(planted_run), "--method", "trace", "--samples", "2")
     assert shown.returncode == 0, shown.stderr
     for words in ("SIMULATED", "macro-F1 over causes", "Who&When", "What is said (across)"):
         assert words in shown.stdout
 
 
 @pytest.mark.deep
-def test_a_folder_without_what_was_planted_is_refused(made: Path, tmp_path: Path) -> None:
+def test_a_folder_without_what_was_planted_is_refused(planted_run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
-        score_planted(store_of(made), folder=tmp_path)
+        score_planted(store_of(planted_run), folder=tmp_path)
     for name in ("scenes.jsonl", LABELS):
-        shutil.copy(made / name, tmp_path / name)
-    assert score_planted(store_of(made), folder=tmp_path, method="trace", samples=1).verdicts
+        shutil.copy(planted_run / name, tmp_path / name)
+    assert score_planted(store_of(planted_run), folder=tmp_path, method="trace", samples=1).verdicts
     (tmp_path / LABELS).write_text("{}\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"planted\.jsonl:1"):
-        score_planted(store_of(made), folder=tmp_path)
+        score_planted(store_of(planted_run), folder=tmp_path)
 
 
 def test_a_store_of_other_models_has_no_truth(tmp_path: Path) -> None:
@@ -103,25 +103,25 @@ def test_a_store_of_other_models_has_no_truth(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_a_trial_that_was_replayed_counts_where_nothing_is_said_of_it(
-    made: Path, monkeypatch: pytest.MonkeyPatch
+    planted_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = score_planted(store_of(made), method="replay", samples=1)
+    whole = score_planted(store_of(planted_run), method="replay", samples=1)
     silent = [
         replace(each, attribution=None, hypotheses=()) if number % 2 else each
-        for number, each in enumerate(explained(store_of(made)).explained)
+        for number, each in enumerate(explained(store_of(planted_run)).explained)
     ]
-    gathered = replace(explained(store_of(made)), explained=tuple(silent))
+    gathered = replace(explained(store_of(planted_run)), explained=tuple(silent))
     monkeypatch.setattr(scoring, "explained", lambda _: gathered)
-    found = score_planted(store_of(made), method="replay", samples=1)
+    found = score_planted(store_of(planted_run), method="replay", samples=1)
     assert found.verdicts == whole.verdicts
     assert sum(row.get(None, 0) for row in found.confusion.values()) > 0
 
 
 @pytest.mark.deep
-def test_shares_without_an_interval_are_counted(made: Path) -> None:
-    with Store(store_of(made)) as opened:
+def test_shares_without_an_interval_are_counted(planted_run: Path) -> None:
+    with Store(store_of(planted_run)) as opened:
         truth = {(each.model, each.condition): each.expected for each in truth_of(opened).conditions}
-    found = explained(store_of(made)).decompositions
+    found = explained(store_of(planted_run)).decompositions
     unexplained = [replace(decomposition, mechanisms=()) for decomposition in found]
     something = sum(abs(share) >= 0.001 for parts in truth.values() for share in parts.mechanisms.values())
     assert coverage(unexplained, truth) == Coverage(0, 0, 0, 0, missing=something)
