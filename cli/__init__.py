@@ -76,8 +76,10 @@ class Commands(LazyGroup):
         from toolablate.benchmarks import registry
 
         super().format_commands(ctx, formatter)
-        with formatter.section("Benchmarks"):
-            formatter.write_dl([(name, told) for name, told in registry.commands().items() if name not in self.lazy])
+        # Without benchmarks that bring commands there is nothing to list, and click cannot write an empty list.
+        if brought := [(name, told) for name, told in registry.commands().items() if name not in self.lazy]:
+            with formatter.section("Benchmarks"):
+                formatter.write_dl(brought)
 
 
 @click.group(cls=Commands, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})

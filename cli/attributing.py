@@ -200,7 +200,7 @@ def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, consol
             plan=given["plan"],
             max_cost=max_cost,
             live=given["live"],
-            watcher=progress,
+            progress=progress,
         )
     for line in replays_told(done):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -229,7 +229,7 @@ def _judged(store: Path, given: dict[str, Any], max_cost: float | None, console:
             run=given["run"],
             plan=given["plan"],
             max_cost=max_cost,
-            watcher=progress,
+            progress=progress,
         )
     for line in diagnoses_told(done):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -352,7 +352,7 @@ def replay_command(
             plan=plan,
             max_cost=max_cost,
             live=live,
-            watcher=progress,
+            progress=progress,
         )
     _print(replayed, store, as_json=as_json)
     raise SystemExit(1 if replayed.launched.missing or replayed.launched.ungraded else 0)

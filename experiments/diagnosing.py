@@ -4,13 +4,11 @@ import asyncio
 import math
 import random
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike
 from pathlib import Path
-
-from rich.console import Console
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.agents.pacing import pressures
@@ -25,7 +23,7 @@ from toolablate.experiments.replay.requests import Parents
 from toolablate.experiments.running.grading import JudgeCalls, JudgeQueue, JudgeWork, JudgeWorkers, Ungraded
 from toolablate.experiments.running.launch import beating, interruptible, told_at_the_end
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.runner import StopSwitch, Watcher
+from toolablate.experiments.running.runner import StopSwitch
 from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Diagnosis, OpenAIModel, Question
@@ -58,14 +56,14 @@ class Readings:
         sources: Mapping[str, ModelSource],
         costs: Mapping[str, JudgeCosts],
         retry: RetryPolicy,
-        watcher: Watcher,
+        progress: RunProgress,
         stop: StopSwitch,
         max_cost: float | None = None,
     ) -> None:
         self._recorder = recorder
         self._sources = sources
         self._retry = retry
-        self._watcher = watcher
+        self._progress = progress
         self._stop = stop
         self._costs = costs
         self._max_cost = math.inf if max_cost is None else max_cost
@@ -96,10 +94,10 @@ class Readings:
         # In an order of its own, so that two processes that read one store do not go hand in hand.
         for reading in random.sample(wanted, len(wanted)):
             self._queues[reading.judge.model.name].add(reading)
-        self._watcher.grading(len(wanted), "read")
+        self._progress.grading(len(wanted), "read")
         with Store(self._recorder.path) as opened:
             workers: JudgeWorkers[FailureReading] = JudgeWorkers(
-                lambda each: self._outcome(each, opened), lambda: self._is_over, self._watcher
+                lambda each: self._outcome(each, opened), lambda: self._is_over, self._progress
             )
             await workers.run(self._queues.values(), lambda each: each.judge.model.concurrency)
 
@@ -211,7 +209,7 @@ def diagnose(
     run: str = "all",
     plan: str | PathLike[str] | None = None,
     max_cost: float | None = None,
-    watcher: Watcher | None = None,
+    progress: RunProgress | None = None,
 ) -> Diagnosed:
     """Has judges say of each wrong trial of a condition with tools why it is wrong, told neither what is right nor
     under which condition it was. What is in the store is not asked for again, so the same call goes on where a stopped
@@ -223,21 +221,21 @@ def diagnose(
     dollars, nor once more than that is spent. Raises ToolablateError; what can be refused is refused before anything
     is spent or written.
     """
-    with RunProgress(Console(quiet=True)) if watcher is None else nullcontext(watcher) as told_to:
-        with Store(store) as opened:
-            wrong = _wrong(opened, scorer, models, conditions, run)
-            if not wrong:
-                return Diagnosed(Path(store), 0, 0, 0.0, stopped=False, judges=(), slowed=())
-            found = _plan_of(opened, wrong[0], Path(plan) if plan is not None else None, judges)
-            readers = tuple(FailureJudge(model, found.judging.asks) for model in found.judges)
-            wanted = _lacking(opened, readers, wrong)
-            cost = estimated_cost(found, wanted, opened)
-        if wanted:
-            told_to.tell(told(wanted, cost))
-        refuse_too_dear(cost, max_cost)
-        work = asyncio.run(_read(Path(store), found, wanted, max_cost, told_to)) if wanted else _Work()
-        with Store(store) as opened:
-            missing = len(_lacking(opened, readers, wrong))
+    progress = progress or RunProgress()
+    with Store(store) as opened:
+        wrong = _wrong(opened, scorer, models, conditions, run)
+        if not wrong:
+            return Diagnosed(Path(store), 0, 0, 0.0, stopped=False, judges=(), slowed=())
+        found = _plan_of(opened, wrong[0], Path(plan) if plan is not None else None, judges)
+        readers = tuple(FailureJudge(model, found.judging.asks) for model in found.judges)
+        wanted = _lacking(opened, readers, wrong)
+        cost = estimated_cost(found, wanted, opened)
+    if wanted:
+        progress.tell(told(wanted, cost))
+    refuse_too_dear(cost, max_cost)
+    work = asyncio.run(_read(Path(store), found, wanted, max_cost, progress)) if wanted else _Work()
+    with Store(store) as opened:
+        missing = len(_lacking(opened, readers, wrong))
     return Diagnosed(Path(store), len(wrong), missing, cost, work.stopped, work.judges, work.slowed, work.capped)
 
 
@@ -300,7 +298,7 @@ def _lacking(store: Store, judges: Sequence[FailureJudge], wrong: Sequence[str])
 
 
 async def _read(
-    store: Path, plan: Plan, wanted: Sequence[FailureReading], max_cost: float | None, watcher: Watcher
+    store: Path, plan: Plan, wanted: Sequence[FailureReading], max_cost: float | None, progress: RunProgress
 ) -> _Work:
     stop, lines = StopSwitch(), asked_lines(plan)
     costs = {model.name: JudgeCosts() for model in plan.judges}
@@ -308,9 +306,9 @@ async def _read(
         sources = await open_judges(plan, stack, lines, costs)
         recorder = stack.enter_context(Recorder(store))
         retry = RetryPolicy(attempts=plan.runner.attempts, paced=True)
-        readings = Readings(recorder, sources, costs, retry, watcher, stop, max_cost)
-        async with beating(watcher, lines, recorder, lambda: readings.standing):
-            with interruptible(stop, watcher, lines):
+        readings = Readings(recorder, sources, costs, retry, progress, stop, max_cost)
+        async with beating(progress, lines, recorder, lambda: readings.standing):
+            with interruptible(stop, progress, lines):
                 await readings.run(wanted)
     slowed = told_at_the_end(pressures(lines.values()))
     return _Work(stop.stopped, readings.work, slowed, readings.is_spent)

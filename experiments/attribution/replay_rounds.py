@@ -40,7 +40,6 @@ from toolablate.experiments.replay.batch import (
 from toolablate.experiments.replay.replayed_tools import UnrecordedPages, UnrecordedSearch, UnrecordedTool
 from toolablate.experiments.replay.requests import RefusedError, ReplayRequest
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.runner import Watcher
 from toolablate.reports.numbers import counted, dollars
 from toolablate.tools import Resources, Tool, Toolset, expanded_uses, open_interventions, open_tools, resource_of
 from toolablate.tools.guards.guard import NoGuard
@@ -84,7 +83,7 @@ class Rounds:
     plan: Path | None
     max_cost: float | None
     live: bool
-    watcher: Watcher
+    progress: RunProgress
     estimated: float | None = 0.0
     spent: float = 0.0
     charged: float = 0.0
@@ -144,14 +143,14 @@ class Rounds:
                     plan=self.plan,
                     max_cost=self._to_spend(),
                     live=self.live,
-                    watcher=self.watcher,
+                    progress=self.progress,
                 )
             except RefusedError as error:
                 self._refused |= _refusals(left, error)
             except InputError as error:
                 if error.code not in _TOO_DEAR:
                     raise
-                self.watcher.warn(f"{counted(_replays(left), 'replay')} left out: {error.message}")
+                self.progress.warn(f"{counted(_replays(left), 'replay')} left out: {error.message}")
                 self._refused |= dict.fromkeys(left, error)
         return None
 
@@ -414,7 +413,7 @@ def attribute(
     plan: str | PathLike[str] | None = None,
     max_cost: float | None = None,
     live: bool = False,
-    watcher: Watcher | None = None,
+    progress: RunProgress | None = None,
 ) -> Attributed:
     """Replays the trials of conditions with tools that the design chooses, as far as that is not done yet, and keeps
     the design in the store. Killed or stopped, the same call does the rest.
@@ -424,8 +423,8 @@ def attribute(
     will cost is told before anything is spent. Raises InputError where that is too much, and for names that are not
     there; ToolablateError.
     """
-    told = watcher or RunProgress()
-    rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, told)
+    progress = progress or RunProgress()
+    rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, progress)
     with Store(rounds.store) as opened:
         seen = observe(opened, run=run, scorer=design.scorer or None)
         chosen = choose(opened, design, seen, models=models, conditions=conditions)
@@ -447,7 +446,7 @@ def _run(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance]) -> 
     estimate = rounds.estimate(requests)
     missing = {requests[place].trial for place, each in estimate.by_place.items() if each.missing}
     trials, then = counted(len(chosen.trials), "trial"), foresee(rounds, chosen, likely, missing)
-    rounds.watcher.tell(
+    rounds.progress.tell(
         f"{trials} to be replayed: {_amount(Amount(estimate.missing, estimate.usd))}, and {_told(then)}"
     )
     refuse_too_dear(estimate.usd, rounds.max_cost)

@@ -21,7 +21,7 @@ from toolablate.experiments.replay.requests import (
 from toolablate.experiments.replay.running import Cap, OpenedGroup, open_group
 from toolablate.experiments.running.launch import Launched, carry_out
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.runner import StopSwitch, Watcher
+from toolablate.experiments.running.runner import StopSwitch
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Again,
@@ -178,7 +178,7 @@ def replay_many(
     plan: str | PathLike[str] | None = None,
     max_cost: float | None = None,
     live: bool = False,
-    watcher: Watcher | None = None,
+    progress: RunProgress | None = None,
 ) -> Batch:
     """Does what `replay` does for each of these, as one run; what several of them call for is run once, and what is
     there is not run again. Where all is there, nothing is opened but the store.
@@ -188,7 +188,7 @@ def replay_many(
     refused is refused before anything is spent or written, with RefusedError for those of which that is so.
     """
     return asyncio.run(
-        _replay_many(Path(store), requests, Path(plan) if plan is not None else None, max_cost, watcher, live=live)
+        _replay_many(Path(store), requests, Path(plan) if plan is not None else None, max_cost, progress, live=live)
     )
 
 
@@ -212,20 +212,20 @@ async def _replay_many(
     requests: Sequence[ReplayRequest],
     plan: Path | None,
     max_cost: float | None,
-    watcher: Watcher | None,
+    progress: RunProgress | None,
     *,
     live: bool,
 ) -> Batch:
-    watcher = watcher or RunProgress()
+    progress = progress or RunProgress()
     with Store(store) as opened:
         groups = fork_trials(opened, requests, plan)
         finished = opened.finished_resumptions()
     estimate = estimated([forked for group in groups for forked in group.forked], finished)
-    watcher.tell(told(estimate))
+    progress.tell(told(estimate))
     refuse_too_dear(estimate.usd, max_cost)
     if not groups:
         return Batch((), _together(store, ()), estimate.usd, 0.0)
-    cap = Cap(max_cost, watcher)
+    cap = Cap(max_cost, progress)
     async with AsyncExitStack() as stack:
         ready = [await open_group(group, finished, stack, cap, live=live) for group in groups]
         recorder = stack.enter_context(Recorder(store))
@@ -310,7 +310,7 @@ def replay(
     plan: str | PathLike[str] | None = None,
     max_cost: float | None = None,
     live: bool = False,
-    watcher: Watcher | None = None,
+    progress: RunProgress | None = None,
 ) -> Replayed:
     """Goes on with a trial of a store from an event of its conversation, counted from 0, and stores what comes of it as
     trials of their own: nothing that is recorded is changed, and repeats that are there are not run again.
@@ -325,7 +325,7 @@ def replay(
     """
     request = ReplayRequest(trial, event, change or Again(), repeats)
     try:
-        batch = replay_many(store, [request], plan=plan, max_cost=max_cost, live=live, watcher=watcher)
+        batch = replay_many(store, [request], plan=plan, max_cost=max_cost, live=live, progress=progress)
     except RefusedError as refused:
         raise refused.refusals[0].error from None
     return batch.replayed[0]

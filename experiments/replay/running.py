@@ -52,7 +52,8 @@ from toolablate.experiments.replay.requests import (
 )
 from toolablate.experiments.running.execution import Executor, TrialTask
 from toolablate.experiments.running.launch import Opened
-from toolablate.experiments.running.runner import Failures, Setting, StopSwitch, Watcher
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.experiments.running.runner import Failures, Setting, StopSwitch
 from toolablate.tools import (
     OpenedTool,
     Resources,
@@ -292,7 +293,7 @@ class Cap:
     What is of unknown cost is not counted."""
 
     max_cost: float | None
-    watcher: Watcher
+    progress: RunProgress
     stop: StopSwitch = field(default_factory=StopSwitch)
     spent: float = 0.0
 
@@ -301,7 +302,7 @@ class Cap:
         if self.max_cost is None or self.spent <= self.max_cost or self.stop.stopped:
             return
         self.stop.stop()
-        self.watcher.warn(
+        self.progress.warn(
             f"--max-cost: ${self.spent:.4g} are spent, more than was thought, and ${self.max_cost:.4g} are allowed: no"
             " more trials are begun"
         )
@@ -423,7 +424,7 @@ async def open_group(
     missing = [forked for forked in group.forked if forked.missing(finished)]
     conditions = [condition for forked in missing for condition in _standing(forked)]
     if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
-        cap.watcher.warn('sandbox = "none": code that models write runs unprotected')
+        cap.progress.warn('sandbox = "none": code that models write runs unprotected')
     with files_that_may_have_moved():
         replay_environment = await open_replay_environment(group.plan, conditions, stack, live=live)
     group.forked = await _settled(group.forked, finished, replay_environment)
@@ -446,7 +447,7 @@ async def open_group(
     setting = Setting(
         CappedExecutor(executor, cap),
         scorers,
-        cap.watcher,
+        cap.progress,
         Failures(),
         runner.kernels,
         runner.trial_seconds,

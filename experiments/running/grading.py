@@ -16,12 +16,12 @@ from toolablate.agents.pacing import LetGo
 from toolablate.benchmarks.judging.answers import Judge
 from toolablate.experiments.environment.replies import JudgeCosts
 from toolablate.experiments.plans.plan import Design, PlannedTrial
+from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import (
     TRIALS_IN_A_ROW,
     GivenUp,
     Standing,
     StopSwitch,
-    Watcher,
     as_internal,
     first_error,
 )
@@ -153,7 +153,7 @@ class JudgeWorkers(Generic[T]):
 
     make: Callable[[T], Awaitable[tuple[str | None, bool]]]
     is_over: Callable[[], bool]
-    watcher: Watcher
+    progress: RunProgress
 
     async def run(self, queues: Iterable[JudgeQueue[T]], concurrency: Callable[[T], int]) -> None:
         """Each queue by as many workers as its first thing's judge allows. Raises StoreError; what infrastructure keeps
@@ -179,16 +179,16 @@ class JudgeWorkers(Generic[T]):
             except Exception as error:  # noqa: BLE001 - what a judge wrote must not be able to end a run
                 self._note(queue, as_internal(error))
             else:
-                self.watcher.graded(made=lacking is None)
+                self.progress.graded(made=lacking is None)
                 self._tell(queue, queue.ended(lacking, asked=asked))
 
     def _note(self, queue: JudgeQueue[T], error: ToolablateError) -> None:
-        self.watcher.graded(made=False)
+        self.progress.graded(made=False)
         self._tell(queue, queue.failed(error))
 
     def _tell(self, queue: JudgeQueue[T], given_up: GivenUp | None) -> None:
         if given_up is not None:
-            self.watcher.judge_given_up(queue.judge, given_up)
+            self.progress.judge_given_up(queue.judge, given_up)
 
 
 class JudgeCalls:
@@ -270,14 +270,14 @@ class Gradings:
         sources: Mapping[str, ModelSource],
         costs: Mapping[str, JudgeCosts],
         retry: RetryPolicy,
-        watcher: Watcher,
+        progress: RunProgress,
         stop: StopSwitch,
     ) -> None:
         self._recorder = recorder
         self._sources = sources
         self._costs = costs
         self._retry = retry
-        self._watcher = watcher
+        self._progress = progress
         self._stop = stop
         self._queues: dict[str, JudgeQueue[Grading]] = {}
         self._tried: set[tuple[str, str]] = set()
@@ -313,10 +313,10 @@ class Gradings:
         for grading in sorted(shuffled, key=lambda each: each.judge.again):
             name = grading.judge.model.name
             self._queues.setdefault(name, JudgeQueue(name, self._costs[name])).add(grading)
-        self._watcher.grading(len(wanted))
+        self._progress.grading(len(wanted))
         with Store(self._recorder.path) as opened:
             workers: JudgeWorkers[Grading] = JudgeWorkers(
-                lambda each: self._outcome(each, opened), lambda: self._stop.stopped, self._watcher
+                lambda each: self._outcome(each, opened), lambda: self._stop.stopped, self._progress
             )
             await workers.run(self._queues.values(), lambda each: each.judge.model.concurrency)
 

@@ -25,7 +25,8 @@ from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, 
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, design
 from toolablate.experiments.running.execution import LocalExecutor, open_executor
 from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
-from toolablate.experiments.running.runner import Failures, GivenUp, Setting, StopSwitch, Watcher, run_trials
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.experiments.running.runner import Failures, GivenUp, Setting, StopSwitch, run_trials
 from toolablate.experiments.scoring import Scorers, Unscored, idle_judges, judges_of_their_own, score_unscored
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import StoreError
@@ -69,10 +70,10 @@ def _codes(refused: Mapping[str, int]) -> str:
 
 @asynccontextmanager
 async def beating(
-    watcher: Watcher, lines: Mapping[str, Line], recorder: Recorder, standing: Callable[[], Sequence[str]]
+    progress: RunProgress, lines: Mapping[str, Line], recorder: Recorder, standing: Callable[[], Sequence[str]]
 ) -> AsyncIterator[None]:
-    """Every second the watcher is told what is waited for, and the store how far it is, by what `standing` gives."""
-    beats = asyncio.create_task(_beat(watcher, lines, recorder, standing))
+    """Every second the progress is told what is waited for, and the store how far it is, by what `standing` gives."""
+    beats = asyncio.create_task(_beat(progress, lines, recorder, standing))
     try:
         yield
     finally:
@@ -80,23 +81,23 @@ async def beating(
 
 
 async def _beat(
-    watcher: Watcher, lines: Mapping[str, Line], recorder: Recorder, standing: Callable[[], Sequence[str]]
+    progress: RunProgress, lines: Mapping[str, Line], recorder: Recorder, standing: Callable[[], Sequence[str]]
 ) -> None:
     told: tuple[str, ...] = ()
     while True:
         await asyncio.sleep(1)
         slow = waits(pressures(lines.values()), datetime.now())
-        watcher.slowed(slow)
+        progress.slowed(slow)
         now = (*standing(), *slow)
         if now != told:
             # A store that cannot be written ends the run by itself.
             with suppress(StoreError):
                 recorder.waits_for(told := now)
-        watcher.beat()
+        progress.beat()
 
 
 @contextmanager
-def interruptible(stop: StopSwitch, watcher: Watcher, lines: Mapping[str, Line]) -> Iterator[None]:
+def interruptible(stop: StopSwitch, progress: RunProgress, lines: Mapping[str, Line]) -> Iterator[None]:
     """Ctrl-C once: no new trial or grading is started, and none waits for its first reply's turn. Ctrl-C again, or
     SIGTERM: those in flight are cancelled too; they are not finished, so the next run does them again."""
     loop = asyncio.get_running_loop()
@@ -107,7 +108,7 @@ def interruptible(stop: StopSwitch, watcher: Watcher, lines: Mapping[str, Line])
         if stop.stopped:
             running.cancel()
         else:
-            watcher.stopping()
+            progress.stopping()
             for line in lines.values():
                 line.let_go()
         stop.stop()
@@ -163,13 +164,13 @@ class Opened:
     retry: RetryPolicy
 
 
-def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
+def launch(plan: Plan, plan_text: str, progress: RunProgress) -> Launched:
     """Runs a plan's missing trials into its store, and has judges grade what they are to. Raises ToolablateError; what
     was finished stays finished."""
-    return asyncio.run(_launch(plan, plan_text, design(plan), watcher))
+    return asyncio.run(_launch(plan, plan_text, design(plan), progress))
 
 
-async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher) -> Launched:
+async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProgress) -> Launched:
     store, scorers = Path(plan.store), Scorers(plan)
     run = Run(
         id=uuid.uuid4().hex,
@@ -184,16 +185,16 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
     refuse_too_large(plan, planned)
     for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):
         if told:
-            watcher.warn(told)
+            progress.warn(told)
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
         await stack.enter_async_context(scorers)
-        executor, opened = await _open(plan, planned, scorers, watcher, run, stack)
+        executor, opened = await _open(plan, planned, scorers, progress, run, stack)
         finished = finished_trials(store)
         await scorers.open(entry.question for entry in planned.trials if entry.trial.id not in finished)
         failures = Failures()
         runner = plan.runner
-        setting = Setting(executor, scorers, watcher, failures, runner.kernels, runner.trial_seconds)
+        setting = Setting(executor, scorers, progress, failures, runner.kernels, runner.trial_seconds)
         recorder = stack.enter_context(Recorder(store))
         trials = [entry.trial for entry in planned.trials]
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
@@ -211,17 +212,17 @@ async def carry_out(
 ) -> Launched:
     """Runs what is missing of trials that the store knows, then has judges grade what they have not graded yet, until a
     `stop` is asked for. Raises ToolablateError; what was finished stays finished."""
-    store, stop, watcher, scorers = recorder.path, stop or StopSwitch(), setting.watcher, setting.scorers
+    store, stop, progress, scorers = recorder.path, stop or StopSwitch(), setting.progress, setting.scorers
     finished = recorder.finished_trials()
     missing = [entry for entry in planned.trials if entry.trial.id not in finished]
-    watcher.begin(len(planned.trials), missing)
-    gradings = Gradings(recorder, opened.judges, opened.costs, opened.retry, watcher, stop)
-    async with beating(watcher, opened.lines, recorder, lambda: gradings.standing):
-        with interruptible(stop, watcher, opened.lines):
+    progress.begin(len(planned.trials), missing)
+    gradings = Gradings(recorder, opened.judges, opened.costs, opened.retry, progress, stop)
+    async with beating(progress, opened.lines, recorder, lambda: gradings.standing):
+        with interruptible(stop, progress, opened.lines):
             await _run_missing(missing, setting, recorder, stop)
-        with interruptible(stop, watcher, opened.lines):
+        with interruptible(stop, progress, opened.lines):
             unscored = await score_unscored(store, planned, scorers, recorder, lambda: stop.stopped)
-        with interruptible(stop, watcher, opened.lines):
+        with interruptible(stop, progress, opened.lines):
             await gradings.run(lambda: ungraded(store, planned, scorers))
     finished, taken = recorder.finished_trials(), await recorder.taken()
     left = [entry.trial.id for entry in planned.trials if entry.trial.id not in finished]
@@ -243,7 +244,7 @@ async def carry_out(
 
 
 async def _open(
-    plan: Plan, planned: Design, scorers: Scorers, watcher: Watcher, run: Run, stack: AsyncExitStack
+    plan: Plan, planned: Design, scorers: Scorers, progress: RunProgress, run: Run, stack: AsyncExitStack
 ) -> tuple[LocalExecutor, Opened]:
     finished = finished_trials(Path(plan.store))
     missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
@@ -253,13 +254,13 @@ async def _open(
             require_capabilities(model, condition)
     if "sandbox" in needed(left):
         if (roughly := unbounded(plan.sandbox.backend)) is not None:
-            watcher.warn(f"{roughly.reason}. To bound it: {roughly.remedy or 'run as root'}")
-        watcher.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
+            progress.warn(f"{roughly.reason}. To bound it: {roughly.remedy or 'run as root'}")
+        progress.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
     # What only grades needs no key but its judges'.
     asked = plan if left else plan.model_copy(update={"models": ()})
-    executor = await open_executor(asked, left, run.fingerprint, stack, tell=watcher.tell, warn=watcher.warn)
+    executor = await open_executor(asked, left, run.fingerprint, stack, tell=progress.tell, warn=progress.warn)
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):
-        watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
+        progress.warn(f"{changed}. To keep such trials apart, name another store (--store)")
     lines = executor.lines if left else asked_lines(plan)
     judged = any(map(scorers.is_judged, planned.questions))
     costs = {judge.name: JudgeCosts() for judge in plan.judges}

@@ -137,18 +137,22 @@ class RunProgress:
         self._bar.advance(self._task)
 
     def skipped(self, planned: PlannedTrial) -> None:
+        """Another run has it, or has done it."""
         if planned.trial.id not in self._skipped:
             self._skipped.add(planned.trial.id)
             self._total -= 1
             self._bar.advance(self._task)
 
     def let_go(self, planned: PlannedTrial) -> None:
+        """It had begun, and is left to the next run."""
         self._in_flight -= 1
 
     def slowed(self, waits: Sequence[str]) -> None:
+        """What is waited for now; is called every second."""
         self._slow = waits
 
     def beat(self) -> None:
+        """Is called every second."""
         if not self._console.is_terminal and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             now = self._gradings.line() if self._gradings.began else self._summary_line()
@@ -160,6 +164,8 @@ class RunProgress:
         self._console.print(told_of_given_up(model, given_up), style="yellow", markup=False)
 
     def grading(self, total: int, task: JudgeTask = "grade") -> None:
+        """The trials have ended, and judges begin to grade, or to read: so many answers by all of them. It may come
+        again, for answers that another process has ended meanwhile."""
         if task == "read" and self._gradings.noun != _TASKS[task][0]:
             self._gradings = GradingProgress(self._console, task)
         self._gradings.begin(total)
@@ -167,6 +173,7 @@ class RunProgress:
             self._live.start()
 
     def graded(self, *, made: bool) -> None:
+        """`made` is False where no grade came of it."""
         self._gradings.ended(made=made)
 
     def judge_given_up(self, judge: str, given_up: GivenUp) -> None:

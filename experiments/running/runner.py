@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from toolablate.agents import AgentResult
 from toolablate.agents.pacing import LetGo
@@ -18,8 +18,11 @@ from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import Executor, KernelShares, TrialTask
 from toolablate.experiments.scoring import Scorers
 from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
-from toolablate.traces.records import Event, Failure, ModelCall, OpenAIModel, Score, Trace
+from toolablate.traces.records import Event, Failure, ModelCall, OpenAIModel, Trace
 from toolablate.traces.store import FailureCount, Recorder, TrialRecorder
+
+if TYPE_CHECKING:
+    from toolablate.experiments.running.progress import RunProgress
 
 # With so many trials failing one after the other, the endpoint is down, and waiting for each of the rest is in vain.
 TRIALS_IN_A_ROW = 10
@@ -168,53 +171,6 @@ JudgeTask = Literal["grade", "read"]
 """What judges do: grade answers, or read failures."""
 
 
-class Watcher(Protocol):
-    """Is told what happens, to show it."""
-
-    def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None: ...
-
-    def started(self, planned: PlannedTrial) -> None: ...
-
-    def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None: ...
-
-    def skipped(self, planned: PlannedTrial) -> None:
-        """Another run has it, or has done it."""
-        ...
-
-    def let_go(self, planned: PlannedTrial) -> None:
-        """It had begun, and is left to the next run."""
-        ...
-
-    def slowed(self, waits: Sequence[str]) -> None:
-        """What is waited for now; is called every second."""
-        ...
-
-    def beat(self) -> None:
-        """Is called every second."""
-        ...
-
-    def given_up(self, model: str, given_up: GivenUp) -> None:
-        """No more is asked of a model; of its trials so many are left undone beside those in flight."""
-        ...
-
-    def grading(self, total: int, task: JudgeTask = "grade") -> None:
-        """The trials have ended, and judges begin to grade, or to read: so many answers by all of them. It may come
-        again, for answers that another process has ended meanwhile."""
-        ...
-
-    def graded(self, *, made: bool) -> None:
-        """One of these has ended; `made` is False where no grade came of it."""
-        ...
-
-    def judge_given_up(self, judge: str, given_up: GivenUp) -> None: ...
-
-    def tell(self, text: str) -> None: ...
-
-    def warn(self, text: str) -> None: ...
-
-    def stopping(self) -> None: ...
-
-
 class _DeadlineError(ToolablateError):
     boundary = "runner"
 
@@ -226,7 +182,7 @@ class Setting:
 
     executor: Executor
     scorers: Scorers
-    watcher: Watcher
+    progress: "RunProgress"
     failures: Failures
     kernels: int = 4
     trial_seconds: float | None = None
@@ -303,18 +259,18 @@ class _Work:
                 try:
                     trace = await self._run_one(planned)
                 except LetGo:
-                    self.setting.watcher.let_go(planned)
+                    self.setting.progress.let_go(planned)
                     return
             if needs_kernel:
                 self.kernels.done(name)
             if trace is None:
                 self.skipped.append(planned)
-                self.setting.watcher.skipped(planned)
+                self.setting.progress.skipped(planned)
                 continue
             given_up, left = self.queue.note(planned, trace)
             if given_up is not None:
                 self.setting.failures.give_up(name, given_up)
-                self.setting.watcher.given_up(name, given_up)
+                self.setting.progress.given_up(name, given_up)
             self.kernels.done(name, sum(map(self.queue.runs_code, left)))
 
     async def _run_one(self, planned: PlannedTrial) -> Trace | None:
@@ -325,7 +281,7 @@ class _Work:
         )
         if session is None:
             return None
-        setting.watcher.started(planned)
+        setting.progress.started(planned)
         began = time.monotonic()
         try:
             result = await self._in_time(planned, session)
@@ -347,7 +303,7 @@ class _Work:
             score = None
         if score is not None:
             await self.recorder.score([score])
-        setting.watcher.finished(planned, trace, score)
+        setting.progress.finished(planned, trace, score)
         return trace
 
     async def _in_time(self, planned: PlannedTrial, session: TrialRecorder) -> AgentResult:

@@ -84,7 +84,7 @@ def test_the_same_call_asks_nothing_again_and_keeps_the_design_once(chat_server:
     first = attribute(store, ALL)
     asked = len(chat_server.requests)
     with Heard() as heard:
-        again = attribute(store, ALL, watcher=heard)
+        again = attribute(store, ALL, progress=heard)
     assert len(chat_server.requests) == asked
     assert (again.replays, again.missing, again.estimated_usd) == (first.replays, 0, 0)
     assert heard.told[0] == "1 trial to be replayed: 0 replays for about $0, and nothing after that"
@@ -236,8 +236,8 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
     case = case_in(store)
     with Heard() as heard:
         requests = [*all_early_answers(case, ALL), *first_round(case, ALL)]
-        of_round_one = Rounds(store, None, None, live=False, watcher=heard).estimate(requests).usd
-        part = attribute(store, ALL, max_cost=of_round_one, watcher=heard)
+        of_round_one = Rounds(store, None, None, live=False, progress=heard).estimate(requests).usd
+        part = attribute(store, ALL, max_cost=of_round_one, progress=heard)
     assert part.estimated_usd == of_round_one
     with Store(store) as opened:
         kinds = opened.resumptions(case.trial)
@@ -261,7 +261,7 @@ def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: 
     case, before = case_in(store), len(chat_server.requests)
     with Heard() as heard:
         requests = [*all_early_answers(case, ALL), *first_round(case, ALL)]
-        thought = Rounds(store, None, None, live=False, watcher=heard).estimate(requests).usd
+        thought = Rounds(store, None, None, live=False, progress=heard).estimate(requests).usd
     assert thought
 
     def dear(request: dict[str, Any]) -> Step:

@@ -137,7 +137,7 @@ def test_a_store_without_tools_has_nothing_to_choose(write_plan: WritePlan) -> N
 def test_what_it_will_cost_is_told_first(scored: Path) -> None:
     design = ReplayDesign(failures=1, successes=0, samples=2, rollouts=1)
     with Heard() as heard:
-        done = attribute(scored, design, watcher=heard)
+        done = attribute(scored, design, progress=heard)
     # The trial with a result: 3 steps, answer re-ask and ignore-tools of 2 each and 2 rollouts; the others a step and an answer re-ask.
     assert heard.told[0].startswith("3 trials to be replayed: 20 replays for about $")
     # Then the ablation of one pivotal result and its counterpart, closings of these and of rollouts, and one of the sham without an answer.
@@ -156,11 +156,11 @@ def test_a_larger_design_is_never_told_to_take_less_than_it_does(scored: Path) -
     ):
         with Heard() as heard:
             before = len(replays_of(scored))
-            attribute(scored, design, watcher=heard)
+            attribute(scored, design, progress=heard)
         first, *_, most = (int(found) for found in re.findall(r"(\d+) replays? for about", heard.told[0]))
         assert first <= len(replays_of(scored)) - before <= first + most
     with Heard() as heard:
-        attribute(scored, design, watcher=heard)
+        attribute(scored, design, progress=heard)
     assert heard.told[0] == "6 trials to be replayed: 0 replays for about $0, and nothing after that"
 
 
@@ -168,7 +168,7 @@ def test_a_larger_design_is_never_told_to_take_less_than_it_does(scored: Path) -
 @pytest.mark.parametrize("price", [""])
 def test_what_no_price_is_known_of_is_told_as_not_known(scored: Path) -> None:
     with Heard() as heard:
-        done = attribute(scored, ReplayDesign(failures=1, successes=0, samples=1, rollouts=1), watcher=heard)
+        done = attribute(scored, ReplayDesign(failures=1, successes=0, samples=1, rollouts=1), progress=heard)
     assert "$" not in " ".join(heard.told)
     assert heard.told[0].count("at a cost that is not known") == 3
     assert done.estimated_usd is None

@@ -93,7 +93,7 @@ def test_a_judge_that_keeps_no_format_is_given_up_and_asked_again_only_if_it_may
     store = failing_store(tmp_path, chat_server, count=15, judges=f"{judge}[judging]\nasks = 1\n")
     shown = Console(record=True, width=200)
     with RunProgress(shown) as progress:
-        done = diagnose(store, watcher=progress)
+        done = diagnose(store, progress=progress)
     assert (done.missing, len(chat_server.requests)) == (4, 10)
     told = shown.export_text()
     assert "14 failures to be read by 1 judge, at a cost that is not known" in told
