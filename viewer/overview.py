@@ -15,8 +15,9 @@ from toolablate.analysis.findings import Findings, FlipMatrix
 from toolablate.analysis.selection import Ending, Selection
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import METHODS, counted, how_alone, how_known, measured_by, methods_of
-from toolablate.reports.terminal.attribution import accounts_of, rests_on
+from toolablate.reports.terminal.attribution import rests_on
 from toolablate.reports.terminal.comparison import grounds_of
+from toolablate.reports.waterfall_bars import accounts_of
 from toolablate.viewer.index import ArmCounts
 from toolablate.viewer.rendering import Drawn, figures_of, page, view_of
 from toolablate.viewer.selection import questions_address

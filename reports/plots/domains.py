@@ -9,6 +9,7 @@ from typing import Literal
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import FlipMatrix
 from toolablate.analysis.selection import Link, Selection, Turn
+from toolablate.reports.numbers import signed
 from toolablate.reports.plots.drawing import as_text
 from toolablate.reports.plots.panels import (
     BOLDER,
@@ -34,7 +35,6 @@ from toolablate.reports.plots.panels import (
     fitted,
     fitted_title,
     probability,
-    signed,
     titled,
 )
 from toolablate.reports.plots.scores import is_sure

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from toolablate.analysis.selection import Ending
+from toolablate.reports.numbers import signed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +115,6 @@ def frame(axes: "Axes", rows: int) -> None:
 # Names and figures as text in a picture.
 
 
-MINUS = "\u2212"
 MOST_CHARS = 200
 SIMULATED, SIMULATED_SHORT = " (simulated: no measurement)", " (simulated)"
 NARROW, BROAD_SIGNS = frozenset(" !'()*,-./:;I[]`fijlrt|"), frozenset("%&+<=>@MWmw~\u2026\ufffd")
@@ -157,14 +157,6 @@ def _width(char: str) -> float:
 def wrapped(text: str, width: int) -> str:
     """On as many lines of about so many characters as it takes."""
     return "\n".join(textwrap.wrap(text, width)) or text
-
-
-def signed(points: float | None) -> str:
-    """With one digit and its sign; a dash where it is unknown."""
-    if points is None:
-        return "-"
-    figure = f"{abs(points):.1f}"
-    return figure if float(figure) == 0 else f"{'+' if points > 0 else MINUS}{figure}"
 
 
 def with_interval(points: float | None, ci95: tuple[float, float] | None) -> str:

@@ -10,6 +10,7 @@ from toolablate.analysis.effect import LEVEL
 from toolablate.analysis.findings import ArmScore
 from toolablate.analysis.flips import Floor
 from toolablate.analysis.selection import Ending, Link, Selection
+from toolablate.reports.numbers import MINUS, signed
 from toolablate.reports.plots.drawing import as_text
 from toolablate.reports.plots.panels import (
     BROAD,
@@ -20,7 +21,6 @@ from toolablate.reports.plots.panels import (
     LEGEND,
     LINE,
     LOSS,
-    MINUS,
     SMALL,
     THICK,
     Drawing,
@@ -35,7 +35,6 @@ from toolablate.reports.plots.panels import (
     probability,
     scale,
     sheet,
-    signed,
     titled,
     upright,
     whole_row,

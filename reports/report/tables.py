@@ -13,7 +13,8 @@ from toolablate.reports.cause_wording import METHODS, counted, how_alone, how_kn
 from toolablate.reports.plots.figures import decompositions_of, in_order
 from toolablate.reports.plots.panels import ENDINGS
 from toolablate.reports.plots.scores import Ended
-from toolablate.reports.terminal.attribution import accounts_of, rests_on
+from toolablate.reports.terminal.attribution import rests_on
+from toolablate.reports.waterfall_bars import accounts_of
 
 SMALL = "*"
 MODEL = "Model"

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import get_args
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -28,11 +27,11 @@ from toolablate.reports import numbers
 from toolablate.reports.cause_wording import attributed, chance, distraction_name
 from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
+from toolablate.reports.waterfall_bars import GAIN, LOSS, accounts_of, decomposition_bars, style_of, text_bars
 from toolablate.traces.records import Attribution, Distraction, DistractionLabel, JudgeMatrix, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text
 
 SMALL = "*"
-GAIN, LOSS, LEVEL = "█", "▒", "│"
 MOST_BAR, LEAST_NAME, WHOLE_NAME, NARROW = 40, 13, 22, 72
 NO_TOOLS = "no tools"
 TRACE, ARMS, REPLAYS = "trace", "arms", "replays"
@@ -54,14 +53,6 @@ def decomposition_view(
         yield Padding(Text(_flips(floor)), (0, 1, 0, 1))
     yield _decomposition_table(decomposition, room)
     yield Padding(Text("\n".join(_remarks(decomposition, design))), (0, 1, 1, 1))
-
-
-def accounts_of(decomposition: Decomposition) -> tuple[Account, ...]:
-    """Mechanisms that are not 0 in every trial, and what is unresolved also where it is nothing."""
-    told = tuple(each for each in decomposition.mechanisms if each.points or each.ci95 or each.name == "unresolved")
-    if any(each.name == "unresolved" for each in told):
-        return told
-    return (*told, Account("unresolved", 0.0, None, None, small=False))
 
 
 def rests_on(name: str, decomposition: Decomposition) -> str:
@@ -93,11 +84,11 @@ def _flips_of(flips: float) -> str:
 
 def _decomposition_table(decomposition: Decomposition, room: int) -> Fitted:
     accounts = accounts_of(decomposition)
-    rows = (*accounts, decomposition.effect)
+    rows, bars = (*accounts, decomposition.effect), decomposition_bars(decomposition).bars
     least = LEAST_NAME if room < NARROW else WHOLE_NAME
     columns = (
-        Column("", (Text(NO_TOOLS), *(inert(_account_name(each)) for each in rows)), least=least),
-        figures("points", ["", *(Text(numbers.signed(each.points), style=_style(each)) for each in rows)]),
+        Column("", (Text(NO_TOOLS), *(inert(bar.name) for bar in bars)), least=least),
+        figures("points", ["", *(Text(numbers.signed(bar.points), style=style_of(bar)) for bar in bars)]),
         figures("95 % interval", ["", *(_interval(each, each.ci95) for each in rows)]),
         figures("90 % interval", ["", *(_interval(each, each.ci90) for each in rows)], spare=1),
         figures("p", ["", *(numbers.p_value(each.p_value) for each in rows)], spare=2),
@@ -105,38 +96,12 @@ def _decomposition_table(decomposition: Decomposition, room: int) -> Fitted:
         words("rests on", ["", *(rests_on(each.name, decomposition) for each in accounts), ""]),
     )
     taken = sum(column.width + 2 for column in columns) + 3
-    bars = _bars([each.points for each in accounts], rows, min(MOST_BAR, max(room // 6, room - taken)))
-    return Fitted((*columns, words("", bars)), ("", *("" for _ in accounts), "bold"))
-
-
-def _account_name(account: Account) -> str:
-    return "effect" if account.name == "effect" else mechanism_name(account.name)
-
-
-def _bars(points: Sequence[float], rows: Sequence[Account], cells: int) -> list[Text]:
-    ends = list(accumulate(points, initial=0.0))
-    low, high = min(ends), max(ends)
-
-    def place(level: float) -> int:
-        return round((cells - 1) * (level - low) / (high - low)) if high > low else 0
-
-    def bar(row: Account, start: float, end: float) -> Text:
-        left, right = sorted((place(start), place(end)))
-        shown = LEVEL if left == right else (GAIN if end > start else LOSS) * (right - left + 1)
-        return Text(" " * left + shown, style=_style(row))
-
-    spans = [*pairwise(ends), (0.0, ends[-1])]
-    return [Text(" " * place(0.0) + LEVEL), *(bar(row, *span) for row, span in zip(rows, spans, strict=True))]
+    shown = text_bars(bars, min(MOST_BAR, max(room // 6, room - taken)))
+    return Fitted((*columns, words("", shown)), ("", *("" for _ in accounts), "bold"))
 
 
 def _interval(account: Account, interval: tuple[float, float] | None) -> str:
     return f"{SMALL if account.small and interval else ''}{numbers.interval(interval)}"
-
-
-def _style(account: Account) -> str:
-    if account.small or account.p_holm is None or account.p_holm >= SIGNIFICANT:
-        return ""
-    return "bold red" if account.points < 0 else "bold green"
 
 
 def _remarks(decomposition: Decomposition, design: ReplayDesign | None) -> Iterator[str]:

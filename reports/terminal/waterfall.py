@@ -12,6 +12,7 @@ from toolablate.analysis.ladder import Shapley, Step, Waterfall
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Column, Fitted, figures, simulated_banner, words
+from toolablate.reports.waterfall_bars import GAIN, LOSS, ladder_bars, style_of, text_bars
 from toolablate.traces.terminal_text import inert, one_line
 
 SMALL = "*"
@@ -22,7 +23,6 @@ WHOLE_NAME = 18
 NARROW = 72
 WIDE = 130
 """Here is room for flips beside the bars."""
-GAIN, LOSS, LEVEL = "█", "▒", "│"
 
 
 def waterfalls_view(waterfalls: Sequence[Waterfall]) -> RenderableType:
@@ -64,15 +64,15 @@ def _empty(waterfall: Waterfall) -> RenderableType:
 
 
 def _table(waterfall: Waterfall, room: int) -> Fitted:
-    steps = waterfall.steps
+    steps, bars = waterfall.steps, ladder_bars(waterfall).bars
     start = waterfall.total.before_score
     columns = (
         Column(
             "",
-            (inert(one_line(waterfall.arms[0])), *(_name(step, waterfall) for step in steps)),
+            (inert(one_line(waterfall.arms[0])), *(Text(bar.name) for bar in bars)),
             least=LEAST_NAME if room < NARROW else WHOLE_NAME,
         ),
-        figures("points", ["", *(Text(numbers.signed(step.points), style=_style(step)) for step in steps)]),
+        figures("points", ["", *(Text(numbers.signed(bar.points), style=style_of(bar, "bold")) for bar in bars)]),
         figures("95 % interval", ["", *(_interval(step) for step in steps)]),
         figures("p", ["", *(numbers.p_value(step.p_value) for step in steps)], spare=1),
         figures("p Holm", ["", *(numbers.p_value(step.p_holm) for step in steps)], spare=4),
@@ -80,10 +80,8 @@ def _table(waterfall: Waterfall, room: int) -> Fitted:
         *([_flips(steps)] if _tells_noise(waterfall, room) else []),
         figures("score", [numbers.percent(start), *(numbers.percent(step.score) for step in steps)], spare=2),
     )
-    bars = _bars((*waterfall.contrasts, waterfall.total), start, _bar_room(columns, room))
-    # A bound is far away, by its nature: drawn to scale it would leave the contrasts no room to be seen.
-    bars += [Text()] * len(waterfall.bounds)
-    return Fitted((*columns, words("", bars)), ("", *(_row_style(step, waterfall) for step in steps)))
+    shown = text_bars(bars, _bar_room(columns, room), unsure="bold")
+    return Fitted((*columns, words("", shown)), ("", *(_row_style(step, waterfall) for step in steps)))
 
 
 def _flips(steps: Sequence[Step]) -> Column:
@@ -105,39 +103,12 @@ def _bar_room(columns: Sequence[Column], room: int) -> int:
     return min(MOST_BAR, max(room // 5, room - taken))
 
 
-def _bars(steps: Sequence[Step], start: float | None, cells: int) -> list[Text]:
-    levels = [level for step in steps for level in (step.before_score, step.score) if level is not None]
-    low, high = min(levels), max(levels)
-
-    def place(level: float | None) -> int:
-        return round((cells - 1) * ((level or 0.0) - low) / (high - low)) if high > low else 0
-
-    def bar(step: Step) -> Text:
-        before, after = place(step.before_score), place(step.score)
-        left, right = sorted((before, after))
-        if not step.points or left == right:
-            return Text(" " * left + LEVEL, style=_style(step))
-        return Text(" " * left + (GAIN if step.points > 0 else LOSS) * (right - left + 1), style=_style(step))
-
-    return [Text(" " * place(start) + LEVEL), *map(bar, steps)]
-
-
-def _name(step: Step, waterfall: Waterfall) -> Text:
-    return Text(f"bound: {step.name}" if step in waterfall.bounds else step.name)
-
-
 def _interval(step: Step) -> str:
     return _marked(step.small, step.ci95)
 
 
 def _marked(small: bool, interval: tuple[float, float] | None) -> str:
     return f"{SMALL if small and interval else ''}{numbers.interval(interval)}"
-
-
-def _style(step: Step) -> str:
-    if step.small or step.points is None or step.p_holm is None or step.p_holm >= SIGNIFICANT:
-        return "bold"
-    return "bold red" if step.points < 0 else "bold green"
 
 
 def _row_style(step: Step, waterfall: Waterfall) -> str:

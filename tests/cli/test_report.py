@@ -16,7 +16,7 @@ from tests.formats.test_lm_eval import NO_SHOT, samples
 from tests.viewer.keeping.reading import read_findings
 
 from toolablate.cli import group
-from toolablate.reports.plots.panels import signed
+from toolablate.reports.numbers import signed
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.store import Store

@@ -16,8 +16,9 @@ from toolablate.analysis.arms import ladders
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.analysis.ladder import Waterfall, waterfalls
 from toolablate.reports.plots.drawing import require_plots
-from toolablate.reports.plots.waterfall import _start, _step_limits, draw_waterfalls
+from toolablate.reports.plots.waterfall import draw_waterfalls, limits
 from toolablate.reports.terminal.waterfall import waterfalls_view
+from toolablate.reports.waterfall_bars import ladder_bars
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import ToolUse
@@ -229,13 +230,10 @@ def test_bounds_begin_where_the_contrast_beside_them_does_and_are_within_the_pic
     oracle = found.bounds[0]
     assert oracle.questions == 30
     assert oracle.before_score != found.contrasts[-1].before_score
-    low, high = _step_limits([found])
-    start = _start(found, oracle)
-    assert (
-        start
-        == _start(found, found.contrasts[-1])
-        == (found.contrasts[-1].before_score or 0) - (found.total.before_score or 0)
-    )
+    drawn = ladder_bars(found)
+    low, high = limits([drawn])
+    start = next(bar.start for bar in drawn.bars if bar.name == "bound: oracle")
+    assert start == (found.contrasts[-1].before_score or 0) - (found.total.before_score or 0)
     assert oracle.points is not None
     assert low < start < start + oracle.points < high
 
