@@ -25,7 +25,7 @@ from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Beside, Report, Told, how_to_read, notes_of, simulated_note
-from toolablate.reports.report.tables import Table, blocks, model_name, small_note, tables
+from toolablate.reports.report.tables import ReportTable, blocks, model_name, small_note, tables
 
 MOST_MODELS, MOST_NAMED = 8, 3
 
@@ -164,7 +164,7 @@ def as_html(report: Report) -> str:
     )
 
 
-def _section(table: Table) -> str:
+def _section(table: ReportTable) -> str:
     return table.section
 
 

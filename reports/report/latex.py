@@ -7,7 +7,8 @@ from itertools import groupby
 
 from toolablate.reports.plots.panels import plain
 from toolablate.reports.report.contents import Report, simulated_note
-from toolablate.reports.report.tables import Column, Table, blocks, caption, small_note, tables
+from toolablate.reports.report.tables import ReportTable, blocks, caption, small_note, tables
+from toolablate.reports.tables import Column
 from toolablate.traces.terminal_text import one_line
 
 ENOUGH_EMS, LEAST_EMS = 9.0, 4.0
@@ -43,7 +44,7 @@ class Layout:
 
 def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Layout:
     widths = [_width(column, [row[place] for row in rows]) for place, column in enumerate(columns)]
-    text = [place for place, column in enumerate(columns) if not column.figures]
+    text = [place for place, column in enumerate(columns) if not column.right]
     for size in SIZES:
         between = size.between * len(columns)
         room = size.line - between - sum(width for place, width in enumerate(widths) if place not in text)
@@ -54,11 +55,11 @@ def layout(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Layout:
     whole = between + sum(width for width, wraps in zip(widths, broken, strict=True) if not wraps)
     share = rf"p{{{1 / max(1, sum(broken)):.3f}\dimexpr\linewidth-{whole:.1f}em\relax}}"
     kinds = (
-        (rf">{{\raggedright\arraybackslash}}{share}" if wraps else "r" if column.figures else "l")
+        (rf">{{\raggedright\arraybackslash}}{share}" if wraps else "r" if column.right else "l")
         for column, wraps in zip(columns, broken, strict=True)
     )
     titles = tuple(
-        _title_lines(column.title, width) if column.figures else (column.title,)
+        _title_lines(column.title, width) if column.right else (column.title,)
         for column, width in zip(columns, widths, strict=True)
     )
     return Layout(size, "".join(kinds), titles, tuple(broken), size.line if any(broken) else whole)
@@ -77,7 +78,7 @@ def _letter(char: str) -> float:
 
 
 def _width(column: Column, cells: Iterable[str]) -> float:
-    titled = map(ems, column.title.split()) if column.figures else (ems(column.title),)
+    titled = map(ems, column.title.split()) if column.right else (ems(column.title),)
     return max(*titled, *map(ems, cells), 0.0)
 
 
@@ -186,7 +187,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield from lines
 
 
-def _table(table: Table, note: str) -> Iterator[str]:
+def _table(table: ReportTable, note: str) -> Iterator[str]:
     columns, found = blocks(table)
     laid = layout(columns, [row for block in found for row in block.rows])
     lengths = rf"\setlength{{\tabcolsep}}{{{laid.size.columns_apart}}}\setlength{{\LTcapwidth}}{{\linewidth}}"

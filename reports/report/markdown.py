@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from toolablate.reports.report.contents import Report, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.html import in_short
-from toolablate.reports.report.tables import Table, caption, small_note, tables
+from toolablate.reports.report.tables import ReportTable, caption, small_note, tables
 from toolablate.traces.terminal_text import one_line
 
 CELL_CHARS = 600
@@ -53,10 +53,10 @@ def _lines(report: Report, figures: Mapping[str, str]) -> Iterator[str]:
             yield from (f"- **{escaped(name)}**: {escaped(value)}" for name, value in described)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: ReportTable) -> Iterator[str]:
     yield from ("", f"## {escaped(caption(table))}", "")
     yield _row(escaped(column.title) for column in table.columns)
-    yield _row("---:" if column.figures else "---" for column in table.columns)
+    yield _row("---:" if column.right else "---" for column in table.columns)
     for row in table.rows:
         yield _row(map(escaped, row))
     notes = [*table.notes, small_note(table)]

@@ -13,6 +13,8 @@ from toolablate.reports.cause_wording import METHODS, counted, how_alone, how_kn
 from toolablate.reports.plots.figures import decompositions_of, in_order
 from toolablate.reports.plots.panels import ENDINGS
 from toolablate.reports.plots.scores import Ended
+from toolablate.reports.tables import Column, words
+from toolablate.reports.tables import figures as numeric
 from toolablate.reports.terminal.attribution import rests_on
 from toolablate.reports.waterfall_bars import accounts_of
 
@@ -21,15 +23,7 @@ MODEL = "Model"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """`figures` are set to the right."""
-
-    title: str
-    figures: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """Cells are foreign text, not escaped. `name` is fit for an anchor; `section` is the heading of all that stand
     under it, `title` that of this one, "" where it is alone; `figures` are the names of plates that show the same.
     `notes` say how to read it."""
@@ -38,9 +32,12 @@ class Table:
     section: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(zip(*([cell.plain for cell in column.cells] for column in self.columns), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +48,11 @@ class Block:
     rows: tuple[tuple[str, ...], ...]
 
 
-def caption(table: Table) -> str:
+def caption(table: ReportTable) -> str:
     return f"{table.section}: {table.title}" if table.title else table.section
 
 
-def blocks(table: Table) -> tuple[tuple[Column, ...], tuple[Block, ...]]:
+def blocks(table: ReportTable) -> tuple[tuple[Column, ...], tuple[Block, ...]]:
     """Columns and rows without that of models, of which each has a block: names are long, and a table is narrow."""
     if table.columns[0].title != MODEL:
         return table.columns, (Block("", table.rows),)
@@ -64,7 +61,7 @@ def blocks(table: Table) -> tuple[tuple[Column, ...], tuple[Block, ...]]:
     )
 
 
-def small_note(table: Table) -> str:
+def small_note(table: ReportTable) -> str:
     """What the star of a table means; "" where it has none."""
     places = [place for place, column in enumerate(table.columns) if column.title.endswith("interval")]
     starred = any(row[place].endswith(SMALL) for row in table.rows for place in places)
@@ -76,7 +73,7 @@ def small_note(table: Table) -> str:
 ALL = "all questions"
 
 
-def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[Table]:
+def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[ReportTable]:
     """Those of which there is a row."""
     found = (
         _scores(findings),
@@ -91,8 +88,17 @@ def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[Table]
     return (table for table in found if table.rows)
 
 
-def _columns(*names: str, figures: Iterable[str]) -> tuple[Column, ...]:
-    return (*(Column(name, figures=False) for name in names), *map(Column, figures))
+def _columns(
+    rows: Iterable[Iterable[str]], *text: str, figures: Iterable[str], after: tuple[str, ...] = ()
+) -> tuple[Column, ...]:
+    """Columns of text, then of figures, then of text again, by their titles; each row has a cell for each."""
+    titles = [
+        *((title, words) for title in text),
+        *((title, numeric) for title in figures),
+        *((title, words) for title in after),
+    ]
+    cells = list(zip(*rows, strict=True)) or [()] * len(titles)
+    return tuple(make(title, own) for (title, make), own in zip(titles, cells, strict=True))
 
 
 def _interval(ci95: tuple[float, float] | None, *, small: bool, sign: bool = True) -> str:
@@ -106,13 +112,16 @@ def model_name(name: str, findings: Findings) -> str:
     return f"{name} (simulated)" if name in findings.simulated else name
 
 
-def _scores(findings: Findings) -> Table:
-    return Table(
+def _scores(findings: Findings) -> ReportTable:
+    return ReportTable(
         "scores",
         "Scores",
         "",
-        _columns(MODEL, "Condition", figures=("Questions", "Score, %", "95 % interval")),
-        tuple(_score(arm, findings) for arm in findings.arms),
+        _columns(
+            (_score(arm, findings) for arm in findings.arms),
+            *(MODEL, "Condition"),
+            figures=("Questions", "Score, %", "95 % interval"),
+        ),
         ("Each score is over the questions that are scored there; of another row these may be others.",),
         figures=("scores",),
     )
@@ -125,15 +134,18 @@ def _score(arm: ArmScore, findings: Findings) -> tuple[str, ...]:
     return (model, f"{arm.condition}{baseline}", f"{found.questions:,}", numbers.percent(found.percent), interval)
 
 
-def _effects(findings: Findings) -> Table:
+def _effects(findings: Findings) -> ReportTable:
     rows = in_order(findings, findings.comparisons)
     figures = ("n", "Base, %", "Score, %", "Effect, points", "95 % interval", "Effect, %", "p", "p Holm", "Detectable")
-    return Table(
+    return ReportTable(
         "effects",
         "Effects against the baseline",
         "",
-        _columns(MODEL, "Condition", figures=figures),
-        tuple((model_name(row.model, findings), row.condition, *_effect(row)) for row in rows),
+        _columns(
+            ((model_name(row.model, findings), row.condition, *_effect(row)) for row in rows),
+            *(MODEL, "Condition"),
+            figures=figures,
+        ),
         tuple(_of_effects(rows)),
         figures=("effects",),
     )
@@ -163,19 +175,18 @@ def _effect(row: Comparison) -> tuple[str, ...]:
     )
 
 
-def _flips(findings: Findings) -> Table:
+def _flips(findings: Findings) -> ReportTable:
     chances = {(each.model, each.condition): each.chance for each in findings.floors}
     rows = (
         (model_name(each.model, findings), each.condition, *_flip(each, chances.get((each.model, each.condition))))
         for each in in_order(findings, findings.flips)
     )
     figures = ("R→R", "R→W", "W→R", "W→W", "R→W, one run", "W→R, one run", "Chance, one run")
-    return Table(
+    return ReportTable(
         "flips",
         "Flips",
         "",
-        _columns(MODEL, "Condition", figures=figures),
-        tuple(rows),
+        _columns(rows, MODEL, "Condition", figures=figures),
         (
             "The first four columns count questions, right (R) or wrong (W) under the baseline and then under the"
             " condition by the mean over their repeats, of which right is .5 or more. The last three are between single"
@@ -194,51 +205,52 @@ def _flip(each: FlipMatrix, chance: Chance | None) -> Iterator[str]:
     yield numbers.percent(None if chance is None else chance.noise_flips)
 
 
-def _outcomes(findings: Findings, endings: Sequence[Ended]) -> Table:
-    return Table(
+def _outcomes(findings: Findings, endings: Sequence[Ended]) -> ReportTable:
+    return ReportTable(
         "outcomes",
         "How trials ended",
         "",
-        _columns(MODEL, "Condition", figures=("Trials", *(ending.capitalize() for ending in ENDINGS))),
-        tuple(
+        _columns(
             (
-                model_name(arm.model, findings),
-                arm.condition,
-                f"{sum(arm.endings.values()):,}",
-                *(f"{arm.endings.get(ending, 0):,}" for ending in ENDINGS),
-            )
-            for arm in endings
+                (
+                    *(model_name(arm.model, findings), arm.condition, f"{sum(arm.endings.values()):,}"),
+                    *(f"{arm.endings.get(ending, 0):,}" for ending in ENDINGS),
+                )
+                for arm in endings
+            ),
+            *(MODEL, "Condition"),
+            figures=("Trials", *(ending.capitalize() for ending in ENDINGS)),
         ),
         ("Budget: a limit ended the trial, and its answer was not right. Failed: by infrastructure, and in no score.",),
         figures=("outcomes",),
     )
 
 
-def _mechanisms(findings: Findings) -> Iterator[Table]:
+def _mechanisms(findings: Findings) -> Iterator[ReportTable]:
     for number, decomposition in enumerate(decompositions_of(findings), start=1):
         effect = decomposition.effect
         total = numbers.signed(effect.points), _interval(effect.ci95, small=effect.small)
-        yield Table(
+        yield ReportTable(
             f"why-{number}",
             "Why",
             f"{model_name(decomposition.model, findings)}, {decomposition.condition}",
-            (
-                Column("Mechanism", figures=False),
-                *map(Column, ("Points", "95 % interval", "p Holm")),
-                Column("Rests on", figures=False),
-            ),
-            (
-                *(
-                    (
-                        mechanism_name(each.name),
-                        numbers.signed(each.points),
-                        _interval(each.ci95, small=each.small),
-                        numbers.p_value(each.p_holm),
-                        rests_on(each.name, decomposition),
-                    )
-                    for each in accounts_of(decomposition)
+            _columns(
+                (
+                    *(
+                        (
+                            mechanism_name(each.name),
+                            numbers.signed(each.points),
+                            _interval(each.ci95, small=each.small),
+                            numbers.p_value(each.p_holm),
+                            rests_on(each.name, decomposition),
+                        )
+                        for each in accounts_of(decomposition)
+                    ),
+                    ("effect", *total, "", ""),
                 ),
-                ("effect", *total, "", ""),
+                "Mechanism",
+                figures=("Points", "95 % interval", "p Holm"),
+                after=("Rests on",),
             ),
             (
                 f"Points from no tools, over {numbers.counted(decomposition.questions, 'question')}; the mechanisms sum"
@@ -249,47 +261,53 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
         )
 
 
-def _attributed(findings: Findings) -> Table:
+def _attributed(findings: Findings) -> ReportTable:
     rows = counted(findings)
     methods = methods_of(rows)
     several = methods if len(methods) > 1 else []
     notes = list(how_known(findings, rows))
     if command := measured_by(findings, rows):
         notes.append(f"What measures them: {command}")
-    return Table(
+    return ReportTable(
         "attributed",
         "Why",
         f"what wrong trials are attributed to{how_alone(methods)}",
-        _columns(MODEL, "Condition", "Mechanism", figures=("Wrong trials", *(METHODS[each] for each in several))),
-        tuple(
+        _columns(
             (
-                *(model_name(row.model, findings), row.condition, row.name, f"{row.trials:,}"),
-                *(f"{row.by.get(method, 0):,}" for method in several),
-            )
-            for row in rows
+                (
+                    *(model_name(row.model, findings), row.condition, row.name, f"{row.trials:,}"),
+                    *(f"{row.by.get(method, 0):,}" for method in several),
+                )
+                for row in rows
+            ),
+            *(MODEL, "Condition", "Mechanism"),
+            figures=("Wrong trials", *(METHODS[each] for each in several)),
         ),
         tuple(notes),
     )
 
 
-def _ladders(findings: Findings) -> Iterator[Table]:
+def _ladders(findings: Findings) -> Iterator[ReportTable]:
     for number, each in enumerate(in_order(findings, findings.waterfalls), start=1):
-        yield Table(
+        yield ReportTable(
             f"ladder-{number}",
             "Ladders",
             f"{model_name(each.model, findings)}, {each.ladder}",
-            _columns("Factor", "From", "To", figures=("n", "Points", "95 % interval", "p Holm")),
-            tuple(
+            _columns(
                 (
-                    f"bound: {step.name}" if step in each.bounds else step.name,
-                    step.before,
-                    step.after,
-                    f"{step.questions:,}",
-                    numbers.signed(step.points),
-                    _interval(step.ci95, small=step.small),
-                    numbers.p_value(step.p_holm),
-                )
-                for step in each.steps
+                    (
+                        f"bound: {step.name}" if step in each.bounds else step.name,
+                        step.before,
+                        step.after,
+                        f"{step.questions:,}",
+                        numbers.signed(step.points),
+                        _interval(step.ci95, small=step.small),
+                        numbers.p_value(step.p_holm),
+                    )
+                    for step in each.steps
+                ),
+                *("Factor", "From", "To"),
+                figures=("n", "Points", "95 % interval", "p Holm"),
             ),
             ("The factors sum to the total; their order is a convention.",),
             figures=(_of_model("ladders", each.model, findings),),
@@ -301,20 +319,24 @@ def _of_model(name: str, model: str, findings: Findings) -> str:
     return f"{name}-{place + 1}" if place else name
 
 
-def _domains(findings: Findings) -> Table:
+def _domains(findings: Findings) -> ReportTable:
     figures = ("n", "Base, %", "Score, %", "Effect, points", "95 % interval", "p Holm")
-    return Table(
+    return ReportTable(
         "domains",
         "Within domains",
         "",
-        _columns(MODEL, "Domain", "Condition", figures=figures),
-        tuple(
+        _columns(
             (
-                *(model_name(row.model, findings), row.group or "(none)", row.condition, f"{row.questions:,}"),
-                *(numbers.percent(row.baseline_score), numbers.percent(row.score), numbers.signed(row.delta_points)),
-                *(_interval(row.ci95, small=row.small), numbers.p_value(row.p_holm)),
-            )
-            for row in in_order(findings, findings.by_domain)
+                (
+                    *(model_name(row.model, findings), row.group or "(none)", row.condition, f"{row.questions:,}"),
+                    *(numbers.percent(row.baseline_score), numbers.percent(row.score)),
+                    *(numbers.signed(row.delta_points), _interval(row.ci95, small=row.small)),
+                    numbers.p_value(row.p_holm),
+                )
+                for row in in_order(findings, findings.by_domain)
+            ),
+            *(MODEL, "Domain", "Condition"),
+            figures=figures,
         ),
         ("p Holm is corrected for all comparisons of this table, and of all questions together.",),
         figures=tuple(_of_model("domains", model, findings) for model in findings.models),

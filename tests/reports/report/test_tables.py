@@ -18,7 +18,8 @@ from toolablate.reports.report.latex import as_latex, breaking, layout
 from toolablate.reports.report.latex import escaped as in_latex
 from toolablate.reports.report.markdown import as_markdown
 from toolablate.reports.report.markdown import escaped as in_markdown
-from toolablate.reports.report.tables import Column, blocks, caption, tables
+from toolablate.reports.report.tables import blocks, caption, tables
+from toolablate.reports.tables import Column
 
 FOUND = findings()
 
@@ -182,7 +183,7 @@ def compiled(engine: str, tables: str, folder: Path) -> str:
 
 
 def test_text_wraps_where_a_table_would_be_too_wide_and_titles_of_figures_do() -> None:
-    columns = (Column("Condition", figures=False), Column("Effect, points"), Column("n"))
+    columns = (Column("Condition", ()), Column("Effect, points", (), right=True), Column("n", (), right=True))
     short = layout(columns, [("none", "+1.0", "5")])
     assert (short.columns, short.titles[1], short.broken) == ("lrr", ("Effect,", "points"), (False, False, False))
     long = layout(columns, [("x" * 100, "+1.0", "5")])
@@ -190,7 +191,7 @@ def test_text_wraps_where_a_table_would_be_too_wide_and_titles_of_figures_do() -
         r">{\raggedright\arraybackslash}p{1.000\dimexpr\linewidth-_\relax}rr"
     )
     assert long.broken == (True, False, False)
-    many = (*columns, *(Column("Detectable") for _ in range(6)))
+    many = (*columns, *(Column("Detectable", (), right=True) for _ in range(6)))
     assert (long.size.name, layout(many, [("x" * 50, *"12345678")]).size.name) == ("footnotesize", "scriptsize")
 
 
