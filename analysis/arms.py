@@ -16,7 +16,7 @@ K = TypeVar("K")
 FACTORS: tuple[Factor, ...] = get_args(Factor)
 ARMS: tuple[ArmKind, ...] = get_args(ArmKind)
 BOUNDS: tuple[BoundKind, ...] = get_args(BoundKind)
-STAND_INS = frozenset({"sham", "placebo", *BOUNDS})
+SUBSTITUTES = frozenset({"sham", "placebo", *BOUNDS})
 """Interventions that put something else in the place of a tool's result. A condition with one is an arm of another's
 ladder, and has none of its own."""
 
@@ -104,7 +104,7 @@ class Ladder:
 def ladders(conditions: Mapping[str, Condition]) -> list[Ladder]:
     """The ladders among conditions, in their order; `conditions` has them by the labels that summaries bear.
 
-    Each condition with tools that a model may call, and no stand-in among its interventions, has a ladder where the
+    Each condition with tools that a model may call, and no substitute among its interventions, has a ladder where the
     baseline is there: the same budget, without prompt and tools. Its other arms differ from it in the named factor
     alone. The unprompted arm of another's Shapley check has none of its own, if that is what it is called; a condition
     without a prompt that is called otherwise was asked for.
@@ -123,7 +123,7 @@ def ladders(conditions: Mapping[str, Condition]) -> list[Ladder]:
 def has_ladder(condition: Condition) -> bool:
     """Whether a condition can be the real arm of a ladder: its tools may be called, and answer themselves."""
     named = {use.name for use in condition.interventions}
-    return bool(condition.tools) and condition.tool_choice != "none" and not named & STAND_INS
+    return bool(condition.tools) and condition.tool_choice != "none" and not named & SUBSTITUTES
 
 
 def _ladder(label: str, condition: Condition, labels: Mapping[str, str]) -> Ladder:
@@ -135,7 +135,7 @@ def _ladder(label: str, condition: Condition, labels: Mapping[str, str]) -> Ladd
     }
     if not condition.prompt:
         del arms["scaffold"]
-    bounds: dict[BoundKind, Condition] = {kind: _stood_in(condition, kind) for kind in BOUNDS}
+    bounds: dict[BoundKind, Condition] = {kind: _substituted(condition, kind) for kind in BOUNDS}
     return Ladder(
         toolset=label,
         prompted=bool(condition.prompt),
@@ -148,13 +148,13 @@ def _ladder(label: str, condition: Condition, labels: Mapping[str, str]) -> Ladd
 def _with_tools(condition: Condition) -> dict[ArmKind, Condition]:
     return {
         "offered": condition.model_copy(update={"tool_choice": "none"}),
-        "sham": _stood_in(condition, "sham"),
-        "placebo": _stood_in(condition, "placebo"),
+        "sham": _substituted(condition, "sham"),
+        "placebo": _substituted(condition, "placebo"),
         "real": condition,
     }
 
 
-def _stood_in(condition: Condition, name: str) -> Condition:
+def _substituted(condition: Condition, name: str) -> Condition:
     interventions = (InterventionUse(name=name), *condition.interventions)
     return condition.model_copy(update={"interventions": interventions})
 

@@ -27,7 +27,7 @@ from toolablate.traces.records import (
     ReplayChange,
     Resumption,
     Score,
-    StandInName,
+    SubstituteName,
     SwapContent,
     Trace,
 )
@@ -310,7 +310,7 @@ _SWAPS: Mapping[SwapContent, str] = {
     "adversarial": "with a wrong answer as the result there",
     "text": "with a given text as the result there",
 }
-_STAND_INS: Mapping[StandInName, str] = {
+SUBSTITUTES: Mapping[SubstituteName, str] = {
     "sham": "emptied",
     "placebo": SWAPPED,
     "oracle": "swapped for the right answer",
@@ -326,12 +326,12 @@ def change_name(change: ReplayChange) -> str:
         case "rerun":
             tools = ", ".join(map(one_line, change.tools)) or "its tools"
             parts = [
-                f"results of {tools} {_STAND_INS[change.stand_in]}" if change.stand_in else "",
+                f"results of {tools} {SUBSTITUTES[change.substitute]}" if change.substitute else "",
                 f"{numbers.counted(len(change.shown), 'result')} shown otherwise" if change.shown else "",
                 "with another budget" if change.budget else "",
                 "with tools that work" if change.sound else "",
             ]
-            first = () if change.stand_in or change.shown else (REASONED_AGAIN,)
+            first = () if change.substitute or change.shown else (REASONED_AGAIN,)
             return ", ".join((*first, *filter(None, parts)))
         case other:
             return _CHANGES[other]

@@ -111,7 +111,7 @@ def _second_round(
 
 def _rollout(case: Case, placebos: tuple[ToolKind, ...]) -> Rerun:
     return Rerun(
-        stand_in="placebo" if placebos else None,
+        substitute="placebo" if placebos else None,
         tools=case.named(frozenset(placebos)),
         budget=case.budget,
         sound=case.fault is not None,

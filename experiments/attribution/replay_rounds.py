@@ -181,8 +181,8 @@ _STARTED = ("sandbox", "mcp")
 
 
 async def nothing_found(case: Case, trace: Trace, condition: Condition) -> Mapping[int, str]:
-    """By the events of `Case.shown`, in the words of the stand-in `sham`, which calls nobody. Raises InputError where a
-    function of the user's own cannot be imported."""
+    """By the events of `Case.shown`, in the words of the substitute `sham`, which calls nobody. Raises InputError where
+    a function of the user's own cannot be imported."""
     toolset = Toolset(
         _tools(trace, condition), open_interventions((InterventionUse(name="sham"),), InterventionSetting())
     )

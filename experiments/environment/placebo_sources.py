@@ -53,7 +53,7 @@ async def open_placebo_sources(
     with_placebo = any(_has(condition, "placebo") for condition in conditions)
     if not with_placebo and not any(_has(condition, "adversarial") for condition in conditions):
         return None
-    from toolablate.tools.interventions.standins import refuse_without_wrong_answer
+    from toolablate.tools.interventions.substitutes import refuse_without_wrong_answer
     from toolablate.tools.placebo_sources import PlaceboSources
 
     kept: Mapping[str, Sequence[PlaceboSource]] = {}

@@ -50,7 +50,7 @@ UNPROMPTED = "unprompted"
 _PARTIAL: tuple[Arm, ...] = ("offered", "sham", "placebo")
 _BOUNDS: tuple[Arm, ...] = ("oracle", "adversarial")
 _UNCALLED = frozenset({"sham", "oracle", "adversarial"})
-_STAND_INS = _UNCALLED | {"placebo"}
+SUBSTITUTES = _UNCALLED | {"placebo"}
 
 SUFFIXES = (*ARMS, "scaffold", UNPROMPTED, *(f"{arm}-{UNPROMPTED}" for arm in _PARTIAL))
 """What may stand behind the name of a toolset and a colon."""
@@ -76,7 +76,7 @@ def ladder_of(condition: Condition, arms: Sequence[Arm] = ARMS, *, shapley: bool
 
 
 def starts_kernel(condition: Condition) -> bool:
-    """Whether a trial may come to run code: not where its calls are barred, or all answered by a stand-in."""
+    """Whether a trial may come to run code: not where its calls are barred, or all answered by a substitute."""
     answered = any(use.name in _UNCALLED and not use.options for use in condition.interventions)
     return condition.tool_choice != "none" and not answered and "sandbox" in resources_needed(condition.tools)
 
@@ -96,7 +96,7 @@ def _unprompted(condition: Condition, arm: Condition) -> Condition:
 
 
 def _refuse(condition: Condition, shapley: bool) -> None:
-    standing_in = [use.name for use in condition.interventions if use.name in _STAND_INS]
+    standing_in = [use.name for use in condition.interventions if use.name in SUBSTITUTES]
     if not condition.tools:
         wrong, hint = "has no tools", "a ladder is that of a toolset, such as 'python' or 'search'"
     elif condition.tool_choice == "none":

@@ -46,7 +46,7 @@ class Made:
 
 
 class Outputs:
-    """Of the calls of one store's trials, by question, under real tools and stand-ins.
+    """Of the calls of one store's trials, by question, under real tools and substitutes.
 
     A cell of code may depend on the cells before it. Of several outputs of one cell that after the most of them counts,
     so a cell that needs another one should not be in a scene whose calls fail at random.
@@ -132,8 +132,8 @@ def _phrases(scene: Scene, kind: CallKind) -> Iterator[str]:
     yield from (reaction.phrase for reaction in reactions if reaction.kind == kind and reaction.when == "holds")
 
 
-STAND_INS = frozenset({"sham", "placebo"})
-_HARMLESS = frozenset({"fail", "delay"}) | STAND_INS
+SUBSTITUTES = frozenset({"sham", "placebo"})
+_HARMLESS = frozenset({"fail", "delay"}) | SUBSTITUTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,27 +63,27 @@ def is_faulty(event: ToolCall, coding: Collection[str]) -> bool:
 def named(change: Rerun) -> str:
     """In the name of a condition."""
     parts = ["rerun"]
-    if change.stand_in:
-        parts.append(f"{change.stand_in} {','.join(change.tools)}")
+    if change.substitute:
+        parts.append(f"{change.substitute} {','.join(change.tools)}")
     if change.shown:
         parts.append(f"shown {','.join(str(each.event) for each in change.shown)}")
     return " + ".join([*parts, *(["budget"] if change.budget else []), *(["sound"] if change.sound else [])])
 
 
 def interventions_of(parent: Condition, change: Rerun, conversation: Sequence[Event]) -> tuple[InterventionUse, ...]:
-    """Those of the parent that stay, behind the stand-in where there is one."""
+    """Those of the parent that stay, behind the substitute where there is one."""
     left_out = at_fault(conversation) if change.sound else frozenset[str]()
     kept = tuple(use for use in parent.interventions if use.name not in left_out)
-    if change.stand_in is None:
+    if change.substitute is None:
         return kept
-    return (InterventionUse(name=change.stand_in, options={"tools": list(change.tools)}), *kept)
+    return (InterventionUse(name=change.substitute, options={"tools": list(change.tools)}), *kept)
 
 
 def refuse_unfit(change: Rerun, specs: Sequence[ToolSpec]) -> None:
-    """Raises InputError for a stand-in for no tool, and for tools that the trial does not have."""
-    if bool(change.stand_in) != bool(change.tools):
+    """Raises InputError for a substitute for no tool, and for tools that the trial does not have."""
+    if bool(change.substitute) != bool(change.tools):
         raise InputError(
-            "rerun: `stand_in` says what is given, and `tools` in place of whose results; one of them is missing",
+            "rerun: `substitute` says what is given, and `tools` in place of whose results; one of them is missing",
             hint="name both, or neither",
             code="bad_change",
         )

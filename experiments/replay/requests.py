@@ -262,7 +262,7 @@ class StagedScope(CallScope):
 
 
 def joined(before: Sequence[InterventionUse], after: Sequence[InterventionUse]) -> tuple[InterventionUse, ...]:
-    """Those of both stages in their order; a new one is a stand-in, and stands nearest to the tool."""
+    """Those of both stages in their order; a new one is a substitute, and stands nearest to the tool."""
     return (*(use for use in after if use not in before), *before)
 
 

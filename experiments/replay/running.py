@@ -88,7 +88,7 @@ _LOOKED_UP: Mapping[str | None, LookupKind] = {"search": "search", "pages": "pag
 
 @dataclass(frozen=True, slots=True)
 class OpenedTools:
-    """The tools of one trial, those that can be asked and stand-ins for the others.
+    """The tools of one trial, those that can be asked and substitutes for the others.
 
     `coding` names those that run code, `askable` those that can be asked. `kept_up` are those whose calls are made
     although their results are recorded, since later ones depend on them or nothing is asked of anyone; `rebuilt` those
@@ -328,12 +328,12 @@ class CappedExecutor:
 # What is shown in place of a result: nothing, the right answer, a wrong one, or a result of another question.
 
 
-STAND_INS = {"null": "sham", "placebo": "placebo", "gold": "oracle", "adversarial": "adversarial"}
+SUBSTITUTES = {"null": "sham", "placebo": "placebo", "gold": "oracle", "adversarial": "adversarial"}
 """The interventions that say it, by what a swap calls it."""
 
 
 async def swap_of(content: Content, recorded: ToolCall, before: tuple[Event, ...], opened: OpenedTools) -> Swap:
-    """The swap of a recorded call's result for what the stand-in of this name gives. A placebo is made from the real
+    """The swap of a recorded call's result for what the substitute of this name gives. A placebo is made from the real
     result, for which the call is made again. Raises InputError where that may not be; ToolError, SandboxError."""
     name = recorded.call.name
     if content == "placebo":
@@ -345,9 +345,9 @@ async def swap_of(content: Content, recorded: ToolCall, before: tuple[Event, ...
             )
         async with opened.toolset(()) as toolset:
             await rebuild(toolset, before, opened.rebuilt)
-            result = await _stood_in(content, recorded, opened)
+            result = await _substituted(content, recorded, opened)
     else:
-        result = await _stood_in(content, recorded, opened)
+        result = await _substituted(content, recorded, opened)
     if result.status == "invalid":
         raise InputError(
             f"--swap {content}: the call does not fit its tool, which never gave a result: {result.output}",
@@ -357,8 +357,8 @@ async def swap_of(content: Content, recorded: ToolCall, before: tuple[Event, ...
     return Swap(content=content, text=clean_text(result.output))
 
 
-async def _stood_in(content: Content, recorded: ToolCall, opened: OpenedTools) -> ToolResult:
-    return await opened.toolset((InterventionUse(name=STAND_INS[content]),)).call(recorded.call)
+async def _substituted(content: Content, recorded: ToolCall, opened: OpenedTools) -> ToolResult:
+    return await opened.toolset((InterventionUse(name=SUBSTITUTES[content]),)).call(recorded.call)
 
 
 # Whether placebos can be had for the tools of a trial that is forked.
@@ -374,7 +374,7 @@ def refuse_without_placebo(forked: ForkedTrial, replay_environment: ReplayEnviro
     """Raises InputError where a `Rerun` wants placebos of a tool that may not be asked, or of which nobody has results
     under other questions."""
     change = forked.resumption.change if forked.resumption else None
-    if not isinstance(change, Rerun) or change.stand_in != "placebo" or not forked.calls:
+    if not isinstance(change, Rerun) or change.substitute != "placebo" or not forked.calls:
         return
     opened = replay_environment.open_tools(forked.parent, forked.condition)
     for name in change.tools:
@@ -462,10 +462,10 @@ def _standing(forked: ForkedTrial) -> Sequence[Condition]:
     if not forked.calls:
         return ()
     change = forked.request.change
-    stand_in = STAND_INS.get(change) if isinstance(change, str) and not forked.trials else None
-    if stand_in is None:
+    substitute = SUBSTITUTES.get(change) if isinstance(change, str) and not forked.trials else None
+    if substitute is None:
         return (forked.condition,)
-    uses = (InterventionUse(name=stand_in),)
+    uses = (InterventionUse(name=substitute),)
     return forked.condition, forked.condition.model_copy(update={"interventions": uses})
 
 
@@ -474,7 +474,7 @@ def _codes(forked: ForkedTrial) -> bool:
     if not forked.calls or "sandbox" not in needed([forked.condition]):
         return False
     change = forked.resumption.change if forked.resumption else None
-    uncalled = isinstance(change, Rerun) and change.stand_in != "placebo" and _PYTHON in change.tools
+    uncalled = isinstance(change, Rerun) and change.substitute != "placebo" and _PYTHON in change.tools
     return not uncalled or any(isinstance(each, ToolCall) and each.call.name == _PYTHON for each in forked.start.before)
 
 

@@ -187,8 +187,8 @@ def resumption_facts(resumed: Resumption) -> Iterator[tuple[str, str]]:
 
 
 def _rerun(change: Rerun) -> Iterator[str]:
-    if change.stand_in:
-        yield f"results of {', '.join(change.tools) or 'its tools'} are {change.stand_in} ones from here on"
+    if change.substitute:
+        yield f"results of {', '.join(change.tools) or 'its tools'} are {change.substitute} ones from here on"
     if change.shown:
         events = ", ".join(str(each.event) for each in change.shown)
         yield f"results of events {events} are shown otherwise"

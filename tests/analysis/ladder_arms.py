@@ -15,7 +15,7 @@ def changed(condition: Condition, **changes: object) -> Condition:
     return condition.model_copy(update=changes)
 
 
-def stood_in(condition: Condition, by: str) -> Condition:
+def substituted(condition: Condition, by: str) -> Condition:
     return changed(condition, interventions=(InterventionUse(name=by), *condition.interventions))
 
 
@@ -25,7 +25,7 @@ def ladder_conditions(real: Condition = REAL, *, shapley: bool = False) -> dict[
     if real.prompt:
         found["scaffold"] = changed(found["none"], prompt=real.prompt)
     found |= _tooled(real, real.name, "")
-    found |= {f"{real.name}:{bound}": stood_in(real, bound) for bound in ("oracle", "adversarial")}
+    found |= {f"{real.name}:{bound}": substituted(real, bound) for bound in ("oracle", "adversarial")}
     if shapley:
         found |= _tooled(changed(real, prompt=""), real.name, "unprompted")
     return {label: changed(condition, name=label) for label, condition in found.items()}
@@ -35,8 +35,8 @@ def _tooled(real: Condition, name: str, ending: str) -> dict[str, Condition]:
     after = f"-{ending}" if ending else ""
     return {
         f"{name}:offered{after}": changed(real, tool_choice="none"),
-        f"{name}:sham{after}": stood_in(real, "sham"),
-        f"{name}:placebo{after}": stood_in(real, "placebo"),
+        f"{name}:sham{after}": substituted(real, "sham"),
+        f"{name}:placebo{after}": substituted(real, "placebo"),
         f"{name}:{ending}" if ending else name: real,
     }
 

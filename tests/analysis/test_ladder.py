@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.analysis.ladder_arms import REAL, changed, graded, ladder_conditions, stood_in
+from tests.analysis.ladder_arms import REAL, changed, graded, ladder_conditions, substituted
 
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.ladder import Waterfall, waterfalls, waterfalls_csv, waterfalls_json
@@ -95,7 +95,7 @@ def test_what_a_condition_brings_of_its_own_belongs_to_all_its_arms() -> None:
     assert len(ladder.arms) == 6
     assert len(ladder.bounds) == 2
     assert len(ladder.unprompted) == 4
-    # The stand-in is nearest to the tool, so that the condition's own act on what it puts there.
+    # The substitute is nearest to the tool, so that the condition's own act on what it puts there.
     behind = {"sham": changed(REAL, interventions=(*own, InterventionUse(name="sham")))}
     (ladder,) = ladders({"none": Condition(name="none", budget=REAL.budget), "python": REAL, **behind})
     assert list(ladder.arms) == ["none", "real"]
@@ -137,11 +137,11 @@ def test_several_ladders_share_their_first_arms() -> None:
         {},
         {"python": REAL},
         {"none": Condition(name="none"), "python": REAL},
-        {"none": Condition(name="none", budget=REAL.budget), "python:sham": stood_in(REAL, "sham")},
+        {"none": Condition(name="none", budget=REAL.budget), "python:sham": substituted(REAL, "sham")},
         {"none": Condition(name="none", budget=REAL.budget), "offered": changed(REAL, tool_choice="none")},
         {"none": Condition(name="none", budget=REAL.budget), "scaffold": changed(REAL, tools=())},
     ],
-    ids=["nothing", "no baseline", "another budget", "a stand-in", "not to be called", "no tools"],
+    ids=["nothing", "no baseline", "another budget", "a substitute", "not to be called", "no tools"],
 )
 def test_without_a_baseline_and_real_tools_there_is_no_ladder(conditions: dict[str, Condition]) -> None:
     assert ladders(conditions) == []

@@ -68,7 +68,7 @@ _NOT_FOR_ONE_CALL = (
 )
 
 _TOOLS_NOT_FOR_ONE_CALL = (
-    "archive", "browser", "corpus", "extraction", "interventions.standins.claims", "mcp", "placebo_sources", "recorded", "search",
+    "archive", "browser", "corpus", "extraction", "interventions.substitutes.claims", "mcp", "placebo_sources", "recorded", "search",
 )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ from toolablate.tools.interventions.intervention import (
     Options,
     Proceed,
 )
-from toolablate.tools.interventions.standins import STAND_INS
+from toolablate.tools.interventions.substitutes import SUBSTITUTES
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.user_code import find_own, is_own, module_digest, registered
@@ -116,7 +116,7 @@ INTERVENTIONS: Mapping[str, InterventionKind[Any]] = {
     "spotlight": InterventionKind(SpotlightOptions, lambda *_: Spotlight(), for_outside=True),
     "swap": InterventionKind(SwapOptions, SwapResults),
     "truncate": InterventionKind(TruncateOptions, Truncate),
-    **STAND_INS,
+    **SUBSTITUTES,
 }
 """Every name that a plan can use, apart from those of the user's own."""
 
@@ -127,8 +127,8 @@ def open_interventions(
     """One trial's interventions, in the order in which they are applied. Raises InputError for an unknown name or
     option, for two that answer in the tool's place or one that does not stand first, and where the setting knows the
     tools, for one that is for a tool that is none of them."""
-    _refuse_two_stand_ins(uses)
-    _refuse_late_stand_in(uses)
+    _refuse_two_substitutes(uses)
+    _refuse_late_substitute(uses)
     before: Counter[str] = Counter()
     opened = []
     for use in uses:
@@ -146,26 +146,26 @@ def intervention_sources(uses: Sequence[InterventionUse]) -> dict[str, str]:
     return {name: module_digest(_own(name).function, name, "interventions") for name in names}
 
 
-def _refuse_two_stand_ins(uses: Sequence[InterventionUse]) -> None:
-    standing_in = [use.name for use in uses if use.name in STAND_INS]
+def _refuse_two_substitutes(uses: Sequence[InterventionUse]) -> None:
+    standing_in = [use.name for use in uses if use.name in SUBSTITUTES]
     if len(standing_in) > 1:
         raise InputError(
             f"interventions: {standing_in[0]!r} and {standing_in[1]!r} are in one condition, and only one can answer in"
             " the tool's place",
             hint="make two conditions of it",
-            code="two_stand_ins",
+            code="two_substitutes",
         )
 
 
-def _refuse_late_stand_in(uses: Sequence[InterventionUse]) -> None:
+def _refuse_late_substitute(uses: Sequence[InterventionUse]) -> None:
     """What stands in for a result has to know what of it is the tool's own."""
-    late = next((use.name for use in uses[1:] if use.name in STAND_INS), None)
+    late = next((use.name for use in uses[1:] if use.name in SUBSTITUTES), None)
     if late is not None:
         raise InputError(
             f"interventions: {late!r} stands behind {one_line(uses[0].name, 80)!r}, and what answers in the tool's"
             " place has to stand next to it",
             hint=f"name {late!r} first: the first intervention is the nearest to the tool",
-            code="late_stand_in",
+            code="late_substitute",
         )
 
 

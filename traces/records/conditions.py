@@ -21,7 +21,7 @@ class Budget(Record):
 
 
 SwapContent = Literal["null", "placebo", "gold", "adversarial", "text"]
-StandInName = Literal["sham", "placebo", "oracle", "adversarial"]
+SubstituteName = Literal["sham", "placebo", "oracle", "adversarial"]
 
 
 class _Change(TaggedRecord):
@@ -96,7 +96,8 @@ class ShownResult(Record):
 class Rerun(_Change):
     """What follows is drawn anew, with all of this at once; with none of it this is `again`.
 
-    stand_in  what is given, from the event on, in place of the results of the tools that `tools` names; their recorded
+    substitute  what is given, from the event on, in place of the results of the tools that `tools` names; their
+    recorded
               results are given to nobody then
     shown     results of calls before the event that the model sees otherwise from now on
     budget    another budget
@@ -105,7 +106,7 @@ class Rerun(_Change):
     """
 
     kind: Literal["rerun"] = "rerun"
-    stand_in: StandInName | None = None
+    substitute: SubstituteName | None = None
     tools: tuple[str, ...] = ()
     shown: tuple[ShownResult, ...] = ()
     budget: Budget | None = None

@@ -243,7 +243,7 @@ AND trials.key NOT IN (
     WHERE labels.person = ? AND labels.mechanism NOT NULL
 )"""
 """Failures to which something is attributed; before it is worked out to which, those of other conditions than the
-baseline. Stand-ins for tools are conditions as well, of which nobody asks why."""
+baseline. Substitutes for tools are conditions as well, of which nobody asks why."""
 
 
 def shown(selection: Selection, baseline: str) -> Selection:

@@ -23,7 +23,7 @@ from toolablate.analysis.attribution.signals.signal_types import (
 from toolablate.traces.records import Budget, Limit, Trace
 
 NO_OUTPUT = "(no output)"
-STAND_INS = frozenset({"sham", "placebo"})
+SUBSTITUTES = frozenset({"sham", "placebo"})
 """Interventions in whose results nothing is of the tool's own."""
 
 _EXACT: dict[str, TroubleKind] = {
@@ -88,8 +88,8 @@ def _later(event: int, works: Sequence[Call], tool: str | None = None) -> int | 
 
 
 def _gave(call: Call) -> bool:
-    stood_in = any(change.intervention in STAND_INS for change in call.made.changes)
-    if stood_in or _found_nothing(call):
+    substituted = any(change.intervention in SUBSTITUTES for change in call.made.changes)
+    if substituted or _found_nothing(call):
         return False
     if call.made.status == "ok":
         return call.output.strip() not in ("", NO_OUTPUT)

@@ -90,10 +90,10 @@ def test_infrastructure_that_failed_is_told_apart_and_that_of_the_model_is_none(
     assert [(each.event, each.kind, each.recovered) for each in signals.troubles] == [(1, "infrastructure", 2)]
 
 
-def test_a_call_gives_nothing_where_a_stand_in_speaks_for_the_tool() -> None:
-    stood_in = ran("print(1)", "7", changes=(Change(intervention="placebo", detail="other"),))
+def test_a_call_gives_nothing_where_a_substitute_answers_for_the_tool() -> None:
+    substituted = ran("print(1)", "7", changes=(Change(intervention="placebo", detail="other"),))
     changed = ran("print(1)", "7", changes=(Change(intervention="truncate"),))
-    signals = read(*stood_in, *changed, *ran("x = 1", "(no output)"), *ended("Answer: A"))
+    signals = read(*substituted, *changed, *ran("x = 1", "(no output)"), *ended("Answer: A"))
     assert [call.gave for call in signals.calls] == [False, True, False]
     assert [(each.event, each.intervention) for each in signals.interventions] == [(1, "placebo"), (3, "truncate")]
 

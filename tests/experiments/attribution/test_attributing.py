@@ -323,7 +323,7 @@ def test_what_cannot_be_read_is_the_share_under_the_trials_own_condition() -> No
     assert chance_of(observed({"none": [1.0], "python": [0.0, 0.0, 1.0, 0.0]}, unparsed=1)).unread == 0.25
 
 
-# What results would be where tools find nothing, in the words of the stand-in that says so.
+# What results would be where tools find nothing, in the words of the substitute that says so.
 
 
 def nothing(*events: Event, tools: tuple[str, ...]) -> dict[int, str]:

@@ -80,9 +80,9 @@ def test_round_one_asks_after_every_step_and_once_more_and_draws_again_under_eve
     assert {(each.event, each.repeats) for each in rollouts.values()} == {(1, 3)}
     assert {subset: each.change for subset, each in rollouts.items()} == {
         frozenset(): Rerun(),
-        frozenset({"code"}): Rerun(stand_in="placebo", tools=("python",)),
-        frozenset({"search"}): Rerun(stand_in="placebo", tools=("browser_open", "web_search")),
-        frozenset({"code", "search"}): Rerun(stand_in="placebo", tools=("browser_open", "python", "web_search")),
+        frozenset({"code"}): Rerun(substitute="placebo", tools=("python",)),
+        frozenset({"search"}): Rerun(substitute="placebo", tools=("browser_open", "web_search")),
+        frozenset({"code", "search"}): Rerun(substitute="placebo", tools=("browser_open", "python", "web_search")),
     }
     assert set(kinds(wanted)) == {"early_answer", "answer_re_ask", "ignore_tools", "rollout"}
 
@@ -108,7 +108,7 @@ def test_a_budget_that_ran_out_is_doubled_here_and_in_all_rollouts() -> None:
     assert (extended.event, extended.change, extended.repeats) == (2, Rerun(budget=doubled), 3)
     assert changes[ReplayPurpose(kind="rollout")].change == Rerun(budget=doubled)
     assert changes[ReplayPurpose(kind="rollout", placebos=("code",))].change == Rerun(
-        stand_in="placebo", tools=("python",), budget=doubled
+        substitute="placebo", tools=("python",), budget=doubled
     )
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from tests.conftest import Cli, WritePlan
-from tests.experiments.environment.test_standins import CORPUS, tool_calls
-from tests.tools.interventions.standins.said import says
+from tests.experiments.environment.test_substitutes import CORPUS, tool_calls
+from tests.tools.interventions.substitutes.said import says
 
 from toolablate.benchmarks.builtin import BUILTIN_CORPUS, builtin_questions
-from toolablate.tools.interventions.standins.claims import right_answer
+from toolablate.tools.interventions.substitutes.claims import right_answer
 from toolablate.traces.records import Question, ToolCall, digest_text
 
 QUESTIONS = builtin_questions()[::7]

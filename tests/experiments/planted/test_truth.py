@@ -266,7 +266,7 @@ def test_the_calls_that_are_to_fail_are_counted_as_the_intervention_counts_them(
     assert [made.broken for made in other.made] == [False, False]
 
 
-def test_a_stand_in_of_a_replay_leaves_to_chance_which_calls_fail_as_it_was() -> None:
+def test_a_substitute_of_a_replay_leaves_to_chance_which_calls_fail_as_it_was() -> None:
     flaky = world(TWO_CELLS, interventions=fail(rate=0.5))
     for trial in map(str, range(20)):
         draws = open_interventions(flaky.condition.interventions, InterventionSetting(seed=trial))

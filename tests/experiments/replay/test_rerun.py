@@ -1,4 +1,4 @@
-"""Trials drawn anew from an event on with stand-ins, other results, another budget, and tools that work."""
+"""Trials drawn anew from an event on with substitutes, other results, another budget, and tools that work."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,8 +60,8 @@ def test_with_nothing_changed_it_is_drawn_anew_after_the_same_results(computed: 
 
 
 @pytest.mark.deep
-def test_a_stand_in_speaks_for_its_tools_from_the_event_on(computed: Path) -> None:
-    sham = Rerun(stand_in="sham", tools=("python",))
+def test_a_substitute_answers_for_its_tools_from_the_event_on(computed: Path) -> None:
+    sham = Rerun(substitute="sham", tools=("python",))
     (behind,) = replay(computed, trial_of(computed), 3, sham).trials
     trace = trace_of(computed, behind)
     (cell,) = tool_calls(trace.events)
@@ -70,7 +70,7 @@ def test_a_stand_in_speaks_for_its_tools_from_the_event_on(computed: Path) -> No
     assert _condition(computed, behind) == (("sham", ["python"]),)
     (first,) = replay(computed, trial_of(computed), 1, sham).trials
     assert [each.output for each in tool_calls(trace_of(computed, first).events)] == ["(no output)"] * 2
-    # A replay of it keeps the stand-in.
+    # A replay of it keeps the substitute.
     (nested,) = replay(computed, first, 3).trials
     (cell,) = tool_calls(trace_of(computed, nested).events)
     assert cell.output == "(no output)"
@@ -78,27 +78,27 @@ def test_a_stand_in_speaks_for_its_tools_from_the_event_on(computed: Path) -> No
 
 @pytest.mark.deep
 def test_a_placebo_is_made_from_what_the_tool_really_gives(computed: Path) -> None:
-    (shown,) = replay(computed, trial_of(computed), 1, Rerun(stand_in="placebo", tools=("python",))).trials
+    (shown,) = replay(computed, trial_of(computed), 1, Rerun(substitute="placebo", tools=("python",))).trials
     cells = tool_calls(trace_of(computed, shown).events)
     assert [cell.original and cell.original.output for cell in cells] == ["5", "6"]
     assert all(cell.output not in ("5", "6") for cell in cells)
 
 
 @pytest.mark.deep
-def test_a_stand_in_for_some_tools_leaves_the_others_their_recorded_results(
+def test_a_substitute_for_some_tools_leaves_the_others_their_recorded_results(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
     chat_server.answers(by_turn(double(4), code("print(7)"), double(5), reply("Answer: 4")))
     conditions = own_tool(tmp_path, DOUBLE, "'python', ")
     store = run(endpoint_plan(tmp_path, chat_server, conditions=conditions))
     trial = trial_of(store, "own")
-    (cells,) = replay(store, trial, 1, Rerun(stand_in="sham", tools=("python",))).trials
+    (cells,) = replay(store, trial, 1, Rerun(substitute="sham", tools=("python",))).trials
     assert [each.output for each in tool_calls(trace_of(store, cells).events)] == ["8", "(no output)", "10"]
     with pytest.raises(InputError, match="may not be asked again") as caught:
-        replay(store, trial, 1, Rerun(stand_in="placebo", tools=("double",)))
+        replay(store, trial, 1, Rerun(substitute="placebo", tools=("double",)))
     assert caught.value.code == "not_recorded"
     with pytest.raises(InputError, match="holds no result of 'double'") as caught:
-        replay(store, trial, 1, Rerun(stand_in="placebo", tools=("double",)), live=True)
+        replay(store, trial, 1, Rerun(substitute="placebo", tools=("double",)), live=True)
     assert caught.value.code == "no_placebo_source"
 
 
@@ -139,7 +139,7 @@ def test_a_larger_budget_holds_from_an_earlier_event_on(chat_server: ChatServer,
         (more,) = replay(store, trial, event, Rerun(budget=Budget(turns=4))).trials
         trace = trace_of(store, more)
         assert (trace.outcome, tool_calls(trace.events)[-1].output) == ("answered", "3")
-    both = Rerun(budget=Budget(turns=4), stand_in="sham", tools=("python",))
+    both = Rerun(budget=Budget(turns=4), substitute="sham", tools=("python",))
     (sham,) = replay(store, trial, 1, both).trials
     trace = trace_of(store, sham)
     assert (trace.outcome, [each.output for each in tool_calls(trace.events)]) == ("answered", ["(no output)"] * 3)
@@ -206,9 +206,9 @@ def test_what_does_not_fit_is_refused_with_its_trial_and_event(computed: Path) -
     trial = trial_of(computed)
     content = computed.read_bytes()
     unfit = [
-        (Rerun(stand_in="sham"), 1, "one of them is missing"),
+        (Rerun(substitute="sham"), 1, "one of them is missing"),
         (Rerun(tools=("python",)), 1, "one of them is missing"),
-        (Rerun(stand_in="sham", tools=("web_search",)), 1, "has no tool 'web_search'"),
+        (Rerun(substitute="sham", tools=("web_search",)), 1, "has no tool 'web_search'"),
         (Rerun(budget=Budget(turns=99)), 5, "has answered"),
         (Rerun(), 99, "no event 99"),
     ]

@@ -137,7 +137,7 @@ def test_what_has_moved_with_its_plan_is_looked_for_where_the_plan_lies(
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['search']", extra=corpus))
     (tmp_path / "docs").rename(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="no corpus at") as caught:
-        replay(store, trial_of(store, "search"), 1, Rerun(stand_in="sham", tools=("browser_open",)))
+        replay(store, trial_of(store, "search"), 1, Rerun(substitute="sham", tools=("browser_open",)))
     assert "--plan PLAN" in caught.value.hint
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.tools.browser.conftest import Shelf
-from tests.tools.interventions.standins.conftest import Noticing, Written
+from tests.tools.interventions.substitutes.conftest import Noticing, Written
 
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, entries_of, page_of

@@ -1,9 +1,9 @@
-"""What is really found in a trial, or kept back, is in no stand-in, wherever else it comes from."""
+"""What is really found in a trial, or kept back, is in no substitute, wherever else it comes from."""
 
 import pytest
 from tests.tools.browser.conftest import Shelf
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Noticing, Standing, Written
+from tests.tools.interventions.substitutes.conftest import Noticing, Standing, Written
 
 from toolablate.tools import Resources
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
@@ -23,7 +23,7 @@ def shelf() -> Shelf:
     return shelf
 
 
-async def test_a_page_that_a_stand_in_named_and_a_search_really_found_later_is_another(
+async def test_a_page_that_a_substitute_named_and_a_search_really_found_later_is_another(
     shelf: Shelf, standing: Standing, call: Caller
 ) -> None:
     search = Written(

@@ -9,8 +9,8 @@ from itertools import combinations, islice
 
 from toolablate.tools.guards.leaks import lettered
 from toolablate.tools.interventions.intervention import Call, InterventionSetting, Options, Proceed, changed
-from toolablate.tools.interventions.standins.numerals import searched, stated
-from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.interventions.substitutes.numerals import searched, stated
+from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.tools.placebo_sources import same_words
 from toolablate.tools.placebo_sources.sources import is_other
 from toolablate.tools.tool import ToolResult

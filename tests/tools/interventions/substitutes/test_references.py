@@ -5,16 +5,16 @@ import random
 
 import pytest
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Standing
+from tests.tools.interventions.substitutes.conftest import Standing
 
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import InterventionSetting
-from toolablate.tools.interventions.standins import refuse_without_wrong_answer
-from toolablate.tools.interventions.standins.claims import right_answer, wrong_answer
-from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.interventions.substitutes import refuse_without_wrong_answer
+from toolablate.tools.interventions.substitutes.claims import right_answer, wrong_answer
+from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.tools.placebo_sources import PlaceboSources
 from toolablate.tools.placebo_sources.sources import TrialPlaceboSources
 from toolablate.traces.errors import InputError

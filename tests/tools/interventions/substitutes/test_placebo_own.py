@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Noticing
+from tests.tools.interventions.substitutes.conftest import Noticing
 
 from toolablate.tools import ToolResult, Toolset, tool
 from toolablate.tools.guards.guard import NoGuard

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Counted, Standing
+from tests.tools.interventions.substitutes.conftest import Counted, Standing
 
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import NoGuard, Resources, ToolResult
-from toolablate.tools.interventions.standins.fitting import SubstituteRequest, code_stand_in, fitting, kind_of
-from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.interventions.substitutes.fitting import SubstituteRequest, code_substitute, fitting, kind_of
+from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, python_bank
 from toolablate.tools.placebo_sources.bank import run_again
 from toolablate.tools.placebo_sources.sources import TrialPlaceboSources
@@ -30,11 +30,11 @@ def sources_for(question: Question, *kept: PlaceboSource) -> TrialPlaceboSources
 
 def swapped(question: Question, output: str, error: str = "", seed: str = "s", *kept: PlaceboSource) -> tuple[str, str]:
     result = ToolResult(output, "error" if error else "ok", error)
-    stand_in = code_stand_in(
+    substitute = code_substitute(
         result, PrintedOutput(output), "python", seed, sources_for(question, *kept), Withheld(question)
     )
-    assert stand_in is not None
-    return stand_in.output, stand_in.source
+    assert substitute is not None
+    return substitute.output, substitute.source
 
 
 @pytest.mark.deep

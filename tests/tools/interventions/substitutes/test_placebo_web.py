@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import pytest
 from tests.tools.browser.conftest import Shelf
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Asked, Standing
+from tests.tools.interventions.substitutes.conftest import Asked, Standing
 
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.tools import Resources, SearchOutcome, SearchQuery, Toolset, tool
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import InterventionSetting, open_interventions
-from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import ChoiceTarget, InterventionUse, Lookup, Question, SearchReply, SearchResult

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.tools.browser.conftest import Shelf
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Standing
+from tests.tools.interventions.substitutes.conftest import Standing
 
 from toolablate.tools import Resources, SearchOutcome, SearchQuery
 from toolablate.tools.browser.page import Page

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import product
 
 from toolablate.tools.guards.leaks import Runs, size_of, statements
-from toolablate.tools.interventions.standins.numerals import (
+from toolablate.tools.interventions.substitutes.numerals import (
     Squeezed,
     is_value,
     searched,

@@ -6,7 +6,7 @@ import json
 import pytest
 from tests.tools.browser.conftest import Shelf
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Noticing, Standing, Written
+from tests.tools.interventions.substitutes.conftest import Noticing, Standing, Written
 
 from toolablate.tools import Resources, ToolResult
 from toolablate.tools.placebo_sources import PlaceboSources
@@ -120,7 +120,7 @@ def opening(arguments: dict[str, object]) -> ToolRequest:
     return ToolRequest(id="1", name="browser_open", arguments=json.dumps(arguments))
 
 
-async def test_pages_that_were_really_found_are_never_shown_though_a_stand_in_names_them(
+async def test_pages_that_were_really_found_are_never_shown_though_a_substitute_names_them(
     shelf: Shelf, standing: Standing, call: Caller
 ) -> None:
     found = {"": [(REAL, "a"), (candidate(0), "b")], "first": [(candidate(1), "Baking 1")]}
@@ -158,7 +158,7 @@ async def test_what_a_page_links_to_passes_with_it_but_for_what_is_withheld(
     assert nothing.output == f"No match for 'gera' in [{page_id}] (no title) ({kept})."
 
 
-async def test_a_guard_looks_at_stand_ins_as_at_what_is_real(shelf: Shelf, standing: Standing, call: Caller) -> None:
+async def test_a_guard_looks_at_substitutes_as_at_what_is_real(shelf: Shelf, standing: Standing, call: Caller) -> None:
     found = {
         "": [(REAL, "noticed")],
         "other 0": [
@@ -173,16 +173,16 @@ async def test_a_guard_looks_at_stand_ins_as_at_what_is_real(shelf: Shelf, stand
     async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources, guard=Noticing()) as tools:
         listed = await call(tools, "web_search", query="x")
         foreign = await call(tools, "browser_open", url=candidate(0))
-        stood_in = await call(tools, "browser_open", url=MOVED)
+        substituted = await call(tools, "browser_open", url=MOVED)
     assert listed.output.split("\n")[1:] == [
         "1. a noticed title",
         f"    {candidate(0)}",
         "    More of a noticed title.",
     ]
     assert [marker.where for marker in listed.markers] == [candidate(0)]
-    assert all(result.lookup is not None for result in (listed, foreign, stood_in))
+    assert all(result.lookup is not None for result in (listed, foreign, substituted))
     assert [marker.where for marker in foreign.markers] == [candidate(0)]
-    assert [marker.where for marker in stood_in.markers] == [candidate(0)]
+    assert [marker.where for marker in substituted.markers] == [candidate(0)]
 
 
 async def test_a_page_never_stands_in_for_itself_nor_with_what_is_withheld_in_its_title(

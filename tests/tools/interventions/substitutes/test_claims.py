@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Asked, Counted, Standing
+from tests.tools.interventions.substitutes.conftest import Asked, Counted, Standing
 
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.benchmarks.scoring.scorers import scorer_for
@@ -17,8 +17,8 @@ from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources, Toolset, open_interventions, tool
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import InterventionSetting
-from toolablate.tools.interventions.standins import refuse_without_wrong_answer
-from toolablate.tools.interventions.standins.claims import right_answer, wrong_answer, wrong_spans
+from toolablate.tools.interventions.substitutes import refuse_without_wrong_answer
+from toolablate.tools.interventions.substitutes.claims import right_answer, wrong_answer, wrong_spans
 from toolablate.tools.placebo_sources import PlaceboSources, same_words
 from toolablate.tools.placebo_sources.sources import TrialPlaceboSources
 from toolablate.traces.errors import InputError

@@ -7,19 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from toolablate.tools.interventions.intervention import Call, InterventionSetting, Options, Proceed, changed
-from toolablate.tools.interventions.standins.fitting import (
+from toolablate.tools.interventions.substitutes.fitting import (
     NOT_TO_BE_HAD,
-    StandIn,
+    Substitute,
     SubstitutePage,
-    code_stand_in,
+    code_substitute,
     cut,
     is_ours,
     left,
-    listing_stand_in,
-    own_stand_in,
-    page_stand_in,
+    listing_substitute,
+    own_substitute,
+    page_substitute,
 )
-from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.tools.placebo_sources import TrialPlaceboSources
 from toolablate.tools.search.ranked_results import canonical_url
 from toolablate.tools.text import one_line
@@ -32,7 +32,7 @@ _OPENS = {"browser_find": "browser_open", "browser.find": "browser.open"}
 
 @dataclass(frozen=True, slots=True)
 class ShownAddresses:
-    """What had been shown when a call began, as canonical addresses: by stand-ins, and what was really found."""
+    """What had been shown when a call began, as canonical addresses: by substitutes, and what was really found."""
 
     shown: frozenset[str] = frozenset()
     found: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class Browsing:
         return found
 
     def shows(self, urls: Iterable[str]) -> None:
-        """Addresses that a stand-in shows: what they lead to is under another question already."""
+        """Addresses that a substitute shows: what they lead to is under another question already."""
         shown = self.addresses.shown.union(map(canonical_url, urls))
         self.addresses = replace(self.addresses, shown=shown)
 
@@ -92,14 +92,14 @@ class Browsing:
             return
         seed = f"{self._seed} placebo page {view.page.id}"
         opens = _OPENS.get(tool, tool)
-        standing = await page_stand_in(
+        standing = await page_substitute(
             view.page, view.asked.url, begun.found, opens, seed, self._sources, self._withheld
         )
         if standing is not None:
             self._standing[view.page.id] = standing
 
     def _is_foreign(self, view: PageView, begun: ShownAddresses) -> bool:
-        """Named by a stand-in, or reached by a link of a page that was."""
+        """Named by a substitute, or reached by a link of a page that was."""
         asked = view.asked
         if asked.url is not None:
             return begun.lead_astray(asked.url)
@@ -139,23 +139,25 @@ class Placebo:
                 return _without_parsed(result)
             case Listed() as real:
                 own = browsing.found(entry.url for entry in real.entries)
-                stand_in = await listing_stand_in(real, begun.found | own, call.tool, seed, sources, withheld)
-                browsing.shows(stand_in.urls if stand_in else ())
+                substitute = await listing_substitute(real, begun.found | own, call.tool, seed, sources, withheld)
+                browsing.shows(substitute.urls if substitute else ())
             case PageView() as view:
                 return await self._page(call, result, view, begun)
             case PrintedOutput() as printed:
                 if result.output == NO_OUTPUT:
                     return _without_parsed(result)
-                stand_in = code_stand_in(result, printed, call.tool, seed, sources, withheld)
+                substitute = code_substitute(result, printed, call.tool, seed, sources, withheld)
             case None if call.template.form != "plain":
                 return _our_words(result, call)
             case None:
                 if result.output == call.template.nothing(call.arguments) or is_ours(result):
                     return result
-                stand_in = self._inspected(own_stand_in(result, call.tool, seed, sources, withheld), call.tool, sources)
-        if stand_in is None:
+                substitute = self._inspected(
+                    own_substitute(result, call.tool, seed, sources, withheld), call.tool, sources
+                )
+        if substitute is None:
             raise _no_source(call.tool)
-        return _swapped(result, stand_in)
+        return _swapped(result, substitute)
 
     async def _page(self, call: Call, result: ToolResult, view: PageView, begun: ShownAddresses) -> ToolResult:
         _, _, browsing = self._trial()
@@ -166,12 +168,12 @@ class Placebo:
         kept = replace(of_page, lookup=result.lookup, artifacts=(), changes=result.changes)
         return changed(_without_parsed(kept), "placebo", detail)
 
-    def _inspected(self, stand_in: StandIn | None, tool: str, sources: TrialPlaceboSources) -> StandIn | None:
+    def _inspected(self, substitute: Substitute | None, tool: str, sources: TrialPlaceboSources) -> Substitute | None:
         """With what a guard would have noticed, had the tool itself said it."""
-        if stand_in is None or tool not in self._setting.outside:
-            return stand_in
-        inspection = sources.inspect(tool, stand_in.output)
-        return None if inspection.blocked else replace(stand_in, markers=inspection.markers)
+        if substitute is None or tool not in self._setting.outside:
+            return substitute
+        inspection = sources.inspect(tool, substitute.output)
+        return None if inspection.blocked else replace(substitute, markers=inspection.markers)
 
     def _trial(self) -> tuple[TrialPlaceboSources, Withheld, Browsing]:
         """Taking a question apart can wait until its first call."""
@@ -184,10 +186,10 @@ class Placebo:
         return self._opened
 
 
-def _swapped(result: ToolResult, stand_in: StandIn) -> ToolResult:
+def _swapped(result: ToolResult, substitute: Substitute) -> ToolResult:
     """Markers and artifacts of what was real are no more shown."""
-    shown = replace(result, output=stand_in.output, markers=stand_in.markers, artifacts=())
-    return changed(_without_parsed(shown), "placebo", stand_in.source or "unchanged")
+    shown = replace(result, output=substitute.output, markers=substitute.markers, artifacts=())
+    return changed(_without_parsed(shown), "placebo", substitute.source or "unchanged")
 
 
 def _without_parsed(result: ToolResult) -> ToolResult:

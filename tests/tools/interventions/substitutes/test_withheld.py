@@ -5,10 +5,10 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tools.interventions.standins.said import number_forms, surrounded
+from tests.tools.interventions.substitutes.said import number_forms, surrounded
 
-from toolablate.tools.interventions.standins.numerals import stated
-from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.interventions.substitutes.numerals import stated
+from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
 
 

@@ -13,7 +13,7 @@ from math import log
 from toolablate.tools.browser.find import PatternError
 from toolablate.tools.browser.page import Page
 from toolablate.tools.browser.tool import bad_pattern, matches, no_match, no_such_link, window
-from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.tools.placebo_sources import (
     PlaceboSource,
     TrialPlaceboSources,
@@ -31,14 +31,14 @@ from toolablate.tools.tool import Entry, Listed, PageAsked, PageShown, PageView,
 from toolablate.traces.records import Marker
 
 LONGEST = 2.0
-"""How many times as long as the real one, or as short, a stand-in may be where there is a choice."""
+"""How many times as long as the real one, or as short, a substitute may be where there is a choice."""
 
 _LETTERS_LOOKED_AT = 200
 _PART = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class Substitute:
     """An output in place of a real one; `source` names the question that it comes from, or where else it does. `urls`
     are those that it shows, `markers` what was noticed in it."""
 
@@ -84,7 +84,7 @@ def distance(chars: int, text: str) -> float:
 
 def fitting(
     sources: Sequence[PlaceboSource], wanted: SubstituteRequest, withheld: Withheld, *, strict: bool = False
-) -> StandIn | None:
+) -> Substitute | None:
     """One of similar length at random, else the nearest; only where none is free of what is withheld, one of which
     lines are left out. `strict` takes only what is similar and free as it is. None where nothing is left."""
     order = list(_in_order(sources, wanted))
@@ -94,13 +94,13 @@ def fitting(
             continue
         if wanted.takes(output) and not withheld.holds(output):
             rest = order[place + 1 :] if wanted.composed and not strict else []
-            return _composed(StandIn(output, candidate.source), rest, wanted, withheld)
+            return _composed(Substitute(output, candidate.source), rest, wanted, withheld)
     if strict:
         return None
     for candidate in order:
         output = _without(shortened(candidate.output, wanted), withheld)
         if wanted.takes(output):
-            return StandIn(output, candidate.source)
+            return Substitute(output, candidate.source)
     return None
 
 
@@ -151,7 +151,9 @@ def _in_order(sources: Sequence[PlaceboSource], wanted: SubstituteRequest) -> It
     yield from sorted((d for d in order if not wanted.is_similar(d.output)), key=lambda d: wanted.distance(d.output))
 
 
-def _composed(first: StandIn, rest: Sequence[PlaceboSource], wanted: SubstituteRequest, withheld: Withheld) -> StandIn:
+def _composed(
+    first: Substitute, rest: Sequence[PlaceboSource], wanted: SubstituteRequest, withheld: Withheld
+) -> Substitute:
     """Followed by others, where it is too short."""
     output, sources = first.output, [first.source]
     for candidate in rest:
@@ -161,7 +163,7 @@ def _composed(first: StandIn, rest: Sequence[PlaceboSource], wanted: SubstituteR
         if len(longer) <= LONGEST * wanted.chars and wanted.takes(longer) and not withheld.holds(longer):
             output = longer
             sources.append(candidate.source)
-    return StandIn(output, ", ".join(dict.fromkeys(sources)))
+    return Substitute(output, ", ".join(dict.fromkeys(sources)))
 
 
 def shortened(text: str, wanted: SubstituteRequest) -> str:
@@ -191,25 +193,25 @@ _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)*|\.\d+)(?:[eE][-+]?\d+)?j?%?(?:/\d
 _BETWEEN = re.compile(r"(?:[\s\[\](){},;:]|\b(?:array|np\.\w+)\b)+")
 _COLUMNS = re.compile(r"\S(?: {2,}|\t+)\S")
 _INTERRUPTED = re.compile(r"^-{20,}\nKeyboardInterrupt\s+Traceback \(most recent call last\)$", re.MULTILINE)
-_STAND_IN_INTERRUPTED = (
+_SUBSTITUTE_INTERRUPTED = (
     f"{'-' * 75}\nKeyboardInterrupt{' ' * 25}Traceback (most recent call last)\n\nKeyboardInterrupt: "
 )
 
 
-def code_stand_in(
+def code_substitute(
     result: ToolResult, printed: PrintedOutput, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
-) -> StandIn | None:
+) -> Substitute | None:
     """Of the same kind and of similar length, else of another kind. What the sandbox says behind it stays; of a cell
     that was stopped, that it was interrupted, but not where. None where nothing is to be had."""
     if printed.note in ("", TRUNCATED):
         swapped = _swapped(printed.text, result.error, tool, seed, sources, withheld)
-        return swapped and StandIn("\n".join(filter(None, (swapped.output, printed.note))), swapped.source)
+        return swapped and Substitute("\n".join(filter(None, (swapped.output, printed.note))), swapped.source)
     # A program may write such a heading itself: what stands behind it is left out all the same.
     interrupted = _INTERRUPTED.search(printed.text)
     before = printed.text[: interrupted.start() if interrupted else None].rstrip("\n")
-    swapped = _swapped(before, "", tool, seed, sources, withheld) if before else StandIn("", "")
-    said = (_STAND_IN_INTERRUPTED if interrupted else "", printed.note)
-    return swapped and StandIn("\n".join(filter(None, (swapped.output, *said))), swapped.source)
+    swapped = _swapped(before, "", tool, seed, sources, withheld) if before else Substitute("", "")
+    said = (_SUBSTITUTE_INTERRUPTED if interrupted else "", printed.note)
+    return swapped and Substitute("\n".join(filter(None, (swapped.output, *said))), swapped.source)
 
 
 def kind_of(output: str, error: str) -> str:
@@ -235,7 +237,7 @@ def kind_of(output: str, error: str) -> str:
 
 def _swapped(
     output: str, error: str, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
-) -> StandIn | None:
+) -> Substitute | None:
     # Of two truth values the one that is not real would tell the real one.
     kind = "word" if (real := kind_of(output, error)) == "boolean" else real
     wanted = SubstituteRequest(output, seed, keep_end=bool(error), composed=not error and kind not in _SINGLE)
@@ -272,9 +274,9 @@ NOT_TO_BE_HAD = told("this is not to be had")
 ALWAYS_SAID = "unchanged: the tool says the same under every other question"
 
 
-def own_stand_in(
+def own_substitute(
     result: ToolResult, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
-) -> StandIn | None:
+) -> Substitute | None:
     """Of the same outcome and if it can be of the same build: JSON for JSON, a text in the same script, a word for a
     word. A line is shown whole or not at all. What the tool says under every question, as that something is saved, is
     nothing that it found, and stays."""
@@ -283,7 +285,7 @@ def own_stand_in(
     if failed:
         kept = [candidate for candidate in kept if candidate.error == result.error] or kept
     if {same_words(candidate.output) for candidate in kept} == {same_words(result.output)}:
-        return None if withheld.holds(result.output) else StandIn(result.output, ALWAYS_SAID, markers=result.markers)
+        return None if withheld.holds(result.output) else Substitute(result.output, ALWAYS_SAID, markers=result.markers)
     wanted = SubstituteRequest(result.output, seed, whole_lines=True)
     by_similarity = sorted(kept, key=lambda candidate: _unlike(candidate.output, result.output))
     for _, chosen in groupby(by_similarity, key=lambda candidate: _unlike(candidate.output, result.output)):
@@ -291,7 +293,7 @@ def own_stand_in(
         found = fitting(alike, wanted, withheld, strict=True) or fitting(alike, wanted, withheld)
         if found:
             return found
-    return StandIn(NOT_TO_BE_HAD, "nobody") if failed else None
+    return Substitute(NOT_TO_BE_HAD, "nobody") if failed else None
 
 
 def is_ours(result: ToolResult) -> bool:
@@ -362,7 +364,7 @@ def left(view: PageView, withheld: Withheld) -> tuple[tuple[str, str], ...]:
     return tuple(view.lines[number] for number in withheld.without(content))
 
 
-async def page_stand_in(
+async def page_substitute(
     real: PageShown,
     named: str | None,
     known: Collection[str],
@@ -427,13 +429,13 @@ def _page_of_length(lines: Iterable[str], chars: int) -> list[str]:
 _MOST_RANKED = 40
 
 
-async def listing_stand_in(
+async def listing_substitute(
     real: Listed, known: Collection[str], tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
-) -> StandIn | None:
+) -> Substitute | None:
     """Under the heading of the real one, which repeats what was asked and nothing else, without the addresses that are
     `known` to be really found. None where nothing is to be had."""
     wanted = SubstituteRequest(real.output, seed)
-    best: tuple[tuple[bool, bool, float], StandIn] | None = None
+    best: tuple[tuple[bool, bool, float], Substitute] | None = None
     async for candidate in _findings(tool, real, wanted, sources):
         # In a small corpus one and the same document is found for many questions.
         others = [entry for entry in candidate.entries if canonical_url(entry.url) not in known]
@@ -447,7 +449,7 @@ async def listing_stand_in(
         if best is None or grade < best[0]:
             urls = tuple(entry.url for entry in entries)
             noticed = tuple(marker for entry in entries for marker in markers[entry.url])
-            best = grade, StandIn(text, candidate.source, urls, noticed)
+            best = grade, Substitute(text, candidate.source, urls, noticed)
         # A list that one result was left out of is a list; a search may cost money.
         if wanted.is_similar(text):
             break

@@ -12,7 +12,7 @@ from tests.conftest import Cli, WritePlan
 from tests.experiments.environment.test_frozen_web import toolablate
 from tests.experiments.library import Library
 from tests.experiments.plan_files import answered, call
-from tests.tools.interventions.standins.said import says
+from tests.tools.interventions.substitutes.said import says
 
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.experiments.environment.placebo_sources import read_results

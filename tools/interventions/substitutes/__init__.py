@@ -11,9 +11,9 @@ from toolablate.tools.interventions.intervention import Intervention, Interventi
 from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
-    from toolablate.tools.interventions.standins.claims import refuse_without_wrong_answer
+    from toolablate.tools.interventions.substitutes.claims import refuse_without_wrong_answer
 
-__all__ = ["STAND_INS", "refuse_without_wrong_answer"]
+__all__ = ["SUBSTITUTES", "refuse_without_wrong_answer"]
 
 __getattr__ = importing(__name__, {"claims": ("refuse_without_wrong_answer",)})
 
@@ -26,7 +26,7 @@ def _made_by(module: str, name: str) -> Callable[[OfTools, InterventionSetting],
     return make
 
 
-STAND_INS: Mapping[str, InterventionKind[Any]] = {
+SUBSTITUTES: Mapping[str, InterventionKind[Any]] = {
     "sham": InterventionKind(OfTools, _made_by("claims", "Sham")),
     "placebo": InterventionKind(OfTools, _made_by("placebo", "Placebo")),
     "oracle": InterventionKind(OfTools, _made_by("claims", "Oracle")),

@@ -1,4 +1,4 @@
-"""Stand-ins over the built-in questions and their corpus, and over real kernels."""
+"""Substitutes over the built-in questions and their corpus, and over real kernels."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What a cell printed is not shown, however it ended and whatever it printed; and no stand-in is the real text."""
+"""What a cell printed is not shown, however it ended and whatever it printed; and no substitute is the real text."""
 
 import asyncio
 import re
@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 from tests.tools.conftest import Caller
-from tests.tools.interventions.standins.conftest import Standing
+from tests.tools.interventions.substitutes.conftest import Standing
 
 from toolablate.sandbox import Sandbox, jupyter
 from toolablate.tools import Resources, ToolResult
 from toolablate.tools.guards.guard import NoGuard
-from toolablate.tools.interventions.standins.fitting import code_stand_in, kind_of
-from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.interventions.substitutes.fitting import code_substitute, kind_of
+from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, python_bank
 from toolablate.tools.tool import PrintedOutput
 from toolablate.traces.records import ChoiceTarget, Question
@@ -101,9 +101,9 @@ async def test_an_interrupted_cell_that_printed_nothing_is_shown_as_one(
     ]
 
 
-def stand_in(output: str, seed: str, *kept: PlaceboSource) -> str:
+def substitute(output: str, seed: str, *kept: PlaceboSource) -> str:
     sources = PlaceboSources((QUESTION,), {"python": kept}).under(QUESTION, NoGuard())
-    shown = code_stand_in(ToolResult(output), PrintedOutput(output), "python", seed, sources, Withheld(QUESTION))
+    shown = code_substitute(ToolResult(output), PrintedOutput(output), "python", seed, sources, Withheld(QUESTION))
     assert shown is not None
     return shown.output
 
@@ -111,16 +111,16 @@ def stand_in(output: str, seed: str, *kept: PlaceboSource) -> str:
 @pytest.mark.parametrize(
     "output", ["0", "1", "2", "3", "8", "12", "24", "ok", "Done.", "True", "False", "[1, 2, 3]", "0.5"]
 )
-def test_a_stand_in_is_never_the_real_text(output: str) -> None:
+def test_a_substitute_is_never_the_real_text(output: str) -> None:
     kept = [PlaceboSource(f"k{number}", output, prompt="p") for number in range(3)]
-    shown = {stand_in(output, str(seed), *kept) for seed in range(150)}
+    shown = {substitute(output, str(seed), *kept) for seed in range(150)}
     assert output not in {each.strip() for each in shown}
     assert len(shown) > 1
 
 
 def test_a_truth_value_is_not_told_by_the_other_one() -> None:
     kept = [PlaceboSource(f"k{value}", str(value), prompt="p") for value in (True, False)]
-    shown = {stand_in(str(value), str(seed), *kept) for value in (True, False) for seed in range(100)}
+    shown = {substitute(str(value), str(seed), *kept) for value in (True, False) for seed in range(100)}
     assert not shown & {"True", "False"}
     assert {kind_of(each, "") for each in shown} == {"word"}
 
@@ -132,7 +132,7 @@ def test_a_truth_value_is_not_told_by_the_other_one_for_want_of_a_word() -> None
     sources = PlaceboSources((question,), {"python": kept}).under(question, NoGuard())
     for seed in range(60):
         result = ToolResult("True")
-        shown = code_stand_in(result, PrintedOutput("True"), "python", str(seed), sources, Withheld(question))
+        shown = code_substitute(result, PrintedOutput("True"), "python", str(seed), sources, Withheld(question))
         assert shown is not None
         assert shown.output not in ("True", "False")
         assert not any(word.startswith(shown.output) for word in words)
@@ -141,7 +141,7 @@ def test_a_truth_value_is_not_told_by_the_other_one_for_want_of_a_word() -> None
 def test_another_script_is_taken_last() -> None:
     kept = [PlaceboSource(f"k{n}", f"今天在霍夫下雨，一整天都在下，第{n}天也下。", prompt="p") for n in range(20)]
     kept.append(PlaceboSource("latin", "it rains in Hof all day long", prompt="p"))
-    assert {stand_in("a line of words on towns", str(seed), *kept) for seed in range(20)} == {kept[-1].output}
+    assert {substitute("a line of words on towns", str(seed), *kept) for seed in range(20)} == {kept[-1].output}
 
 
 def test_the_bank_tells_nothing_of_the_machine_that_filled_it() -> None:
