@@ -392,7 +392,7 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DiffPiece:
     """A stretch of two texts: the `same` in both, or what stands only in the left one (`removed`) or only in the right
     one (`added`)."""
 
@@ -400,7 +400,7 @@ class Piece:
     kind: Literal["same", "removed", "added"]
 
 
-def pieces(left: str, right: str) -> tuple[Piece, ...]:
+def pieces(left: str, right: str) -> tuple[DiffPiece, ...]:
     """Both texts at once: the same and the removed pieces are the left text, the same and the added ones the right.
 
     By words, in which a Chinese character is one; where there are too many of them by lines; as wholes where they have
@@ -410,15 +410,15 @@ def pieces(left: str, right: str) -> tuple[Piece, ...]:
     end = shared_start(left[start:][::-1], right[start:][::-1])
     start, end = _at_word(left, right, start), _until_word(left, right, start, end)
     middle = _middle(left[start : len(left) - end], right[start : len(right) - end])
-    whole = (Piece(left[:start], "same"), *middle, Piece(left[len(left) - end :], "same"))
+    whole = (DiffPiece(left[:start], "same"), *middle, DiffPiece(left[len(left) - end :], "same"))
     found = tuple(_joined(whole))
     kept = sum(len(piece.text) for piece in found if piece.kind == "same")
     if left and right and kept < LEAST_KEPT * min(len(left), len(right)):
-        return Piece(left, "removed"), Piece(right, "added")
+        return DiffPiece(left, "removed"), DiffPiece(right, "added")
     return found
 
 
-def side_of(found: Sequence[Piece], side: Literal["left", "right"]) -> tuple[Piece, ...]:
+def side_of(found: Sequence[DiffPiece], side: Literal["left", "right"]) -> tuple[DiffPiece, ...]:
     """One of the two texts, in its pieces."""
     other = "added" if side == "left" else "removed"
     return tuple(_joined(piece for piece in found if piece.kind != other))
@@ -445,8 +445,8 @@ def _ends_word(text: str, place: int) -> bool:
     return not inside
 
 
-def _middle(left: str, right: str) -> Iterator[Piece]:
-    replaced = Piece(left, "removed"), Piece(right, "added")
+def _middle(left: str, right: str) -> Iterator[DiffPiece]:
+    replaced = DiffPiece(left, "removed"), DiffPiece(right, "added")
     if not left or not right or max(len(left), len(right)) > LONGEST:
         yield from replaced
         return
@@ -491,25 +491,25 @@ def _is_crumb(text: str) -> bool:
     return not letters or (letters.isascii() and len(letters) <= CRUMB_LETTERS)
 
 
-def _between(left: Sequence[str], right: Sequence[str], matched: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+def _between(left: Sequence[str], right: Sequence[str], matched: Sequence[tuple[int, int]]) -> Iterator[DiffPiece]:
     ends = (len(left), len(right))
     for (row, column), (next_row, next_column) in pairwise([(-1, -1), *matched, ends]):
         if row >= 0:
-            yield Piece(left[row], "same")
-        yield Piece("".join(left[row + 1 : next_row]), "removed")
-        yield Piece("".join(right[column + 1 : next_column]), "added")
+            yield DiffPiece(left[row], "same")
+        yield DiffPiece("".join(left[row + 1 : next_row]), "removed")
+        yield DiffPiece("".join(right[column + 1 : next_column]), "added")
 
 
-def _joined(found: Sequence[Piece] | Iterator[Piece]) -> Iterator[Piece]:
+def _joined(found: Sequence[DiffPiece] | Iterator[DiffPiece]) -> Iterator[DiffPiece]:
     """Neighbours of one kind as one piece, and no empty ones."""
     texts: list[str] = []
     kind: Literal["same", "removed", "added"] = "same"
     for piece in found:
         if piece.text and piece.kind != kind:
             if texts:
-                yield Piece("".join(texts), kind)
+                yield DiffPiece("".join(texts), kind)
             texts, kind = [], piece.kind
         if piece.text:
             texts.append(piece.text)
     if texts:
-        yield Piece("".join(texts), kind)
+        yield DiffPiece("".join(texts), kind)

@@ -26,7 +26,7 @@ from toolablate.traces.terminal_text import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LadderStep:
     """From one arm to another, paired over questions. What figures rest on is said in `Comparison`.
 
     name               of a contrast: the factors that differ ("availability + calling" where the arm between is
@@ -71,7 +71,7 @@ class Step:
 class ShapleyValue:
     """Shapley value of a contrast, over all places of the prompt among the others, in points, with its 95 % interval.
     `own` is the contrast in the ladder's own order, over the same questions; `moved_ci95` is the interval of how far
-    the value is from that. `small` as in Step."""
+    the value is from that. `small` as in LadderStep."""
 
     name: str
     small: bool
@@ -130,17 +130,17 @@ class Waterfall:
     missing: tuple[ArmKind, ...]
     unscored: tuple[str, ...]
     excluded_questions: int
-    contrasts: tuple[Step, ...]
-    total: Step
+    contrasts: tuple[LadderStep, ...]
+    total: LadderStep
     relative: float | None
     relative_ci95: tuple[float, float] | None
-    bounds: tuple[Step, ...]
+    bounds: tuple[LadderStep, ...]
     comparisons: int
     shapley: Shapley | None
     lacking: tuple[ArmKind, ...]
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[LadderStep, ...]:
         """All of them: contrasts, total, bounds."""
         return (*self.contrasts, self.total, *self.bounds)
 
@@ -181,7 +181,7 @@ def _lines(waterfall: Waterfall) -> Iterator[dict[str, Any]]:
     yield from (_line(waterfall, "bound", bound) for bound in waterfall.bounds)
 
 
-def _line(waterfall: Waterfall, kind: str, step: Step) -> dict[str, Any]:
+def _line(waterfall: Waterfall, kind: str, step: LadderStep) -> dict[str, Any]:
     fields = asdict(step)
     interval = fields.pop("ci95")
     whose = {"model": waterfall.model, "simulated": waterfall.simulated, "ladder": waterfall.ladder, "kind": kind}
@@ -192,7 +192,7 @@ def _line(waterfall: Waterfall, kind: str, step: Step) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class Resampling:
     """How chance is drawn: the seed of bootstrap and permutations, and how many of each."""
 
     seed: int
@@ -211,7 +211,7 @@ class KnownMean:
 class Trials:
     """All ended trials of one model, by the labels of conditions."""
 
-    def __init__(self, summaries: Iterable[TrialSummary], drawing: Drawing) -> None:
+    def __init__(self, summaries: Iterable[TrialSummary], drawing: Resampling) -> None:
         arms: dict[str, Arm] = defaultdict(lambda: defaultdict(list))
         self._units: dict[str, Unit] = {}
         self._drawing = drawing
@@ -353,7 +353,7 @@ def waterfalls(
         by_model[seen.model].append(seen)
     found = []
     for model in sorted(by_model):
-        trials = Trials(by_model[model], Drawing(seed, resamples))
+        trials = Trials(by_model[model], Resampling(seed, resamples))
         kept = (ladder.among(trials.labels) for ladder in ladders)
         found += [_waterfall(model, trials, ladder) for ladder in kept if ladder is not None]
     return _corrected(found)
@@ -392,8 +392,8 @@ def _waterfall(model: str, trials: Trials, ladder: Ladder) -> tuple[Waterfall, l
     return found, [(model, step.before, step.after, each) for step, each in zip(found.steps, over, strict=True)]
 
 
-def _step(between: Contrast, found: Effect, flips: Chance) -> Step:
-    return Step(
+def _step(between: Contrast, found: Effect, flips: Chance) -> LadderStep:
+    return LadderStep(
         name=between.name,
         before=between.before,
         after=between.after,

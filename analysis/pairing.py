@@ -66,7 +66,7 @@ def pairs(summaries: Iterable[TrialSummary], baseline: str, order: Sequence[str]
     ]
 
 
-class Ended(Protocol):
+class ScoredTrial(Protocol):
     """A trial that ended, as far as its score goes."""
 
     @property
@@ -75,7 +75,7 @@ class Ended(Protocol):
     def value(self) -> float | None: ...
 
 
-def counts(trial: Ended) -> bool:
+def counts(trial: ScoredTrial) -> bool:
     """Whether a trial enters the figures: what infrastructure spoiled does not, whatever value it carries."""
     return trial.outcome != "failed" and trial.value is not None
 

@@ -20,7 +20,7 @@ ALL_ORDERS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class Orders:
     """The orders over which the Shapley values of `results` results are averaged, in groups that are drawn for
     themselves.
 
@@ -51,7 +51,7 @@ class ShapleyEstimate:
     standard_error: float | None
 
 
-def design(results: int, *, pairs: int = 20, seed: int = 0) -> Design:
+def design(results: int, *, pairs: int = 20, seed: int = 0) -> Orders:
     """Over all orders of up to five results, above over as many random pairs of an order and its reverse.
 
     A result that comes early in one comes late in the other, which takes out most of what differs between orders:
@@ -61,23 +61,23 @@ def design(results: int, *, pairs: int = 20, seed: int = 0) -> Design:
     if results < 1 or pairs < 1:
         raise ValueError(f"there are results, and pairs of orders: found {results} and {pairs}")
     if results <= ALL_ORDERS:
-        return Design(results, (tuple(permutations(range(results))),))
+        return Orders(results, (tuple(permutations(range(results))),))
     rng = np.random.default_rng(seed)
     drawn = [tuple(rng.permutation(results).tolist()) for _ in range(pairs)]
-    return Design(results, tuple((order, order[::-1]) for order in drawn))
+    return Orders(results, tuple((order, order[::-1]) for order in drawn))
 
 
-def inserted(factors: int) -> Design:
+def inserted(factors: int) -> Orders:
     """Of factors in a chain, each of which needs the one before it, but for the first, which may come at any place.
 
     Source: Faigle and Kern (1992), "The Shapley value for cooperative games under precedence constraints",
     International Journal of Game Theory 21: all orders that keep to the precedence are equally likely.
     """
     chain = tuple(range(1, factors))
-    return Design(factors, (tuple((*chain[:place], 0, *chain[place:]) for place in range(factors)),))
+    return Orders(factors, (tuple((*chain[:place], 0, *chain[place:]) for place in range(factors)),))
 
 
-def shares_of(over: Design) -> Iterator[dict[Subset, float]]:
+def shares_of(over: Orders) -> Iterator[dict[Subset, float]]:
     """Of each result in turn: how much of each subset's score goes into its Shapley value."""
     places = {subset: place for place, subset in enumerate(over.subsets)}
     for result in range(over.results):
@@ -85,7 +85,7 @@ def shares_of(over: Design) -> Iterator[dict[Subset, float]]:
         yield {subset: float(found[place]) for subset, place in places.items()}
 
 
-def shapley_values(over: Design, rollouts: Mapping[Subset, Sequence[float]]) -> tuple[ShapleyEstimate, ...]:
+def shapley_values(over: Orders, rollouts: Mapping[Subset, Sequence[float]]) -> tuple[ShapleyEstimate, ...]:
     """One for each result, from the scores of rollouts of every subset of the design.
 
     They sum to the mean score with all results less that with none, whatever noise is in them: each subset has one
@@ -117,7 +117,7 @@ def _estimate(shares: Floats, means: Floats, noise: Floats | None) -> ShapleyEst
     return ShapleyEstimate(value, math.sqrt(variance))
 
 
-def _shares(over: Design, result: int, places: Mapping[Subset, int]) -> Floats:
+def _shares(over: Orders, result: int, places: Mapping[Subset, int]) -> Floats:
     """How much of each subset's mean goes into each group's mean marginal contribution of one result."""
     found = np.zeros((len(over.groups), len(places)))
     for row, group in zip(found, over.groups, strict=True):

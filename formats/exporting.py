@@ -109,7 +109,7 @@ class ExportChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenTrial:
+class NamedTrial:
     """A trial by its id, and what its question, model and condition are called; of a counterfactual the condition is
     that of its parent."""
 
@@ -118,7 +118,7 @@ class ChosenTrial:
     replay: bool = False
 
 
-def chosen(store: Store, choice: ExportChoice) -> tuple[ChosenTrial, ...]:
+def chosen(store: Store, choice: ExportChoice) -> tuple[NamedTrial, ...]:
     """In the order of the store, each trial before its counterfactuals. Raises InputError for a run, model or condition
     that is not there, StoreError."""
     seen = store.summaries(scorers=store.scorers(), run=_run(store, choice.run))
@@ -128,22 +128,22 @@ def chosen(store: Store, choice: ExportChoice) -> tuple[ChosenTrial, ...]:
     return tuple(_with_replays(store, wanted) if choice.replays else map(_chosen, wanted))
 
 
-def _with_replays(store: Store, wanted: Sequence[TrialSummary]) -> Iterator[ChosenTrial]:
+def _with_replays(store: Store, wanted: Sequence[TrialSummary]) -> Iterator[NamedTrial]:
     replays = store.counterfactuals(scorers=store.scorers())
 
-    def of(parent: ChosenTrial) -> Iterator[ChosenTrial]:
+    def of(parent: NamedTrial) -> Iterator[NamedTrial]:
         yield parent
         for each in replays.get(parent.trial, ()):
             if each.outcome is not None:
                 # Which may have been gone on from in its turn.
-                yield from of(ChosenTrial(each.trial, parent.called, replay=True))
+                yield from of(NamedTrial(each.trial, parent.called, replay=True))
 
     for seen in wanted:
         yield from of(_chosen(seen))
 
 
-def _chosen(seen: TrialSummary) -> ChosenTrial:
-    return ChosenTrial(seen.trial, Called(question=seen.question, model=seen.model, condition=seen.condition))
+def _chosen(seen: TrialSummary) -> NamedTrial:
+    return NamedTrial(seen.trial, Called(question=seen.question, model=seen.model, condition=seen.condition))
 
 
 def _run(store: Store, said: str) -> str | None:
@@ -187,7 +187,7 @@ _NOTHING = Reasons()
 
 
 def read_exported(
-    store: Store, wanted: Iterable[ChosenTrial], reasons: Mapping[str, Reasons] | None = None
+    store: Store, wanted: Iterable[NamedTrial], reasons: Mapping[str, Reasons] | None = None
 ) -> Iterator[Exported]:
     """The current traces of these trials, each with what belongs to it at one moment, also while a recorder writes.
     Holds one trial at a time. Raises StoreError."""
@@ -385,7 +385,7 @@ def _scorers(store: Store, given: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _reasons(
-    path: Path, given: Mapping[str, Any], wanted: Sequence[ChosenTrial], heed: Callable[[], None]
+    path: Path, given: Mapping[str, Any], wanted: Sequence[NamedTrial], heed: Callable[[], None]
 ) -> Mapping[str, Reasons]:
     def told(done: int, total: int) -> None:
         heed()

@@ -11,7 +11,7 @@ from toolablate.analysis.attribution.decomposition import Account, Decomposition
 from toolablate.analysis.attribution.report import ATTRIBUTED_AS, mechanism_name
 from toolablate.analysis.effect import LEVEL
 from toolablate.analysis.findings import AttributedCount
-from toolablate.analysis.ladder import Step, Waterfall
+from toolablate.analysis.ladder import LadderStep, Waterfall
 from toolablate.analysis.selection import Selection
 from toolablate.reports.numbers import signed
 
@@ -58,7 +58,7 @@ def ladder_bars(waterfall: Waterfall) -> Bars:
     total = waterfall.total
     base = total.before_score or 0.0
 
-    def bar(step: Step, kind: Literal["part", "total", "bound"], start: float | None) -> Bar:
+    def bar(step: LadderStep, kind: Literal["part", "total", "bound"], start: float | None) -> Bar:
         return Bar(
             name=f"bound: {step.name}" if kind == "bound" else step.name,
             kind=kind,

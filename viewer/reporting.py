@@ -17,7 +17,7 @@ from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.reports.plots.drawing import write_figure
 from toolablate.reports.plots.figures import Plate, plates
-from toolablate.reports.report.contents import Beside, Choice, Report, Setup, Told, telling
+from toolablate.reports.report.contents import Choice, Report, ReportTrial, Setup, TrialPair, telling
 from toolablate.reports.report.latex import as_latex
 from toolablate.reports.report.markdown import as_markdown
 from toolablate.traces.errors import InputError
@@ -155,7 +155,7 @@ def read_for_report(
             findings=with_why(findings, report),
             endings=tuple(endings_of(trials)),
             traces=tuple(map(reading.told, shown)),
-            beside=tuple(Beside(reading.told(left), reading.told(right)) for left, right in pairs),
+            beside=tuple(TrialPair(reading.told(left), reading.told(right)) for left, right in pairs),
             asked_traces=len(dict.fromkeys(named.traces)),
             asked_pairs=len(dict.fromkeys(named.beside)),
         )
@@ -183,16 +183,16 @@ class _TrialReading:
     def __init__(self, store: Store, path: Path, attributed: Collection[str], run: str, scorer: str | None) -> None:
         self._store, self._path, self._attributed = store, path, attributed
         self._run, self._scorer = run, scorer
-        self._known: dict[str, Told] = {}
+        self._known: dict[str, ReportTrial] = {}
 
-    def told(self, trial: str) -> Told:
+    def told(self, trial: str) -> ReportTrial:
         if trial not in self._known:
             self._known[trial] = self._read(trial)
         return self._known[trial]
 
-    def _read(self, trial: str) -> Told:
+    def _read(self, trial: str) -> ReportTrial:
         store, trace = self._store, self._store.trace(trial)
-        told = Told(
+        told = ReportTrial(
             trace=trace,
             question=store.question(trace.trial.question),
             model=store.model(trace.trial.model),

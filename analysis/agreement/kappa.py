@@ -16,7 +16,7 @@ Margins = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CrossTable:
     """Trials by what two scorers say of each: correct or not."""
 
     both: int
@@ -32,8 +32,8 @@ class Table:
     def agreed(self) -> int:
         return self.both + self.neither
 
-    def __add__(self, other: "Table") -> "Table":
-        return Table(
+    def __add__(self, other: "CrossTable") -> "CrossTable":
+        return CrossTable(
             self.both + other.both,
             self.first_only + other.first_only,
             self.second_only + other.second_only,

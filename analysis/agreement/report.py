@@ -21,7 +21,7 @@ from toolablate.analysis.agreement.gradings import (
     side_by_side,
 )
 from toolablate.analysis.agreement.judge_noise import JudgeNoise, Regraded, judge_noise, regraded
-from toolablate.analysis.agreement.kappa import Table, cohens_kappa, kappa_interval
+from toolablate.analysis.agreement.kappa import CrossTable, cohens_kappa, kappa_interval
 from toolablate.analysis.agreement.shift import Shift, shifts
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, Effect, effect
 from toolablate.analysis.from_store import observe, paired, scorer_meant
@@ -114,7 +114,7 @@ def _rows(found: Gradings, first: str, second: str, order: Sequence[str], seed: 
 def _row(first: str, second: str, model: str | None, condition: str | None, seen: list[Both], seed: int) -> Agreement:
     counted = [each for each in seen if each.counts]
     tables = list(_by_unit(counted).values())
-    total = sum(tables, Table(0, 0, 0, 0))
+    total = sum(tables, CrossTable(0, 0, 0, 0))
     sizes = [float(each.trials) for each in tables]
     agreed = bootstrap_interval([float(each.agreed) for each in tables], sizes, seed=seed)
     scores = _scores(counted, seed)
@@ -162,11 +162,11 @@ def _left_out(seen: Sequence[Both]) -> dict[str, int]:
     return {name: lacking[name] for name in names} | {"unscored": neither}
 
 
-def _by_unit(counted: Sequence[Both]) -> dict[Unit, Table]:
+def _by_unit(counted: Sequence[Both]) -> dict[Unit, CrossTable]:
     cells: dict[Unit, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for each in counted:
         cells[unit(each.first)][2 * (not correct(each.first)) + (not correct(each.second))] += 1
-    return {of: Table(*found) for of, found in cells.items()}
+    return {of: CrossTable(*found) for of, found in cells.items()}
 
 
 def _scores(counted: Sequence[Both], seed: int) -> Effect:
@@ -182,7 +182,7 @@ def _scores(counted: Sequence[Both], seed: int) -> Effect:
     )
 
 
-def _too_few(tables: Sequence[Table], sizes: Sequence[float]) -> bool:
+def _too_few(tables: Sequence[CrossTable], sizes: Sequence[float]) -> bool:
     """Kappa wants some of each kind: where one label is rare it rests on the few trials that have it."""
     differing = sum(each.agreed < each.trials for each in tables)
     kinds = differing, sum(each.both > 0 for each in tables), sum(each.neither > 0 for each in tables)

@@ -51,7 +51,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class EarlyAnswers:
     """After one step: the share of samples for each answer, for none that could be read, and of right ones.
 
     Shares of `options` and `unreadable` sum to 1. What cannot be read is not right, as in the scores of trials.
@@ -65,7 +65,7 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BeliefChange:
     """How much the share of right answers rises between two neighbouring probed steps."""
 
     after: int
@@ -77,12 +77,14 @@ class Change:
 class Trajectory:
     """Beliefs by step, ascending; steps that were not probed are not among them."""
 
-    beliefs: tuple[Belief, ...]
+    beliefs: tuple[EarlyAnswers, ...]
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[BeliefChange, ...]:
         """Their sum is the last share of right answers less the first."""
-        return tuple(Change(old.step, new.step, new.right.mean - old.right.mean) for old, new in pairwise(self.beliefs))
+        return tuple(
+            BeliefChange(old.step, new.step, new.right.mean - old.right.mean) for old, new in pairwise(self.beliefs)
+        )
 
 
 def trajectory(probes: Iterable[Probe]) -> Trajectory:
@@ -112,8 +114,8 @@ def share(count: int, samples: int, *, confidence: float = 0.95) -> Share:
     return Share(mean, low, high)
 
 
-def _belief(probe: Probe, names: Iterable[str]) -> Belief:
-    return Belief(
+def _belief(probe: Probe, names: Iterable[str]) -> EarlyAnswers:
+    return EarlyAnswers(
         step=probe.step,
         samples=probe.samples,
         options={name: share(probe.options.get(name, 0), probe.samples) for name in names},

@@ -27,7 +27,7 @@ class PivotalResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class EvidenceOutline:
     """Of one trial of a condition with tools what lists and decompositions are made of, of however many trials.
 
     score       without what a judge was asked
@@ -51,7 +51,7 @@ class Outline:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence(Outline):
+class Evidence(EvidenceOutline):
     """Of one trial all that a page about it is made of; `score` is whole.
 
     no_tools        its question's trials without tools, of the same model
@@ -78,9 +78,9 @@ class Evidence(Outline):
         """Whether it made any call, be it that all were refused."""
         return bool(self.signals.calls)
 
-    def outline(self) -> Outline:
-        known = {each.name: getattr(self, each.name) for each in fields(Outline)}
-        return Outline(**{**known, "score": self.score.model_copy(update={"judgement": None})})
+    def outline(self) -> EvidenceOutline:
+        known = {each.name: getattr(self, each.name) for each in fields(EvidenceOutline)}
+        return EvidenceOutline(**{**known, "score": self.score.model_copy(update={"judgement": None})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Outlined:
     """A trial in outline, and what each method makes of it. `attribution` is the one to go by: by replay where there
     is one, else by trace; None for a trial that is right. `hypotheses` are the others."""
 
-    evidence: Outline
+    evidence: EvidenceOutline
     attribution: Attribution | None
     hypotheses: tuple[Attribution, ...] = ()
 

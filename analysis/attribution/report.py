@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
 from toolablate.analysis.attribution.decomposition import Account, Decomposition, Replay, points
-from toolablate.analysis.attribution.evidence import Explained, Outline, Outlined
+from toolablate.analysis.attribution.evidence import EvidenceOutline, Explained, Outlined
 from toolablate.analysis.attribution.judge_labels import ErrorTypes, JudgedDistraction
 from toolablate.analysis.flips import Floor
 from toolablate.analysis.spreadsheets import csv_text, ends
@@ -47,7 +47,7 @@ class AttributionReport:
         return tuple(each for each in self.explained if _same(each.evidence, decomposition))
 
 
-def _same(one: Floor | Outline, decomposition: Decomposition) -> bool:
+def _same(one: Floor | EvidenceOutline, decomposition: Decomposition) -> bool:
     return (one.model, one.condition) == (decomposition.model, decomposition.condition)
 
 
@@ -186,7 +186,7 @@ def _attribution(attribution: Attribution | None) -> dict[str, Any] | None:
     return attribution.model_dump(mode="json", exclude={"version", "trial"})
 
 
-def _belief(evidence: Outline) -> list[dict[str, Any]]:
+def _belief(evidence: EvidenceOutline) -> list[dict[str, Any]]:
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     return [
         {"step": each.step, "event": event_of(evidence, each.step), "samples": each.samples, "right": each.right.mean}
@@ -194,7 +194,7 @@ def _belief(evidence: Outline) -> list[dict[str, Any]]:
     ]
 
 
-def event_of(evidence: Outline, step: int) -> int | None:
+def event_of(evidence: EvidenceOutline, step: int) -> int | None:
     """The event before which a step of the trajectory was probed."""
     return evidence.steps[step] if step < len(evidence.steps) else None
 

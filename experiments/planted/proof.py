@@ -53,7 +53,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class StepRates:
     """Shares of trials, None where there are none to speak of: `false` is of those whose belief does not fall for good,
     the others are of the `trials` whose belief does."""
 
@@ -124,7 +124,7 @@ def guessed_f1(verdicts: Sequence[Verdict], *, seed: int = 0) -> float:
     return math.fsum(tries) / _GUESSES
 
 
-def step_rates(verdicts: Iterable[Verdict]) -> Rates:
+def step_rates(verdicts: Iterable[Verdict]) -> StepRates:
     """Of trials whose belief truly falls for good: the share whose step is named exactly, or at most one off, and of
     which both the cause and the exact step are right. A step that nobody names is wrong. Of the others, the share for
     which a step is named."""
@@ -134,7 +134,7 @@ def step_rates(verdicts: Iterable[Verdict]) -> Rates:
     exact = [each for each in falling if each.said_step == each.true_step]
     near = [each for each in falling if _distance(each) <= 1]
     joint = [each for each in exact if each.said == each.truth]
-    return Rates(
+    return StepRates(
         exact=_share(len(exact), len(falling)),
         near=_share(len(near), len(falling)),
         joint=_share(len(joint), len(falling)),

@@ -19,7 +19,7 @@ from toolablate.experiments.planted.making import LABELS
 from toolablate.experiments.planted.proof import (
     Bin,
     Cause,
-    Rates,
+    StepRates,
     Verdict,
     blamed,
     calibration_error,
@@ -216,7 +216,7 @@ class PlantedScore:
     guessed: float
     f1: Mapping[Cause, float]
     confusion: Mapping[Cause, Mapping[Cause | None, int]]
-    steps: Rates
+    steps: StepRates
     guessed_step: float | None
     constant_step: float | None
     calibration_error: float | None

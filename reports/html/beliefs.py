@@ -9,7 +9,7 @@ from string import ascii_uppercase
 
 from markupsafe import Markup
 
-from toolablate.analysis.attribution.belief import Belief
+from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
@@ -206,7 +206,7 @@ def falling(told: Explanation) -> range:
     return range(0) if flip is None else range(steps[flip.after], steps[flip.step])
 
 
-def believed(belief: Belief) -> str:
+def believed(belief: EarlyAnswers) -> str:
     """`.80 (.40 to .96)`, of samples at one step."""
     right = belief.right
     return f"{chance(right.mean)} ({chance(right.low)} to {chance(right.high)})"
@@ -318,7 +318,7 @@ def told_steps(told: Explanation) -> Iterator[StepLine]:
         skipped = 0 if place in kept else skipped + 1
 
 
-def _point(belief: Belief, event: int, x: float) -> Point:
+def _point(belief: EarlyAnswers, event: int, x: float) -> Point:
     right = belief.right
     leading = max(belief.options, key=lambda name: belief.options[name].mean, default="")
     most = f"; most say {one_line(leading, max_chars=40)}" if leading else ""

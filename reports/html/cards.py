@@ -15,7 +15,7 @@ HEAD_CHARS, TAIL_CHARS = 15_000, 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class MarkedSpan:
     """A stretch of a text that is marked, from character `start` up to `end` of what is shown of it; `says` why, in
     words of ours, and `anchor` is the id by which links lead to it, "" where none does."""
 
@@ -26,13 +26,13 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Excerpt:
     """A stretch of the middle of a long text that is shown for what stands in it: `skipped` characters are left out
     before it."""
 
     text: str
     skipped: int
-    marks: tuple[Span, ...] = ()
+    marks: tuple[MarkedSpan, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Text:
     tail: str = ""
     title: str = ""
     folded: bool = False
-    marks: tuple[Span, ...] = ()
-    tail_marks: tuple[Span, ...] = ()
+    marks: tuple[MarkedSpan, ...] = ()
+    tail_marks: tuple[MarkedSpan, ...] = ()
     whole: str = ""
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[Excerpt, ...] = ()
     beyond: int = 0
 
     @property

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from toolablate.analysis.attribution.signals.adoption import has_number
 from toolablate.analysis.attribution.signals.answers import NUMBER, normal_number
-from toolablate.reports.html.cards import Body, Card, Form, Marks, Piece, Quote, Span, Text
+from toolablate.reports.html.cards import Body, Card, Excerpt, Form, MarkedSpan, Marks, Quote, Text
 
 _UNSEEN = re.compile(
     "([\x00-\x08\x0b-\x1f\x7f-\x9f\xad"  # all controls but tab and line feed, soft hyphens
@@ -79,7 +79,7 @@ def as_shown(text: str, form: Form) -> str:
     return without_colours(text) if form == "output" else text
 
 
-def shown(text: str, form: Form, marks: Sequence[Span] = ()) -> Markup:
+def shown(text: str, form: Form, marks: Sequence[MarkedSpan] = ()) -> Markup:
     """What stands in a `pre`: everything that a text says, and nothing that it does. `marks` are places of what
     `as_shown` gives, in order and apart."""
     tokens = _tokens(as_shown(text, form), form)
@@ -103,7 +103,7 @@ def _token(token: Token) -> Markup:
     return Markup('<span class="{}">{}</span>').format(name, inert(text)) if name else inert(text)
 
 
-def _apart(tokens: Iterable[Token], marks: Sequence[Span]) -> Iterator[tuple[int, Token]]:
+def _apart(tokens: Iterable[Token], marks: Sequence[MarkedSpan]) -> Iterator[tuple[int, Token]]:
     """The tokens with where each begins, cut where a mark begins or ends."""
     cuts = [place for mark in marks for place in (mark.start, mark.end)]
     place, upcoming = 0, 0
@@ -118,7 +118,7 @@ def _apart(tokens: Iterable[Token], marks: Sequence[Span]) -> Iterator[tuple[int
         place = end
 
 
-def _written(tokens: Iterable[tuple[int, Token]], marks: Sequence[Span]) -> Markup:
+def _written(tokens: Iterable[tuple[int, Token]], marks: Sequence[MarkedSpan]) -> Markup:
     parts, opening, closing = [], iter(marks), 0
     upcoming = next(opening, None)
     for begin, token in tokens:
@@ -267,11 +267,11 @@ def _anchored(text: Text, anchor: str) -> Text:
     return replace(text, tail_marks=_first(text.tail_marks, anchor))
 
 
-def _first(marks: Sequence[Span], anchor: str) -> tuple[Span, ...]:
+def _first(marks: Sequence[MarkedSpan], anchor: str) -> tuple[MarkedSpan, ...]:
     return replace(marks[0], anchor=anchor), *marks[1:]
 
 
-def _pieces(middle: str, quotes: Sequence[Quote], found: str) -> tuple[Piece, ...]:
+def _pieces(middle: str, quotes: Sequence[Quote], found: str) -> tuple[Excerpt, ...]:
     """What stands around quotes, and around a text that was found."""
     spans = _spans(middle, quotes)
     places = sorted([(span.start, span.end) for span in spans] + _found(middle, found))
@@ -282,13 +282,13 @@ def _pieces(middle: str, quotes: Sequence[Quote], found: str) -> tuple[Piece, ..
             windows[-1] = windows[-1][0], max(windows[-1][1], end)
         elif len(windows) < MOST_PIECES:
             windows.append((begin, end))
-    pieces: list[Piece] = []
+    pieces: list[Excerpt] = []
     shown = 0
     for begin, end in windows:
         marks = [
             replace(span, start=span.start - begin, end=span.end - begin) for span in spans if begin <= span.start < end
         ]
-        pieces.append(Piece(middle[begin:end], begin - shown, tuple(marks)))
+        pieces.append(Excerpt(middle[begin:end], begin - shown, tuple(marks)))
         shown = end
     return tuple(pieces)
 
@@ -305,18 +305,18 @@ def _found(text: str, wanted: str) -> list[tuple[int, int]]:
     return places
 
 
-def _spans(text: str, quotes: Sequence[Quote]) -> list[Span]:
+def _spans(text: str, quotes: Sequence[Quote]) -> list[MarkedSpan]:
     """In order, and joined where they overlap."""
     found = sorted(
-        (Span(start, end, quote.says) for quote in quotes for start, end in _places(text, quote)),
+        (MarkedSpan(start, end, quote.says) for quote in quotes for start, end in _places(text, quote)),
         key=lambda span: (span.start, -span.end),
     )
-    joined: list[Span] = []
+    joined: list[MarkedSpan] = []
     for span in found:
         if joined and span.start < joined[-1].end:
             before = joined[-1]
             says = before.says if span.says in before.says else f"{before.says}; {span.says}"
-            joined[-1] = Span(before.start, max(before.end, span.end), says)
+            joined[-1] = MarkedSpan(before.start, max(before.end, span.end), says)
         else:
             joined.append(span)
     return joined

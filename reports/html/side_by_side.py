@@ -12,8 +12,8 @@ from toolablate.analysis.alignment import (
     AlignedRow,
     AlignedStep,
     Alignment,
+    DiffPiece,
     Kind,
-    Piece,
     is_image,
     parting,
     pieces,
@@ -36,7 +36,7 @@ MOST_IMAGES = 20
 _ONE_TEXT = ("code", "query", "url", "pattern", "id")
 
 
-class Told(NamedTuple):
+class StepPart(NamedTuple):
     """What a part is called, its form, and its text or image."""
 
     label: str
@@ -45,23 +45,23 @@ class Told(NamedTuple):
     image: Artifact | None = None
 
 
-def parts_of(step: AlignedStep) -> Iterator[tuple[Place, Told]]:
+def parts_of(step: AlignedStep) -> Iterator[tuple[Place, StepPart]]:
     """What a step thinks and says where it does, its calls, and what each gave."""
     if step.asked is not None:
         message = step.asked.reply.message
         said: tuple[tuple[int, str, str], ...] = ((0, "thinks", message.reasoning), (1, "says", message.content))
         for place, label, text in said:
             if text.strip():
-                yield (place, 0, ""), Told(label, "prose", text.strip())
+                yield (place, 0, ""), StepPart(label, "prose", text.strip())
         for place, call in enumerate(message.tool_calls[:MOST_CALLS]):
             form, text = _arguments(call.arguments)
-            yield (2 + place, 0, call.name), Told(f"calls {call.name}", form, text)
+            yield (2 + place, 0, call.name), StepPart(f"calls {call.name}", form, text)
     for place, result in enumerate(step.results[:MOST_CALLS]):
         status = "" if result.status == "ok" else f" ({result.status})"
         label = f"{result.call.name} gives{'' if result.output else ' nothing'}{status}"
-        yield (2 + place, 1, result.call.name), Told(label, "output", without_colours(result.output))
+        yield (2 + place, 1, result.call.name), StepPart(label, "output", without_colours(result.output))
         for number, image in enumerate(_images(result)[:MOST_IMAGES]):
-            told = Told(f"{result.call.name} gives an image", "output", "", image)
+            told = StepPart(f"{result.call.name} gives an image", "output", "", image)
             yield (2 + place, 2 + number, result.call.name), told
 
 
@@ -151,7 +151,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class TextPair:
     """One text of a step on both sides; None where a side has none. Where it is the `same` only `left` is there."""
 
     left: Shown | None
@@ -177,7 +177,7 @@ class ShownRow:
     kind: Kind
     left: Heading | None
     right: Heading | None
-    texts: tuple[Beside, ...]
+    texts: tuple[TextPair, ...]
     marks: tuple[Mark, ...]
 
 
@@ -206,7 +206,7 @@ def side_by_side(
     answers = stated_answers(alignment.left, question), stated_answers(alignment.right, question)
     found = {"divergence": alignment.divergence, "results": alignment.results, "parting": parting(alignment, *answers)}
     marked = {name: row for name, row in found.items() if row is not None}
-    page = _Page(alignment, answers, marked, fell)
+    page = _PageBudget(alignment, answers, marked, fell)
     rows = [page.row(number, row) for number, row in enumerate(alignment.rows)]
     groups = tuple(
         Rows(equal, tuple(each)) for equal, each in groupby(rows, lambda row: row.kind == "same" and not row.marks)
@@ -216,7 +216,7 @@ def side_by_side(
 
 
 @dataclass(slots=True)
-class _Page:
+class _PageBudget:
     """Knows how much of a page is taken."""
 
     alignment: Alignment
@@ -247,7 +247,7 @@ class _Page:
         falls = fell is not None and step.first <= fell < step.first + len(step.events)
         return Heading(number + 1, step.first, ", ".join(self.answers[side][number]), falls, tuple(remarks(step)))
 
-    def _texts(self, left: AlignedStep | None, right: AlignedStep | None) -> Iterator[Beside]:
+    def _texts(self, left: AlignedStep | None, right: AlignedStep | None) -> Iterator[TextPair]:
         room = self.told < MOST_TEXTS
         ours, theirs = (dict(parts_of(step)) if step is not None and room else {} for step in (left, right))
         places = sorted({*ours, *theirs})
@@ -256,39 +256,39 @@ class _Page:
         for place in places:
             one, other = ours.get(place), theirs.get(place)
             if one is not None and one == other:
-                yield Beside(self._whole(one), None, same=True)
+                yield TextPair(self._whole(one), None, same=True)
             elif one is None or other is None or one.image or other.image:
                 # What stands on one side alone is not marked: its place says it. Nor are images: one sees both.
-                yield Beside(one and self._whole(one), other and self._whole(other), same=False)
+                yield TextPair(one and self._whole(one), other and self._whole(other), same=False)
             else:
                 yield self._compared(one, other)
         if more > 0:
-            yield Beside(Shown(f"{counted(more, 'more part')}, on the trial's page", "prose", ()), None, same=True)
+            yield TextPair(Shown(f"{counted(more, 'more part')}, on the trial's page", "prose", ()), None, same=True)
 
-    def _whole(self, told: Told) -> Shown:
+    def _whole(self, told: StepPart) -> Shown:
         if told.image is None:
-            return Shown(told.label, told.form, self._stretches((Piece(told.text, "same"),) if told.text else ()))
+            return Shown(told.label, told.form, self._stretches((DiffPiece(told.text, "same"),) if told.text else ()))
         self.drawn += len(told.image.data)
         if self.drawn <= IMAGE_CHARS:
             return Shown(told.label, told.form, (), told.image)
         self.drawn -= len(told.image.data)
         return Shown(f"{told.label}, on the trial's page", told.form, ())
 
-    def _compared(self, left: Told, right: Told) -> Beside:
+    def _compared(self, left: StepPart, right: StepPart) -> TextPair:
         self.compared += len(left.text) + len(right.text)
-        found: tuple[Piece, ...] = Piece(left.text, "removed"), Piece(right.text, "added")
+        found: tuple[DiffPiece, ...] = DiffPiece(left.text, "removed"), DiffPiece(right.text, "added")
         if self.compared <= COMPARED_CHARS:
             found = pieces(left.text, right.text)
         ours, theirs = side_of(found, "left"), side_of(found, "right")
-        return Beside(self._in_pieces(left, ours), self._in_pieces(right, theirs), same=False)
+        return TextPair(self._in_pieces(left, ours), self._in_pieces(right, theirs), same=False)
 
-    def _in_pieces(self, told: Told, found: Sequence[Piece]) -> Shown:
+    def _in_pieces(self, told: StepPart, found: Sequence[DiffPiece]) -> Shown:
         return Shown(told.label, told.form, self._stretches(found))
 
-    def _stretches(self, found: Sequence[Piece]) -> tuple[Stretch, ...]:
+    def _stretches(self, found: Sequence[DiffPiece]) -> tuple[Stretch, ...]:
         return tuple(map(self._stretch, found))
 
-    def _stretch(self, piece: Piece) -> Stretch:
+    def _stretch(self, piece: DiffPiece) -> Stretch:
         text, ends = piece.text, SHOWN_ENDS if piece.kind == "same" else 4 * SHOWN_ENDS
         self.taken += min(len(text), 2 * ends)
         if len(text) <= 3 * ends:

@@ -12,7 +12,7 @@ from toolablate.analysis.selection import Link
 from toolablate.reports.plots.domains import draw_domains, draw_matrices, is_whole
 from toolablate.reports.plots.drawing import as_svg, as_text
 from toolablate.reports.plots.panels import BROAD, SLIM, WIDE, Drawing, Form, note
-from toolablate.reports.plots.scores import Ended, draw_effects, draw_flips, draw_outcomes, draw_scores
+from toolablate.reports.plots.scores import EndedArm, draw_effects, draw_flips, draw_outcomes, draw_scores
 from toolablate.reports.plots.waterfall import draw_ladders, draw_mechanisms
 
 MOST_ROWS, MOST_COLUMNS, MOST_DOMAINS = 100, 20, 40
@@ -25,11 +25,11 @@ class Bounded:
     """`said` tells in a line what is left out; nothing where nothing is."""
 
     findings: Findings
-    endings: Sequence[Ended]
+    endings: Sequence[EndedArm]
     said: str = ""
 
 
-def bounded(findings: Findings, endings: Sequence[Ended]) -> Bounded:
+def bounded(findings: Findings, endings: Sequence[EndedArm]) -> Bounded:
     """The arms farthest from their baseline, and the baselines: the same in all figures that have a row for each."""
     arms = [(arm.model, arm.condition) for arm in findings.arms]
     if len(arms) <= MOST_ROWS:
@@ -150,7 +150,7 @@ class Printed:
 
 
 def plates(
-    findings: Findings, *, endings: Sequence[Ended] = (), link: Link | None = None, form: Form = BROAD
+    findings: Findings, *, endings: Sequence[EndedArm] = (), link: Link | None = None, form: Form = BROAD
 ) -> Iterator[Plate]:
     """Those of which there is something to draw; `endings` say how trials ended. Of very many rows those are drawn
     that stand out (see `bounds`), and the figure says so."""
@@ -182,7 +182,7 @@ def _plate(name: str, drawing: Drawing, left_out: str) -> Plate:
     return Plate(name, replace(drawing, about=about), left_out=True)
 
 
-def printed(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | None = None) -> tuple[Printed, ...]:
+def printed(findings: Findings, *, endings: Sequence[EndedArm] = (), link: Link | None = None) -> tuple[Printed, ...]:
     """The same as SVG. Those of the same findings are drawn once, whoever asks."""
     counted = [(arm.model, arm.condition, dict(arm.endings)) for arm in endings]
     with as_text():

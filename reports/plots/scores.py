@@ -109,7 +109,7 @@ ABOUT_OUTCOMES = (
 )
 
 
-class Ended(Protocol):
+class EndedArm(Protocol):
     """What is known of the trials of one model under one condition."""
 
     @property
@@ -123,7 +123,7 @@ class Ended(Protocol):
 
 
 def draw_outcomes(
-    arms: Sequence[Ended], *, simulated: Collection[str] = (), link: Link | None = None, form: Form = BROAD
+    arms: Sequence[EndedArm], *, simulated: Collection[str] = (), link: Link | None = None, form: Form = BROAD
 ) -> Drawing:
     """A row for each condition, those of one model below each other; a piece leads to the trials that ended so."""
     placed = grouped(arms, lambda arm: titled(arm.model, simulated, short=form.above), form)
@@ -138,7 +138,7 @@ def draw_outcomes(
         return on.drawing("How trials end", ABOUT_OUTCOMES)
 
 
-def _outcome_row(on: Sheet, row: float, arm: Ended, link: Link | None) -> None:
+def _outcome_row(on: Sheet, row: float, arm: EndedArm, link: Link | None) -> None:
     trials, left = sum(arm.endings.values()), 0.0
     labels(on, row, arm.condition, f"n = {trials:,}")
     for ending, colour in ENDINGS.items():

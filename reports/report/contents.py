@@ -9,12 +9,12 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.flips import Flip
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.plots.scores import Ended
+from toolablate.reports.plots.scores import EndedArm
 from toolablate.traces.records import Attribution, Condition, Event, ImportedModel, Model, Question, Score, Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReportTrial:
     """One trial as it went. `conversation` are its events after those that it goes on from; `explanation` is None where
     there is nothing to explain."""
 
@@ -37,11 +37,11 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class TrialPair:
     """Two trials of one question."""
 
-    left: Told
-    right: Told
+    left: ReportTrial
+    right: ReportTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +63,9 @@ class Report:
     title: str
     setup: Setup
     findings: Findings
-    endings: Sequence[Ended] = ()
-    traces: tuple[Told, ...] = ()
-    beside: tuple[Beside, ...] = ()
+    endings: Sequence[EndedArm] = ()
+    traces: tuple[ReportTrial, ...] = ()
+    beside: tuple[TrialPair, ...] = ()
     asked_traces: int = 0
     asked_pairs: int = 0
 

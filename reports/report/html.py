@@ -24,7 +24,7 @@ from toolablate.reports.plots.belief import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
 from toolablate.reports.plots.scores import is_sure
-from toolablate.reports.report.contents import Beside, Report, Told, how_to_read, notes_of, simulated_note
+from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.tables import ReportTable, blocks, model_name, small_note, tables
 
 MOST_MODELS, MOST_NAMED = 8, 3
@@ -125,7 +125,7 @@ class ShownTrace:
 
     anchor: str
     asked: bool
-    told: Told
+    told: ReportTrial
     cards: tuple[Card, ...]
     events: int
     says: tuple[str, ...]
@@ -137,7 +137,7 @@ class ShownTrace:
 class ShownPair:
     anchor: str
     asked: bool
-    beside: Beside
+    beside: TrialPair
     found: SideBySide
     right: str
 
@@ -210,7 +210,7 @@ def _fitting(cards: Sequence[Card]) -> Iterator[Card]:
         yield card
 
 
-def _says(told: Told) -> Iterator[str]:
+def _says(told: ReportTrial) -> Iterator[str]:
     if told.explanation is None:
         return
     yield from why(told.explanation)
@@ -218,7 +218,7 @@ def _says(told: Told) -> Iterator[str]:
     yield from summed(told.explanation.explained.evidence)
 
 
-def _belief(told: Told, anchor: str) -> Markup | None:
+def _belief(told: ReportTrial, anchor: str) -> Markup | None:
     if told.explanation is None or (found := told.explanation.explained.evidence).trajectory is None:
         return None
     drawn = draw_belief(
@@ -240,7 +240,7 @@ def _pairs(report: Report) -> Iterator[ShownPair]:
         )
 
 
-def _fell(told: Told) -> int | None:
+def _fell(told: ReportTrial) -> int | None:
     attribution = None if told.explanation is None else told.explanation.explained.attribution
     return None if attribution is None else attribution.turned_at
 

@@ -12,7 +12,7 @@ from toolablate.reports import numbers
 from toolablate.reports.cause_wording import METHODS, counted, how_alone, how_known, measured_by, methods_of
 from toolablate.reports.plots.figures import decompositions_of, in_order
 from toolablate.reports.plots.panels import ENDINGS
-from toolablate.reports.plots.scores import Ended
+from toolablate.reports.plots.scores import EndedArm
 from toolablate.reports.tables import Column, words
 from toolablate.reports.tables import figures as numeric
 from toolablate.reports.terminal.attribution import rests_on
@@ -73,7 +73,7 @@ def small_note(table: ReportTable) -> str:
 ALL = "all questions"
 
 
-def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[ReportTable]:
+def tables(findings: Findings, endings: Sequence[EndedArm] = ()) -> Iterator[ReportTable]:
     """Those of which there is a row."""
     found = (
         _scores(findings),
@@ -205,7 +205,7 @@ def _flip(each: FlipMatrix, chance: Chance | None) -> Iterator[str]:
     yield numbers.percent(None if chance is None else chance.noise_flips)
 
 
-def _outcomes(findings: Findings, endings: Sequence[Ended]) -> ReportTable:
+def _outcomes(findings: Findings, endings: Sequence[EndedArm]) -> ReportTable:
     return ReportTable(
         "outcomes",
         "How trials ended",

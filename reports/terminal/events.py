@@ -36,7 +36,7 @@ ROLE_STYLES = {"system": "magenta", "user": "cyan", "assistant": "green", "tool"
 
 
 @dataclass(slots=True)
-class Page:
+class TracePrinter:
     """Knows what was shown, since every model call repeats the whole conversation before it: `shown` are messages as
     JSON (their items cannot be hashed), `said` the texts of the model's own, `outputs` those of tools. `number` is that
     of the next event in the whole conversation."""

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from toolablate.analysis.attribution.belief import Belief, belief_steps, share
+from toolablate.analysis.attribution.belief import EarlyAnswers, belief_steps, share
 from toolablate.analysis.attribution.decomposition import DecompositionInputs, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.trace_rules import faults, ran_out
@@ -114,13 +114,13 @@ def given(event: ToolCall) -> str:
     return f"{name} {'gives' if event.status == 'ok' else 'fails'}: {said}"
 
 
-def _line(event: int | None, what: str, belief: Belief | None) -> BeliefStep:
+def _line(event: int | None, what: str, belief: EarlyAnswers | None) -> BeliefStep:
     if belief is None:
         return BeliefStep(event, what, 0, 0, "")
     return BeliefStep(event, what, round(belief.right.mean * belief.samples), belief.samples, _leading(belief))
 
 
-def _leading(belief: Belief) -> str:
+def _leading(belief: EarlyAnswers) -> str:
     name, share = max(belief.options.items(), key=lambda item: item[1].mean, default=("", belief.unreadable))
     if not name or belief.unreadable.mean > share.mean:
         return NO_ANSWER

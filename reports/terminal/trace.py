@@ -11,7 +11,15 @@ from rich.text import Text
 
 from toolablate.reports import numbers
 from toolablate.reports.tables import Fitted, figures, names, words
-from toolablate.reports.terminal.events import ROLE_STYLES, Page, answer_key_view, indented, is_short, rule, usage_of
+from toolablate.reports.terminal.events import (
+    ROLE_STYLES,
+    TracePrinter,
+    answer_key_view,
+    indented,
+    is_short,
+    rule,
+    usage_of,
+)
 from toolablate.traces.records import (
     Again,
     AnswerNow,
@@ -101,7 +109,7 @@ def trace_view(
     beyond some 4,000 characters are cut in their middle unless `full`. Everything foreign is made inert.
     """
     resumed = condition.resumed if condition else None
-    page = Page(None if full else MAX_CHARS, number=resumed.event - len(before) if resumed else 0)
+    page = TracePrinter(None if full else MAX_CHARS, number=resumed.event - len(before) if resumed else 0)
     parts: list[RenderableType] = [_heading(trace, question, model, condition)]
     for event in (*before, *trace.events):
         parts += page.event(event)

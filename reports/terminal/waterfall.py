@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
-from toolablate.analysis.ladder import Shapley, Step, Waterfall
+from toolablate.analysis.ladder import LadderStep, Shapley, Waterfall
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Column, Fitted, figures, simulated_banner, words
@@ -84,7 +84,7 @@ def _table(waterfall: Waterfall, room: int) -> Fitted:
     return Fitted((*columns, words("", shown)), ("", *(_row_style(step, waterfall) for step in steps)))
 
 
-def _flips(steps: Sequence[Step]) -> Column:
+def _flips(steps: Sequence[LadderStep]) -> Column:
     cells = [
         f"{numbers.flips(step.flips_right_to_wrong, 2)} / {numbers.flips(step.flips_wrong_to_right, 2)}"
         f" ({numbers.UNKNOWN if step.noise_flips is None else numbers.flips(step.noise_flips, 2)})"
@@ -103,7 +103,7 @@ def _bar_room(columns: Sequence[Column], room: int) -> int:
     return min(MOST_BAR, max(room // 5, room - taken))
 
 
-def _interval(step: Step) -> str:
+def _interval(step: LadderStep) -> str:
     return _marked(step.small, step.ci95)
 
 
@@ -111,7 +111,7 @@ def _marked(small: bool, interval: tuple[float, float] | None) -> str:
     return f"{SMALL if small and interval else ''}{numbers.interval(interval)}"
 
 
-def _row_style(step: Step, waterfall: Waterfall) -> str:
+def _row_style(step: LadderStep, waterfall: Waterfall) -> str:
     return "dim" if step in waterfall.bounds else ""
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from toolablate.analysis.agreement.gradings import Gradings, gradings
-from toolablate.analysis.agreement.kappa import Table
+from toolablate.analysis.agreement.kappa import CrossTable
 from toolablate.traces.records import Verdict
 from toolablate.traces.store.summaries import TrialSummary
 
@@ -48,7 +48,7 @@ def _seen(rows: Sequence[tuple[TrialSummary, Mapping[str, Grade]]], scorer: str)
 
 def tables(
     rng: np.random.Generator, questions: int, repeats: int, kappa: float, correct: float, *, sizes: Sequence[int] = ()
-) -> list[Table]:
+) -> list[CrossTable]:
     """One for each question, or with `sizes` for each cluster of so many questions. Both scorers call the share
     `correct` of all trials correct, and agree beyond chance by `kappa`: in that share of trials the second repeats the
     first, in the others it draws for itself. With repeats or clusters it depends on the question, or the cluster, how
@@ -66,4 +66,4 @@ def tables(
         np.bincount(of, each.sum(axis=1), minlength=units).astype(int)
         for each in (first & second, first & ~second, ~first & second, ~first & ~second)
     ]
-    return [Table(*map(int, row)) for row in zip(*cells, strict=True)]
+    return [CrossTable(*map(int, row)) for row in zip(*cells, strict=True)]

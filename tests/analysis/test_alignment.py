@@ -14,7 +14,7 @@ from toolablate.analysis.alignment import (
     AlignedRow,
     Alignment,
     Differing,
-    Piece,
+    DiffPiece,
     align,
     parting,
     pieces,
@@ -239,7 +239,7 @@ def test_both_texts_are_in_the_pieces(left: str, right: str) -> None:
 
 @given(TEXTS)
 def test_a_text_is_the_same_as_itself(text: str) -> None:
-    assert pieces(text, text) == ((Piece(text, "same"),) if text else ())
+    assert pieces(text, text) == ((DiffPiece(text, "same"),) if text else ())
 
 
 @pytest.mark.parametrize(
@@ -284,5 +284,5 @@ def test_hostile_texts_take_no_time() -> None:
 
 def test_texts_with_next_to_nothing_in_common_are_whole() -> None:
     left, right = "The call failed: there is no result of it.", "Results for the limits: it grows, as of now."
-    assert pieces(left, right) == (Piece(left, "removed"), Piece(right, "added"))
+    assert pieces(left, right) == (DiffPiece(left, "removed"), DiffPiece(right, "added"))
     assert len(pieces(left, f"{left} {right * 20}")) == 2, "what was only added to is not another text"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa as of_statsmodels
 from tests.analysis.gradings import tables
 
-from toolablate.analysis.agreement.kappa import Table, cohens_kappa, kappa_interval, margins
+from toolablate.analysis.agreement.kappa import CrossTable, cohens_kappa, kappa_interval, margins
 
 COUNTS = st.integers(0, 300)
 RUNS = 1_000
@@ -18,13 +18,13 @@ SHARED = 100
 """Runs that share resamples, which are drawn only once for them."""
 
 
-def interval(tables: Sequence[Table], **options: int) -> tuple[float, float] | None:
+def interval(tables: Sequence[CrossTable], **options: int) -> tuple[float, float] | None:
     return kappa_interval([each.margins for each in tables], **options)
 
 
 @given(COUNTS, COUNTS, COUNTS, COUNTS)
 def test_it_is_that_of_statsmodels(both: int, first: int, second: int, neither: int) -> None:
-    table = Table(both, first, second, neither)
+    table = CrossTable(both, first, second, neither)
     found = cohens_kappa([table.margins])
     if {both, neither} & {table.trials}:
         assert found is None
@@ -34,28 +34,29 @@ def test_it_is_that_of_statsmodels(both: int, first: int, second: int, neither: 
 
 
 def test_by_hand_and_at_the_edges() -> None:
-    assert cohens_kappa([Table(20, 5, 10, 15).margins]) == pytest.approx((0.7 - 0.5) / (1 - 0.5))
-    assert cohens_kappa([Table(10, 0, 0, 10).margins]) == 1
-    assert cohens_kappa([Table(0, 10, 10, 0).margins]) == -1
-    assert cohens_kappa([Table(30, 10, 0, 0).margins]) == 0, "one of them always says the same"
-    assert cohens_kappa([Table(0, 40, 0, 0).margins]) == 0
-    assert [cohens_kappa([each.margins]) for each in (Table(40, 0, 0, 0), Table(0, 0, 0, 40), Table(0, 0, 0, 0))] == [
-        None
-    ] * 3
+    assert cohens_kappa([CrossTable(20, 5, 10, 15).margins]) == pytest.approx((0.7 - 0.5) / (1 - 0.5))
+    assert cohens_kappa([CrossTable(10, 0, 0, 10).margins]) == 1
+    assert cohens_kappa([CrossTable(0, 10, 10, 0).margins]) == -1
+    assert cohens_kappa([CrossTable(30, 10, 0, 0).margins]) == 0, "one of them always says the same"
+    assert cohens_kappa([CrossTable(0, 40, 0, 0).margins]) == 0
+    assert [
+        cohens_kappa([each.margins])
+        for each in (CrossTable(40, 0, 0, 0), CrossTable(0, 0, 0, 40), CrossTable(0, 0, 0, 0))
+    ] == [None] * 3
 
 
 def test_no_interval_where_nothing_tells_how_much_it_varies() -> None:
     assert interval([]) is None
-    assert interval([Table(3, 1, 1, 3)]) is None
-    assert interval([Table(1, 0, 0, 0)] * 50) is None, "undefined"
-    assert interval([Table(1, 0, 0, 0)] * 25 + [Table(0, 0, 0, 1)] * 25) is None, "always agreed"
-    assert interval([Table(1, 0, 0, 0)] * 50 + [Table(0, 1, 0, 0)]) is None, "undefined without one unit"
+    assert interval([CrossTable(3, 1, 1, 3)]) is None
+    assert interval([CrossTable(1, 0, 0, 0)] * 50) is None, "undefined"
+    assert interval([CrossTable(1, 0, 0, 0)] * 25 + [CrossTable(0, 0, 0, 1)] * 25) is None, "always agreed"
+    assert interval([CrossTable(1, 0, 0, 0)] * 50 + [CrossTable(0, 1, 0, 0)]) is None, "undefined without one unit"
 
 
 def test_the_interval_holds_kappa_and_keeps_within_the_possible() -> None:
-    units = [Table(1, 0, 0, 0)] * 60 + [Table(0, 0, 0, 1)] * 30 + [Table(0, 1, 0, 0)] * 2
+    units = [CrossTable(1, 0, 0, 0)] * 60 + [CrossTable(0, 0, 0, 1)] * 30 + [CrossTable(0, 1, 0, 0)] * 2
     low, high = interval(units) or (math.nan, math.nan)
-    assert -1 <= low < (cohens_kappa([Table(60, 2, 0, 30).margins]) or 0) < high <= 1
+    assert -1 <= low < (cohens_kappa([CrossTable(60, 2, 0, 30).margins]) or 0) < high <= 1
     assert interval(units[::-1]) == (low, high), "the order of units says nothing"
 
 
@@ -78,7 +79,7 @@ def test_the_interval_covers_the_truth_of_clusters_that_differ_in_size() -> None
     assert _share_covered(drawn, 0.6) == pytest.approx(0.95, abs=0.015 + 2 * math.sqrt(0.05 * 0.95 / RUNS))
 
 
-def _share_covered(drawn: Iterable[list[Table]], kappa: float) -> float:
+def _share_covered(drawn: Iterable[list[CrossTable]], kappa: float) -> float:
     found = [interval(units, seed=run // SHARED, resamples=500) for run, units in enumerate(drawn)]
     return float(np.mean([each is not None and each[0] <= kappa <= each[1] for each in found]))
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.shapley import Design, Subset, design, shapley_values
+from toolablate.analysis.shapley import Orders, Subset, design, shapley_values
 
 Game = Callable[[Subset], float]
 RUNS = 400
 
 
-def drawn(over: Design, game: Game, rollouts: int, rng: np.random.Generator) -> dict[Subset, list[float]]:
+def drawn(over: Orders, game: Game, rollouts: int, rng: np.random.Generator) -> dict[Subset, list[float]]:
     return {subset: rng.binomial(1, game(subset), rollouts).astype(float).tolist() for subset in over.subsets}
 
 

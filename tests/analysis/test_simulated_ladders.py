@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tests.analysis.ladder_arms import graded, ladder_conditions
 
 from toolablate.analysis.arms import ladders
-from toolablate.analysis.ladder import Drawing, Trials, Waterfall, shapley, waterfalls
+from toolablate.analysis.ladder import Resampling, Trials, Waterfall, shapley, waterfalls
 from toolablate.traces.store.summaries import TrialSummary
 
 CONDITIONS = ladder_conditions(shapley=True)
@@ -93,7 +93,7 @@ def test_intervals_of_shapley_values_cover_the_truth() -> None:
     truth = shapley_truth(levels)
     covered: Counter[str] = Counter()
     for number in range(RUNS):
-        found = shapley(Trials(trials(number, kinds, repeats=3), Drawing(number, RESAMPLES)), LADDER)
+        found = shapley(Trials(trials(number, kinds, repeats=3), Resampling(number, RESAMPLES)), LADDER)
         assert found is not None
         for each, own in zip(found.values, LADDER.contrasts, strict=True):
             moved = truth[each.name] - (levels[own.after] - levels[own.before])

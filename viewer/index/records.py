@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from toolablate.analysis.pairing import RIGHT, Ended, counts, direction, mean
+from toolablate.analysis.pairing import RIGHT, ScoredTrial, counts, direction, mean
 from toolablate.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.records import Distraction, Mechanism, Method, Outcome, Verdict
 from toolablate.traces.store import TrialSummary
@@ -140,7 +140,7 @@ Place = tuple[str, str]
 """Model and condition."""
 
 
-class Tried(Ended, Protocol):
+class Tried(ScoredTrial, Protocol):
     """A trial, as far as figures of its question go: a trial summary, or a row that was made of one."""
 
     @property

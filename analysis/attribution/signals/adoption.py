@@ -21,7 +21,7 @@ from toolablate.analysis.attribution.signals.signal_types import (
     Adoption,
     Answered,
     Backing,
-    Call,
+    CallSignal,
     Echo,
     EchoRun,
     Leaning,
@@ -68,7 +68,7 @@ def _is_asked(prompt: str, final: Answered) -> bool:
 class _Shown:
     """A result in the forms in which answers are looked for; what a call that failed says is no source of any."""
 
-    def __init__(self, call: Call, form: AnswerForm) -> None:
+    def __init__(self, call: CallSignal, form: AnswerForm) -> None:
         self.call = call
         worked = call.made.status == "ok"
         self.text = as_words(call.output) if worked else ""
@@ -206,7 +206,7 @@ def backing(steps: Steps, form: AnswerForm, final: Answered) -> tuple[Backing, .
     return tuple(each for each in found if each is not None)
 
 
-def _backing(call: Call, form: AnswerForm, final: Answered, named: tuple[str, ...]) -> Backing | None:
+def _backing(call: CallSignal, form: AnswerForm, final: Answered, named: tuple[str, ...]) -> Backing | None:
     shown = call.output[:READ]
     if form.kind == "letters" and final == leaning(shown, form, reported=True):
         return Backing(call.event, "claimed", "")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from toolablate.analysis.attribution.signals.answers import AnswerForm, can_hold_answer
 from toolablate.analysis.attribution.signals.signal_types import (
     BudgetUse,
-    Call,
     CallSeen,
+    CallSignal,
     Changed,
     Effort,
     Ending,
@@ -52,17 +52,17 @@ def unused_tools(trace: Trace) -> tuple[UnusedTool, ...]:
     return tuple(UnusedTool(tool, index) for tool, index in first.items() if tool not in called)
 
 
-def calls_seen(calls: Sequence[Call]) -> tuple[CallSeen, ...]:
+def calls_seen(calls: Sequence[CallSignal]) -> tuple[CallSeen, ...]:
     return tuple(CallSeen(call.event, call.made.call.name, call.form, _gave(call)) for call in calls)
 
 
-def refused_calls(calls: Sequence[Call]) -> tuple[RefusedCall, ...]:
+def refused_calls(calls: Sequence[CallSignal]) -> tuple[RefusedCall, ...]:
     return tuple(
         RefusedCall(call.event, call.made.call.name, call.made.error) for call in calls if call.made.status == "invalid"
     )
 
 
-def troubles(trace: Trace, calls: Sequence[Call]) -> tuple[Trouble, ...]:
+def troubles(trace: Trace, calls: Sequence[CallSignal]) -> tuple[Trouble, ...]:
     """In the order of their events. Recovered is a call after which the same tool worked; an attempt that
     infrastructure spoiled is one where any tool did."""
     works = [call for call in calls if call.made.status == "ok" and not _found_nothing(call)]
@@ -79,15 +79,15 @@ def troubles(trace: Trace, calls: Sequence[Call]) -> tuple[Trouble, ...]:
     return tuple(sorted(found, key=lambda trouble: trouble.event))
 
 
-def interventions(calls: Sequence[Call]) -> tuple[Changed, ...]:
+def interventions(calls: Sequence[CallSignal]) -> tuple[Changed, ...]:
     return tuple(Changed(call.event, change.intervention) for call in calls for change in call.made.changes)
 
 
-def _later(event: int, works: Sequence[Call], tool: str | None = None) -> int | None:
+def _later(event: int, works: Sequence[CallSignal], tool: str | None = None) -> int | None:
     return next((call.event for call in works if call.event > event and tool in (None, call.made.call.name)), None)
 
 
-def _gave(call: Call) -> bool:
+def _gave(call: CallSignal) -> bool:
     substituted = any(change.intervention in SUBSTITUTES for change in call.made.changes)
     if substituted or _found_nothing(call):
         return False
@@ -97,11 +97,11 @@ def _gave(call: Call) -> bool:
     return raised is not None and bool(call.output[: raised.start()].strip())
 
 
-def _found_nothing(call: Call) -> bool:
+def _found_nothing(call: CallSignal) -> bool:
     return call.form in ("search", "page") and call.output.startswith(_NOTHING)
 
 
-def _kind(call: Call) -> TroubleKind | None:
+def _kind(call: CallSignal) -> TroubleKind | None:
     """What went wrong with a call that was no mistake in the call itself."""
     error = call.made.error
     if call.made.status == "ok":
@@ -167,7 +167,7 @@ def _not_run(trace: Trace) -> tuple[int, ...]:
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
-def reading(calls: Sequence[Call]) -> Reading:
+def reading(calls: Sequence[CallSignal]) -> Reading:
     """Of all calls that were not refused."""
     made = [call for call in calls if call.made.status != "invalid"]
     searches = [call for call in made if call.form == "search"]
@@ -179,7 +179,7 @@ def reading(calls: Sequence[Call]) -> Reading:
     )
 
 
-def effort(calls: Sequence[Call], prompt: str) -> Effort:
+def effort(calls: Sequence[CallSignal], prompt: str) -> Effort:
     """Lines that hold nothing, or a comment alone, are none; a Chinese character of a question counts as a word."""
     cells = [call for call in calls if call.form == "code" and call.made.status != "invalid"]
     lines = [line.strip() for call in cells for line in call.asked.split("\n")]
@@ -187,7 +187,7 @@ def effort(calls: Sequence[Call], prompt: str) -> Effort:
     return Effort(tuple(call.event for call in cells), written, len(_WORD.findall(prompt)))
 
 
-def _repeated(searches: Sequence[Call]) -> tuple[Repeated, ...]:
+def _repeated(searches: Sequence[CallSignal]) -> tuple[Repeated, ...]:
     first: dict[tuple[str, ...], int] = {}
     found: list[Repeated] = []
     for call in searches:

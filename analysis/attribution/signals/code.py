@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from toolablate.analysis.attribution.signals.signal_types import Call, Check, CheckKind, Reformulation
+from toolablate.analysis.attribution.signals.signal_types import CallSignal, Check, CheckKind, Reformulation
 
 ASKING = 1_200
 """Characters of the end of a prompt in which a question asks; what stands before them is told."""
@@ -100,7 +100,7 @@ _LEAVES = frozenset({ast.Name, ast.Constant, ast.alias}).union(
 )
 
 
-def reformulation(calls: Sequence[Call], prompt: str) -> Reformulation:
+def reformulation(calls: Sequence[CallSignal], prompt: str) -> Reformulation:
     """Loops up to a bound that the question itself sets are what it asks for, and no check."""
     asks, asked = general_words(prompt), bounds(prompt)
     checks: list[Check] = []
@@ -126,7 +126,7 @@ def _score(asks: Sequence[str], checks: Sequence[Check], symbolic: Sequence[int]
     return (1 - left) * (0.5 if symbolic else 1.0)
 
 
-def _parsed(call: Call) -> ast.Module | None:
+def _parsed(call: CallSignal) -> ast.Module | None:
     """None where a cell tells nothing, or is no Python, as one that breaks off; lines that only a notebook knows are
     left out."""
     code = call.asked[:MOST_CODE]
@@ -160,7 +160,7 @@ def _nodes(tree: ast.Module) -> list[ast.AST]:
     return found
 
 
-def _checks(call: Call, nodes: Sequence[ast.AST], asked: frozenset[int]) -> list[Check]:
+def _checks(call: CallSignal, nodes: Sequence[ast.AST], asked: frozenset[int]) -> list[Check]:
     known = _constants(nodes)
     lines = call.asked[:MOST_CODE].split("\n")
     found: dict[tuple[int, CheckKind], Check] = {}

@@ -24,7 +24,7 @@ _BY_ARGUMENT: dict[str, Form] = {"code": "code", "query": "search", "url": "page
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallSignal:
     """A call that was answered: event `event` of the trace. `asked` is the code, the query or the address, else the
     arguments as they were written."""
 
@@ -51,7 +51,7 @@ class Steps:
     """`final` is the text of the answer without thoughts, "" where there is none; `ended` the event that holds it, None
     where the trial ended without one."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[CallSignal, ...]
     said: tuple[Said, ...]
     final: str
     ended: int | None
@@ -75,13 +75,13 @@ def model_calls(trace: Trace) -> Iterator[tuple[int, ModelCall]]:
     return ((index, event) for index, event in enumerate(trace.events) if event.kind == "model_call")
 
 
-def _call(index: int, event: ToolCall) -> Call:
+def _call(index: int, event: ToolCall) -> CallSignal:
     arguments = _arguments(event.call.arguments)
     by_argument: Form = next((_BY_ARGUMENT[name] for name in _BY_ARGUMENT if name in arguments), "other")
     form = _BY_NAME.get(event.call.name.rpartition(".")[2], by_argument)
     named = ("code", "query", "url", "id", "pattern")
     texts = (arguments[name] for name in named if isinstance(arguments.get(name), str))
-    return Call(index, form, str(next(texts, event.call.arguments)), event)
+    return CallSignal(index, form, str(next(texts, event.call.arguments)), event)
 
 
 def _arguments(text: str) -> dict[str, object]:
