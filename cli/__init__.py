@@ -41,7 +41,7 @@ SECTIONS = {
             "toolablate.cli.contamination:command",
             "Test whether models have seen a benchmark.",
         ),
-        "planted": ("toolablate.cli.planted:planted_group", "Check attribution on failures whose cause is known."),
+        "planted": ("toolablate.cli.planted:planted_group", "Validate attribution on synthetic failures."),
     },
 }
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group(name="planted", cls=SuggestingGroup)
 def planted_group() -> None:
-    """The planted benchmark: simulated models of which it is known why they go wrong."""
+    """Synthetic failures: simulated models whose errors have a known cause, to validate attribution."""
 
 
 @planted_group.command("make", epilog=options.example("toolablate planted make planted --questions 50"))
@@ -29,7 +29,7 @@ def planted_group() -> None:
     type=click.Choice(["dev", "test"]),
     default="dev",
     show_default=True,
-    help="Whose templates: rules are tuned on dev and judged on test.",
+    help="Templates to use: rules are tuned on dev and validated on test.",
 )
 @options.seed("all choices")
 @click.option(
@@ -41,10 +41,10 @@ def planted_group() -> None:
     help="Trials of each question and condition.",
 )
 def make_command(folder: Path, questions: int, half: "Half", seed: int, repeats: int) -> None:
-    """Write questions, scenes, pages and a plan into FOLDER, for `toolablate run FOLDER/plan.toml`.
+    """Write questions, scenarios, pages and a plan into FOLDER, for `toolablate run FOLDER/plan.toml`.
 
-    The plan has a ladder for python, for search, and for both with calls that fail at times. planted.jsonl says what
-    was planted in each question; no run reads it.
+    The plan has a ladder for python, for search, and for both with calls that fail at times. planted.jsonl holds the
+    ground truth of each question; no run reads it.
     """
     from collections import Counter
 
@@ -68,12 +68,12 @@ def make_command(folder: Path, questions: int, half: "Half", seed: int, repeats:
     type=click.Choice(["replay", "trace"]),
     default="replay",
     show_default=True,
-    help="Whose attributions: by replays, or by the rules over traces alone.",
+    help="Attributions to score: by replay, or by trace rules alone.",
 )
 @click.option(
     "--folder",
     type=options.FilePath(file_okay=False),
-    help="What `planted make` wrote, where it is not where it was.",
+    help="The folder that `planted make` wrote, if it moved.",
 )
 @click.option(
     "--samples",
@@ -81,26 +81,27 @@ def make_command(folder: Path, questions: int, half: "Half", seed: int, repeats:
     metavar="N",
     default=60,
     show_default=True,
-    help="Samples of questions, for the coverage.",
+    help="Resamples of questions, for interval coverage.",
 )
 @options.seed("these samples and of guesses")
 @click.option(
     "--judges",
     type=options.FilePath(dir_okay=False),
-    help="Also write what judges of failures are worth, for `attribute --judge-matrix`.",
+    help="Also write the judges' confusion matrices, for `attribute --judge-matrix`.",
 )
 @options.as_json("all figures")
 def score_command(
     store: Path, method: "Method", folder: Path | None, samples: int, seed: int, judges: Path | None, as_json: bool
 ) -> None:
-    """Hold the attributions of STORE against what was planted.
+    """Score the attributions of STORE against the ground truth of its synthetic failures.
 
-    STORE is that of a plan of `planted make`, run, and replayed by `toolablate attribute STORE --replay`. The truth of
-    each trial is computed from the scenes, and of no replay: its cause by the same draw put to the belief without one
-    thing after another, the step at which the belief falls, and the exact shares of all mechanisms.
+    STORE holds a plan of `planted make` that was run, then replayed by `toolablate attribute STORE --replay`. Ground
+    truth comes from the scenarios, not from replays. It has three parts: the cause of each error (the same random draw,
+    evaluated with each influence removed in turn), the step where the early-answer distribution turns, and the exact
+    share of each mechanism.
 
-    Where judges have read the store's wrong trials (`toolablate attribute STORE --judge NAME --plan PLAN`), what they
-    say of these is shown beside what was planted.
+    If judges have read the wrong trials (`toolablate attribute STORE --judge NAME --plan PLAN`), their labels are
+    scored too.
     """
     from toolablate.experiments.planted.scoring import score_planted
 

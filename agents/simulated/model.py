@@ -7,7 +7,7 @@ from pathlib import Path
 from toolablate.agents.chat import ChatModel
 from toolablate.agents.simulated.belief import Belief, Finding, opening_belief, persuade
 from toolablate.agents.simulated.planted.chat import PlantedChat
-from toolablate.agents.simulated.planted.reading import Scenes
+from toolablate.agents.simulated.planted.reading import Scenarios
 from toolablate.agents.simulated.playbook import Playbook, usage_of
 from toolablate.agents.simulated.policy import before_calls, final_reply, findings, intentions, next_calls, understood
 from toolablate.traces.errors import InputError
@@ -28,17 +28,19 @@ class SimulatedSource:
     def __init__(self, model: SimulatedModel, *, builtin: Path | None = None) -> None:
         if model.playbook == "builtin" and builtin is None:
             raise InputError(f"model {model.name!r}: no built-in playbook was given", code="no_playbook")
-        if model.playbook and model.scenes:
+        if model.playbook and model.scenarios:
             raise InputError(
-                f"model {model.name!r}: it has both a playbook and scenes", hint="leave one out", code="bad_scenes"
+                f"model {model.name!r}: it has both a playbook and scenarios",
+                hint="leave one out",
+                code="bad_scenarios",
             )
         self._model = model
-        self._scenes = Scenes(Path(model.scenes)) if model.scenes else None
+        self._scenarios = Scenarios(Path(model.scenarios)) if model.scenarios else None
         self._playbook = Playbook(builtin if model.playbook in ("", "builtin") else Path(model.playbook))
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
-        if self._scenes is not None:
-            return PlantedChat(self._model, self._scenes.of(question), question, condition, repeat)
+        if self._scenarios is not None:
+            return PlantedChat(self._model, self._scenarios.of(question), question, condition, repeat)
         return SimulatedChat(self._model, self._playbook, question, condition, repeat)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Scenes of planted failures: what happens at each turn, and what a model that fails so believes."""
+"""Scenarios of planted failures: what happens at each turn, and what a model that fails so believes."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from toolablate.traces.records import Distraction, Question
 
 Nats = Mapping[str, float]
 Turn = dict[str, Any]
-"""A turn of `agents.simulated.planted.scene`, as JSON has it."""
+"""A turn of `agents.simulated.planted.scenario`, as JSON has it."""
 
 Reaction = dict[str, Any]
 
@@ -331,11 +331,11 @@ _DISTRACTIONS: frozenset[str] = frozenset(get_args(Distraction))
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """`scene` is a line of a scenes file (agents.simulated.planted.scene), as JSON has it. `nature` and `stories`, by
-    toolset, say what was planted; no run reads them."""
+    """`scenario` is a line of a scenarios file (agents.simulated.planted.scenario), as JSON has it. `nature` and
+    `stories`, by toolset, say what was planted; no run reads them."""
 
     question: Question
-    scene: dict[str, Any]
+    scenario: dict[str, Any]
     documents: tuple[PlantedDocument, ...]
     nature: Nature
     stories: Mapping[str, Story]
@@ -365,7 +365,7 @@ def _planted(half: Half, number: int, seed: int) -> Planted:
     loses_format = rng.uniform(0.75, 0.95) if nature == "format" else 0.0
     if nature == "tools" and rng.random() < _SECOND_CAUSE:
         loses_format = rng.uniform(0.3, 0.6)
-    scene = {
+    scenario = {
         "question": case.id,
         "prior": prior,
         "scripts": {toolset: each.script for toolset, each in told.items()},
@@ -374,7 +374,7 @@ def _planted(half: Half, number: int, seed: int) -> Planted:
         "says": final_words(case, tuple(stories.values()), rng),
     }
     documents = tuple(document for each in told.values() for document in each.documents)
-    return Planted(case.question(), scene, documents, nature, stories)
+    return Planted(case.question(), scenario, documents, nature, stories)
 
 
 def _prior(case: ScenarioCase, nature: Nature, gains: bool, rng: random.Random) -> dict[str, float]:

@@ -279,9 +279,9 @@ def _with_source(model: Model, folder: Path, section: str) -> Model:
     if isinstance(model, ScriptedModel):
         script = folder / model.script
         return model.model_copy(update={"script": str(script), "script_digest": file_digest(script, key)})
-    if isinstance(model, SimulatedModel) and model.scenes:
-        scenes = folder / model.scenes
-        return model.model_copy(update={"scenes": str(scenes), "scenes_digest": file_digest(scenes, key)})
+    if isinstance(model, SimulatedModel) and model.scenarios:
+        scenarios = folder / model.scenarios
+        return model.model_copy(update={"scenarios": str(scenarios), "scenarios_digest": file_digest(scenarios, key)})
     if isinstance(model, SimulatedModel) and model.playbook:
         playbook = BUILTIN_PLAYBOOK if model.playbook == "builtin" else folder / model.playbook
         return model.model_copy(update={"playbook": str(playbook), "playbook_digest": file_digest(playbook, key)})

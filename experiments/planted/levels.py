@@ -1,11 +1,11 @@
-"""The levels of the decomposition for one run of a scene, in closed form, and the terms that they come to."""
+"""The levels of the decomposition for one run of a scenario, in closed form, and the terms that they come to."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
 from toolablate.agents.simulated.planted.mind import TOOLSETS, Influence, Situation, believed, influences
-from toolablate.agents.simulated.planted.scene import TOOLSET_OF, Toolset
+from toolablate.agents.simulated.planted.scenario import TOOLSET_OF, Toolset
 from toolablate.analysis.arms import ArmKind
 from toolablate.analysis.attribution.decomposition import (
     Arms,
@@ -65,7 +65,7 @@ def levels(world: World, run: Run, trial: str = "") -> Levels:
         extended=extended,
         repaired=repaired,
         rollouts={swapped: world.level(rollout(world, run, swapped, trial)) for swapped in _subsets(run.toolsets)},
-        aside=believed(world.scene, world.influences(run), aside=True)[world.right],
+        aside=believed(world.scenario, world.influences(run), aside=True)[world.right],
     )
 
 
@@ -75,7 +75,7 @@ def arms(world: World) -> dict[ArmKind, float]:
 
     def untouched(*, prompted: bool, offered: bool) -> float:
         now = Situation(prompted, frozenset(world.offers) if offered else frozenset(), 0, ())
-        return believed(world.scene, influences(world.scene, now))[world.right]
+        return believed(world.scenario, influences(world.scenario, now))[world.right]
 
     prompted = bool(world.condition.prompt)
     return {
@@ -117,8 +117,8 @@ def parts(world: World, run: Run, found: Levels, score: float, re_asked: float, 
     inputs = DecompositionInputs(
         model="",
         condition=world.condition.name,
-        question=world.scene.question,
-        unit=("question", world.scene.question),
+        question=world.scenario.question,
+        unit=("question", world.scenario.question),
         trial="",
         score=score,
         arms=Arms(

@@ -10,7 +10,7 @@ from toolablate.benchmarks.planted.composing import TURNS, Planted, compose
 from toolablate.benchmarks.planted.results import PlantedDocument
 from toolablate.traces.output import export
 
-PLAN, QUESTIONS, SCENES, LABELS = "plan.toml", "questions.jsonl", "scenes.jsonl", "planted.jsonl"
+PLAN, QUESTIONS, SCENARIOS, LABELS = "plan.toml", "questions.jsonl", "scenarios.jsonl", "planted.jsonl"
 CORPUS = "corpus"
 FAIL_RATE = 0.6
 """Of the calls under the conditions whose tools are flaky."""
@@ -41,7 +41,7 @@ corpus = "{corpus}"
 provider = "simulated"
 name = "planted-{half}"
 seed = {seed}
-scenes = "{scenes}"
+scenarios = "{scenarios}"
 """
 _ARMS = '["offered", "sham", "placebo"]'
 
@@ -60,12 +60,12 @@ def make_planted(folder: Path, half: Half, *, questions: int, seed: int, repeats
         turns=TURNS,
         file=QUESTIONS,
         corpus=CORPUS,
-        scenes=SCENES,
+        scenarios=SCENARIOS,
         labels=LABELS,
     )
     texts = {
         QUESTIONS: "".join(f"{each.question.to_json()}\n" for each in planted),
-        SCENES: _lines(each.scene for each in planted),
+        SCENARIOS: _lines(each.scenario for each in planted),
         f"{CORPUS}/pages.jsonl": _lines(_page(document) for each in planted for document in _unordered(each.documents)),
         LABELS: _lines(_label(each) for each in planted),
         PLAN: plan,

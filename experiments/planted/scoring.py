@@ -235,21 +235,21 @@ def score_planted(
     store: Path, *, folder: Path | None = None, method: Method = "replay", samples: int = 60, seed: int = 0
 ) -> PlantedScore:
     """Of all trials of conditions with tools. `folder` is the one that `make_planted` wrote, by default the one in
-    which the scenes lay when the plan was run; `samples` are drawn of the questions for the coverage.
+    which the scenarios lay when the plan was run; `samples` are drawn of the questions for the coverage.
 
     Raises InputError where the store holds no trial whose truth is known, nothing that the method says, or where what
     was planted cannot be read.
     """
     with Store(store) as opened:
-        known = truth_of(opened, None if folder is None else folder / "scenes.jsonl")
-        scenes = next((Path(each.scenes) for each in opened.models() if isinstance(each, SimulatedModel)), Path())
+        known = truth_of(opened, None if folder is None else folder / "scenarios.jsonl")
+        scenarios = next((Path(each.scenarios) for each in opened.models() if isinstance(each, SimulatedModel)), Path())
     if not known.trials:
         raise InputError(
-            f"{store} holds no trial with tools of a model that acts out scenes",
+            f"{store} holds no trial with tools of a model that acts out scenarios",
             hint="`toolablate planted make` writes a plan with such a model",
             code="no_truth",
         )
-    distractions = read_distractions((folder or scenes.parent) / LABELS)
+    distractions = read_distractions((folder or scenarios.parent) / LABELS)
     gathered = explained(store)
     pairs = _pairs(known, gathered)
     verdicts = [

@@ -1,4 +1,5 @@
-"""What is true of the trials of a store whose model acts out scenes: computed from these, and never from a replay."""
+"""What is true of the trials of a store whose model acts out scenarios: computed from these, and never from a
+replay."""
 
 import math
 from collections import defaultdict
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from toolablate.agents.simulated.planted.chat import chance
 from toolablate.agents.simulated.planted.mind import Influence, belief, believed, drawn, situation
-from toolablate.agents.simulated.planted.reading import Scenes
+from toolablate.agents.simulated.planted.reading import Scenarios
 from toolablate.agents.simulated.planted.wording import answer_of, is_in_form
 from toolablate.analysis.arms import ArmKind, has_ladder, ladders
 from toolablate.analysis.attribution.belief import belief_steps
@@ -71,7 +72,7 @@ def causes(world: World, run: Run, trial: str) -> Causes:
         "prompt": [each for each in every if each.source == "prompted"],
     }
     without |= {mechanism: world.believed(run, tuple(each)) for mechanism, each in removed.items() if each}
-    return Causes(world.right, world.believed(run), believed(world.scene, ()), without)
+    return Causes(world.right, world.believed(run), believed(world.scenario, ()), without)
 
 
 def cause_at(found: Causes, u: float) -> Mechanism:
@@ -176,7 +177,7 @@ class _Known:
     needed so far, by question and condition."""
 
     questions: Mapping[str, Question]
-    scenes: Scenes
+    scenarios: Scenarios
     outputs: Outputs
     worlds: dict[tuple[str, str], World] = field(default_factory=dict)
 
@@ -191,23 +192,23 @@ class _Arm:
     traces: tuple[Trace, ...]
 
 
-def truth_of(store: Store, scenes: Path | None = None) -> Truth:
-    """Of every trial of a condition with tools whose model has scenes, but for those that infrastructure spoiled.
+def truth_of(store: Store, scenarios: Path | None = None) -> Truth:
+    """Of every trial of a condition with tools whose model has scenarios, but for those that infrastructure spoiled.
 
-    `scenes` is the file of all models where it is not where it was. Raises InputError where it cannot be read or is
+    `scenarios` is the file of all models where it is not where it was. Raises InputError where it cannot be read or is
     another one, and for conditions whose runs have no closed form.
     """
     questions = {question.identity(): question for question in store.questions()}
     trials: list[TrialTruth] = []
     conditions: list[ConditionTruth] = []
     for model in store.models():
-        if not isinstance(model, SimulatedModel) or not model.scenes:
+        if not isinstance(model, SimulatedModel) or not model.scenarios:
             continue
         ran = _ran(store, model)
         outputs = Outputs(
             (trace, questions[trace.trial.question].id, condition) for condition, traces in ran for trace in traces
         )
-        known = _Known(questions, _scenes_of(model, scenes), outputs)
+        known = _Known(questions, _scenarios_of(model, scenarios), outputs)
         for arm in _arms(model, ran):
             found = [_trial(known, arm, trace) for trace in arm.traces]
             trials += found
@@ -233,15 +234,15 @@ def _ran(store: Store, model: SimulatedModel) -> list[tuple[Condition, list[Trac
     return [(store.condition(identity), traces) for identity, traces in by_id.items()]
 
 
-def _scenes_of(model: SimulatedModel, path: Path | None) -> Scenes:
-    asked = path or Path(model.scenes)
-    if file_digest(asked, f"model {model.name!r}: scenes") != model.scenes_digest:
+def _scenarios_of(model: SimulatedModel, path: Path | None) -> Scenarios:
+    asked = path or Path(model.scenarios)
+    if file_digest(asked, f"model {model.name!r}: scenarios") != model.scenarios_digest:
         raise InputError(
-            f"{asked} is not the file of scenes that model {model.name!r} acted out",
+            f"{asked} is not the file of scenarios that model {model.name!r} acted out",
             hint="name the file that was there when the plan was run",
-            code="other_scenes",
+            code="other_scenarios",
         )
-    return Scenes(asked)
+    return Scenarios(asked)
 
 
 def _arms(model: SimulatedModel, ran: Sequence[tuple[Condition, list[Trace]]]) -> Iterator[_Arm]:
@@ -263,7 +264,7 @@ def _world(known: _Known, arm: _Arm, question: Question) -> World:
     key = (question.id, arm.condition.identity())
     if key not in known.worlds:
         offers = offers_of(arm.traces[0])
-        known.worlds[key] = World(known.scenes.of(question), right, arm.condition, offers, known.outputs)
+        known.worlds[key] = World(known.scenarios.of(question), right, arm.condition, offers, known.outputs)
     return known.worlds[key]
 
 
@@ -273,7 +274,7 @@ def _trial(known: _Known, arm: _Arm, trace: Trace) -> TrialTruth:
     said = Message(role="assistant", content=trace.answer or "")
     letter = answer_of([said], question)
     if letter is None:
-        raise InputError(f"trial {trace.trial.id} has an answer that no scene gives", code="no_truth")
+        raise InputError(f"trial {trace.trial.id} has an answer that no scenario gives", code="no_truth")
     right = letter == world.right
     score = float(right and is_in_form(said))
     found, why = levels(world, run, trace.trial.id), causes(world, run, trace.trial.id)
@@ -323,7 +324,7 @@ def _believed_at(world: World, trace: Trace, event: int) -> float:
     specs = next(each.request.tools for each in trace.events if isinstance(each, ModelCall))
     closing = Message(role="user", content=start.closing)
     request = ModelRequest(messages=(*start.messages, closing), tools=specs, tool_choice="none")
-    return belief(world.scene, situation(request))[world.right]
+    return belief(world.scenario, situation(request))[world.right]
 
 
 def _condition(known: _Known, arm: _Arm, trials: Sequence[TrialTruth]) -> ConditionTruth:

@@ -15,7 +15,7 @@ from toolablate.agents.simulated.planted.mind import (
     influences,
     script_turns,
 )
-from toolablate.agents.simulated.planted.scene import TOOLSET_OF, CallKind, Scene, Toolset, Turn
+from toolablate.agents.simulated.planted.scenario import TOOLSET_OF, CallKind, Scenario, Toolset, Turn
 from toolablate.agents.simulated.policy import Offer, understood
 from toolablate.tools.interventions.built_in import FailOptions
 from toolablate.traces.errors import InputError
@@ -49,7 +49,7 @@ class Outputs:
     """Of the calls of one store's trials, by question, under real tools and substitutes.
 
     A cell of code may depend on the cells before it. Of several outputs of one cell that after the most of them counts,
-    so a cell that needs another one should not be in a scene whose calls fail at random.
+    so a cell that needs another one should not be in a scenario whose calls fail at random.
     """
 
     def __init__(self, traces: Iterable[tuple[Trace, str, Condition]]) -> None:
@@ -60,29 +60,29 @@ class Outputs:
                 if key not in self._known or self._known[key][0] < cells:
                     self._known[key] = (cells, output)
 
-    def of(self, scene: Scene, mode: Mode, kind: CallKind, asked: str) -> str:
+    def of(self, scenario: Scenario, mode: Mode, kind: CallKind, asked: str) -> str:
         """What a call gives.
 
         What no trial has seen lies beyond every budget. Where tools are real, the last such call of a script is taken
         to hold the phrases that nothing seen holds, and the others to hold none; under a placebo a call fails as the
         real one does and holds nothing else; as a sham it is empty.
         """
-        key = (scene.question, mode, kind, asked)
+        key = (scenario.question, mode, kind, asked)
         if key in self._known:
             return self._known[key][1]
         if mode == "real":
-            return "\n".join(self._unseen(scene, kind)) if asked == _last(scene, kind) else ""
-        real = Result(kind, self.of(scene, "real", kind, asked)) if mode == "placebo" else None
+            return "\n".join(self._unseen(scenario, kind)) if asked == _last(scenario, kind) else ""
+        real = Result(kind, self.of(scenario, "real", kind, asked)) if mode == "placebo" else None
         return "Error: " if real is not None and real.failed else ""
 
-    def _unseen(self, scene: Scene, kind: CallKind) -> Iterator[str]:
+    def _unseen(self, scenario: Scenario, kind: CallKind) -> Iterator[str]:
         """The phrases that no result of such a call has held."""
         seen = [
             output.casefold()
             for (question, mode, of, _), (_, output) in self._known.items()
-            if (question, mode, of) == (scene.question, "real", kind)
+            if (question, mode, of) == (scenario.question, "real", kind)
         ]
-        for phrase in _phrases(scene, kind):
+        for phrase in _phrases(scenario, kind):
             if not any(phrase.casefold() in output for output in seen):
                 yield phrase
 
@@ -119,16 +119,16 @@ def _given(trace: Trace, question: str, condition: Condition) -> Iterator[tuple[
         cells += made.kind == "code"
 
 
-def _last(scene: Scene, kind: CallKind) -> str | None:
+def _last(scenario: Scenario, kind: CallKind) -> str | None:
     """What the last call of a kind in a script asks for."""
-    script = scene.scripts.get(TOOLSET_OF[kind])
+    script = scenario.scripts.get(TOOLSET_OF[kind])
     turns = script.turns if script else ()
     return next((call.text for turn in reversed(turns) for call in reversed(turn.calls) if call.kind == kind), None)
 
 
-def _phrases(scene: Scene, kind: CallKind) -> Iterator[str]:
+def _phrases(scenario: Scenario, kind: CallKind) -> Iterator[str]:
     toolset = TOOLSET_OF[kind]
-    reactions = scene.scripts[toolset].reactions if toolset in scene.scripts else ()
+    reactions = scenario.scripts[toolset].reactions if toolset in scenario.scripts else ()
     yield from (reaction.phrase for reaction in reactions if reaction.kind == kind and reaction.when == "holds")
 
 
@@ -162,7 +162,7 @@ class Run:
 class World:
     """One question under one condition with tools."""
 
-    scene: Scene
+    scenario: Scenario
     right: str
     condition: Condition
     offers: Offers
@@ -171,10 +171,10 @@ class World:
 
     def believed(self, run: Run, without: Sequence[Influence] = ()) -> dict[str, float]:
         """The probability of each letter at the end of a run, without some of what moved it there."""
-        return believed(self.scene, (each for each in self.influences(run) if each not in without))
+        return believed(self.scenario, (each for each in self.influences(run) if each not in without))
 
     def influences(self, run: Run) -> tuple[Influence, ...]:
-        return influences(self.scene, self.situation(run))
+        return influences(self.scenario, self.situation(run))
 
     def situation(self, run: Run) -> Situation:
         results = tuple(made.result for made in run.made)
@@ -182,7 +182,7 @@ class World:
 
     def in_form(self, run: Run) -> float:
         """The probability that its answer is in the form that was asked for."""
-        return 1 - self.scene.loses_format if run.turns and run.limit is None else 1.0
+        return 1 - self.scenario.loses_format if run.turns and run.limit is None else 1.0
 
     def level(self, way: "Way") -> float:
         """The mean score of runs that go this way, with lost forms re-asked."""
@@ -217,7 +217,7 @@ class Way:
 def runs(world: World, way: Way) -> list[tuple[float, Run]]:
     """All runs with their probabilities, which sum to 1; of runs that come to the same, one stands for all. Of limits
     those of turns and of tool calls are known."""
-    turns = [turn for _, turn in script_turns(world.scene, frozenset(world.offers))]
+    turns = [turn for _, turn in script_turns(world.scenario, frozenset(world.offers))]
     going, ended = [(1.0, Run())], list[tuple[float, Run]]()
     for turn in turns:
         if all(run.turns >= way.budget.turns for _, run in going):
@@ -279,7 +279,7 @@ def _last_fault(made: Sequence[Made], kind: CallKind) -> int | None:
 def _marks(world: World, made: Sequence[Made]) -> tuple[object, ...]:
     """What results do to a belief, now and as far as it depends on what is still to come."""
     results = [each.result for each in made]
-    reactions = (each for script in world.scene.scripts.values() for each in script.reactions)
+    reactions = (each for script in world.scenario.scripts.values() for each in script.reactions)
     last = {each.kind: each.failed for each in results}
     return (tuple(fits(each, results) for each in reactions), tuple(sorted(last.items())))
 
@@ -295,7 +295,7 @@ def _called(
         yield broken, Made(kind, asked, message, broken=True)
     if broken < 1:
         mode = way.modes.get(TOOLSET_OF[kind], "real")
-        yield 1 - broken, Made(kind, asked, world.outputs.of(world.scene, mode, kind, asked))
+        yield 1 - broken, Made(kind, asked, world.outputs.of(world.scenario, mode, kind, asked))
 
 
 def _failing(world: World, way: Way, kind: CallKind, before: Sequence[Made]) -> tuple[float, str]:

@@ -201,7 +201,7 @@ def _log(arm: _ExportedArm, kept: dict[str, Any], name: str) -> "EvalLog":
 def _named(model: Model) -> dict[str, Any]:
     """Of a model that was asked its name alone goes out; of a simulated one what it was made of, without paths."""
     if model.provider == "simulated":
-        return model.model_dump(mode="json", exclude_defaults=True, exclude={"playbook", "scenes"}) | {
+        return model.model_dump(mode="json", exclude_defaults=True, exclude={"playbook", "scenarios"}) | {
             "provider": "simulated"
         }
     return {"name": model.name, "provider": model.provider}

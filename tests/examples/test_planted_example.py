@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from tests.experiments.replay.scenes import run
 
-from toolablate.experiments.planted.making import CORPUS, LABELS, PLAN, QUESTIONS, SCENES, make_planted
+from toolablate.experiments.planted.making import CORPUS, LABELS, PLAN, QUESTIONS, SCENARIOS, make_planted
 from toolablate.traces.store import Store
 
 EXAMPLE = Path(__file__).parents[2] / "examples/planted"
 
 
-@pytest.mark.parametrize("file", [PLAN, QUESTIONS, SCENES, LABELS, f"{CORPUS}/pages.jsonl"])
+@pytest.mark.parametrize("file", [PLAN, QUESTIONS, SCENARIOS, LABELS, f"{CORPUS}/pages.jsonl"])
 def test_its_files_are_those_of_the_command(file: str, tmp_path: Path) -> None:
     make_planted(tmp_path, "dev", questions=12, seed=0, repeats=2)
     assert (EXAMPLE / file).read_text(encoding="utf-8") == (tmp_path / file).read_text(encoding="utf-8")

@@ -218,12 +218,12 @@ def test_of_scorers_that_count_together_none_is_hidden_by_the_first_log(store: P
 
 
 def test_a_simulated_model_is_never_taken_for_a_real_one(store: Path, tmp_path: Path) -> None:
-    simulated = SimulatedModel(name="gpt-x", seed=3, scenes="scenes.jsonl", scenes_digest="0" * 32)
+    simulated = SimulatedModel(name="gpt-x", seed=3, scenarios="scenarios.jsonl", scenarios_digest="0" * 32)
     trials = [each.model_copy(update={"model": simulated}) for each in exported(store)]
     for path in write_logs(trials, tmp_path, name="study"):
         header = read_eval_log(str(path), header_only=True)
         assert (header.eval.model, header.eval.tags) == ("simulated/gpt-x", ["simulated"])
-        assert read_log(path).model == simulated.model_copy(update={"scenes": ""})
+        assert read_log(path).model == simulated.model_copy(update={"scenarios": ""})
 
 
 @pytest.mark.deep

@@ -189,10 +189,10 @@ class SimulatedModel(_Model):
     literalness     probability that it programs a finite, numeric stand-in instead of the question asked (lock-in)
     trust           how far a tool's result moves the belief, in nats for one clear match
     carelessness    probability that the answer is written so that no letter or number can be extracted
-    scenes          a file that says of each question what the model believes and does, in place of all of these
+    scenarios          a file that says of each question what the model believes and does, in place of all of these
     """
 
-    not_identity: ClassVar[frozenset[str]] = frozenset({"playbook", "scenes", "concurrency"})
+    not_identity: ClassVar[frozenset[str]] = frozenset({"playbook", "scenarios", "concurrency"})
 
     version: Literal[1] = 1
     provider: Literal["simulated"] = "simulated"
@@ -206,8 +206,8 @@ class SimulatedModel(_Model):
     carelessness: float = Field(default=0.0, ge=0, le=1)
     playbook: str = ""
     playbook_digest: str = ""
-    scenes: str = ""
-    scenes_digest: str = ""
+    scenarios: str = ""
+    scenarios_digest: str = ""
     concurrency: int = Field(default=8, gt=0)
 
 

@@ -1,10 +1,11 @@
-"""A simulated model that acts out a scene: real tools, real results, and the belief that the scene makes of them."""
+"""A simulated model that acts out a scenario: real tools, real results, and the belief that the scenario makes of
+them."""
 
 import json
 import random
 
 from toolablate.agents.simulated.planted.mind import Situation, belief, drawn, script_turns, situation
-from toolablate.agents.simulated.planted.scene import CallKind, Scene, Turn
+from toolablate.agents.simulated.planted.scenario import CallKind, Scenario, Turn
 from toolablate.agents.simulated.planted.wording import (
     answer_of,
     closing_words,
@@ -37,10 +38,10 @@ class PlantedChat:
     """One trial. What it replies follows from the request alone, so that a conversation can be taken up anywhere."""
 
     def __init__(
-        self, model: SimulatedModel, scene: Scene, question: Question, condition: Condition, repeat: int
+        self, model: SimulatedModel, scenario: Scenario, question: Question, condition: Condition, repeat: int
     ) -> None:
         self._model = model
-        self._scene = scene
+        self._scenario = scenario
         self._question = question
         self._condition = condition
         self._repeat = repeat
@@ -59,7 +60,7 @@ class PlantedChat:
     def _next_turn(self, request: ModelRequest, now: Situation) -> Turn | None:
         if request.tool_choice == "none" or answer_of(request.messages, self._question):
             return None
-        left = script_turns(self._scene, now.kinds)[now.turns :]
+        left = script_turns(self._scenario, now.kinds)[now.turns :]
         return left[0][1] if left else None
 
     def _calling(self, turn: Turn, number: int, request: ModelRequest) -> Message:
@@ -81,13 +82,15 @@ class PlantedChat:
         said = answer_of(request.messages, self._question)
         if said and now.asked != "ignore_tools":
             return Message(role="assistant", content=once_more(said, self._question))
-        letter = drawn(belief(self._scene, now), self._chance("answer").random())
+        letter = drawn(belief(self._scenario, now), self._chance("answer").random())
         words = self._chance("words")
-        if now.turns and now.asked == "open" and self._chance("form").random() < self._scene.loses_format:
+        if now.turns and now.asked == "open" and self._chance("form").random() < self._scenario.loses_format:
             language = language_of(self._question)
             formless = words.choice(formless_words(language)).format(place_of(letter, language))
             return Message(role="assistant", content=formless)
-        return Message(role="assistant", content=closing_words(words.choice(self._scene.says), letter, self._question))
+        return Message(
+            role="assistant", content=closing_words(words.choice(self._scenario.says), letter, self._question)
+        )
 
     def _chance(self, purpose: str) -> random.Random:
         return chance(self._model, self._question, self._condition, self._repeat, purpose)

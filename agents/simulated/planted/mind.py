@@ -1,4 +1,4 @@
-"""What a simulated model believes at any point of a conversation: pure functions of a scene and a request."""
+"""What a simulated model believes at any point of a conversation: pure functions of a scenario and a request."""
 
 import math
 import re
@@ -8,7 +8,16 @@ from functools import lru_cache
 from typing import Literal
 
 from toolablate.agents.session import NOT_ALLOWED, NOT_EXECUTED
-from toolablate.agents.simulated.planted.scene import TOOLSET_OF, CallKind, Nats, Reaction, Scene, Script, Toolset, Turn
+from toolablate.agents.simulated.planted.scenario import (
+    TOOLSET_OF,
+    CallKind,
+    Nats,
+    Reaction,
+    Scenario,
+    Script,
+    Toolset,
+    Turn,
+)
 from toolablate.agents.simulated.policy import Offer, understood
 from toolablate.traces.records import Message, ModelRequest
 
@@ -80,11 +89,11 @@ def situation(request: ModelRequest) -> Situation:
     )
 
 
-def script_turns(scene: Scene, kinds: Collection[CallKind]) -> tuple[tuple[Toolset, Turn], ...]:
+def script_turns(scenario: Scenario, kinds: Collection[CallKind]) -> tuple[tuple[Toolset, Turn], ...]:
     """The turns of a model whose tools can make calls of these kinds, without the calls that they cannot make."""
     possible = (
         (toolset, turn, tuple(call for call in turn.calls if call.kind in kinds))
-        for toolset, script in offered_scripts(scene, kinds)
+        for toolset, script in offered_scripts(scenario, kinds)
         for turn in script.turns
     )
     return tuple(
@@ -94,17 +103,19 @@ def script_turns(scene: Scene, kinds: Collection[CallKind]) -> tuple[tuple[Tools
     )
 
 
-def offered_scripts(scene: Scene, kinds: Collection[CallKind]) -> tuple[tuple[Toolset, Script], ...]:
+def offered_scripts(scenario: Scenario, kinds: Collection[CallKind]) -> tuple[tuple[Toolset, Script], ...]:
     """The scripts of the toolsets that are offered, in the order in which they are followed."""
     offered = {TOOLSET_OF[kind] for kind in kinds}
-    return tuple((toolset, scene.scripts[toolset]) for toolset in TOOLSETS if toolset in offered & scene.scripts.keys())
+    return tuple(
+        (toolset, scenario.scripts[toolset]) for toolset in TOOLSETS if toolset in offered & scenario.scripts.keys()
+    )
 
 
-def influences(scene: Scene, now: Situation) -> tuple[Influence, ...]:
+def influences(scenario: Scenario, now: Situation) -> tuple[Influence, ...]:
     """All that has moved the belief by now."""
-    found = [Influence("prompted", None, scene.prompted)] if now.prompted else []
-    done = script_turns(scene, now.kinds)[: now.turns]
-    for toolset, script in offered_scripts(scene, now.kinds):
+    found = [Influence("prompted", None, scenario.prompted)] if now.prompted else []
+    done = script_turns(scenario, now.kinds)[: now.turns]
+    for toolset, script in offered_scripts(scenario, now.kinds):
         found.append(Influence("offered", toolset, script.offered))
         turns = [turn for whose, turn in done if whose == toolset]
         if turns:
@@ -115,19 +126,20 @@ def influences(scene: Scene, now: Situation) -> tuple[Influence, ...]:
     return tuple(each for each in found if each.moves)
 
 
-def belief(scene: Scene, now: Situation) -> dict[str, float]:
+def belief(scenario: Scenario, now: Situation) -> dict[str, float]:
     """The probability of each letter, the one with the largest prior first."""
-    return believed(scene, influences(scene, now), aside=now.asked == "ignore_tools")
+    return believed(scenario, influences(scenario, now), aside=now.asked == "ignore_tools")
 
 
-def believed(scene: Scene, moved: Iterable[Influence], *, aside: bool = False) -> dict[str, float]:
+def believed(scenario: Scenario, moved: Iterable[Influence], *, aside: bool = False) -> dict[str, float]:
     """The softmax of the prior with these influences, in the order of the prior: the same order however the belief is
     moved, so that one draw can be put to several beliefs."""
     weights = {
-        letter: scene.prior[letter] for letter in sorted(scene.prior, key=lambda each: (-scene.prior[each], each))
+        letter: scenario.prior[letter]
+        for letter in sorted(scenario.prior, key=lambda each: (-scenario.prior[each], each))
     }
     for each in moved:
-        share = scene.ignore_tools if aside and each.source in OF_TOOLS else 1.0
+        share = scenario.ignore_tools if aside and each.source in OF_TOOLS else 1.0
         for letter, nats in each.moves.items():
             weights[letter] += share * nats
     top = max(weights.values())

@@ -1,4 +1,4 @@
-"""What a model with a scene writes at the end, and how it finds its own answer in that again."""
+"""What a model with a scenario writes at the end, and how it finds its own answer in that again."""
 
 import re
 from collections.abc import Sequence

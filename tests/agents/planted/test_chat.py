@@ -1,11 +1,11 @@
-"""What a model with a scene says and calls, read by the scorer that scores it."""
+"""What a model with a scenario says and calls, read by the scorer that scores it."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.planted.scenes import PYTHON, VALVE, arm, asked, call, called, scene_of, write_scenes
+from tests.agents.planted.scenarios import PYTHON, VALVE, arm, asked, call, called, scenario_of, write_scenarios
 
 from toolablate.agents import connect
 from toolablate.agents.resuming import FINAL_REQUEST
@@ -30,7 +30,7 @@ CODING: dict[str, Any] = {
 
 def chat(repeat: int = 0, question: Question = VALVE, resumed: Resumption | None = None, **fields: Any) -> PlantedChat:
     condition = arm(resumed=resumed)
-    return PlantedChat(SimulatedModel(name="sim"), scene_of(**fields), question, condition, repeat)
+    return PlantedChat(SimulatedModel(name="sim"), scenario_of(**fields), question, condition, repeat)
 
 
 async def say(model: PlantedChat, request: ModelRequest) -> Message:
@@ -122,15 +122,15 @@ async def test_the_words_of_a_final_reply_may_hold_braces_and_name_the_option() 
     assert (await say(model, asked())).content == "B it is: the outlet, as in {x: 1}.\n\nAnswer: B"
 
 
-def scene(**fields: Any) -> dict[str, Any]:
+def scenario(**fields: Any) -> dict[str, Any]:
     return {"question": "valve", "prior": {"A": 0.0, "B": 1.0, "C": 0.0, "D": 0.0}} | fields
 
 
-def test_a_source_opens_the_scene_of_each_question(tmp_path: Path) -> None:
-    source = connect(write_scenes(tmp_path / "scenes.jsonl", scene()))
+def test_a_source_opens_the_scenario_of_each_question(tmp_path: Path) -> None:
+    source = connect(write_scenarios(tmp_path / "scenarios.jsonl", scenario()))
     assert isinstance(source, SimulatedSource)
     assert isinstance(source.session(VALVE, arm(), 0), PlantedChat)
-    with pytest.raises(InputError, match=r"scenes.jsonl: no scene for question 'other'"):
+    with pytest.raises(InputError, match=r"scenarios.jsonl: no scenario for question 'other'"):
         source.session(VALVE.model_copy(update={"id": "other"}), arm(), 0)
     with pytest.raises(InputError, match=r"weights for A, B, C, D; its choices are A, B"):
         source.session(VALVE.model_copy(update={"choices": ("x", "y")}), arm(), 0)
@@ -139,31 +139,36 @@ def test_a_source_opens_the_scene_of_each_question(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (scene(prior={"A": 0.0}), "prior: two letters or more"),
-        (scene(prior={"a": 0.0, "B": 0.0}), "each one capital"),
-        (scene(prompted={"E": 1.0}), "it moves E, which the prior has no weight for"),
-        (scene(prior={"A": float("inf"), "B": 0.0}), r"prior\.A: Input should be a finite number"),
-        (scene(scripts={"code": {"offered": {"X": 1.0}}}), "it moves X"),
-        (scene(scripts={"code": {"turns": [{"calls": []}]}}), r"scripts\.code\.turns\.0\.calls"),
-        (scene(scripts={"code": {"turns": [{"calls": [call("query", "x")]}]}}), "'query' is a call of another script"),
-        (scene(scripts={"code": {"reactions": [{"kind": "code", "moves": {}}]}}), "a reaction has a phrase"),
+        (scenario(prior={"A": 0.0}), "prior: two letters or more"),
+        (scenario(prior={"a": 0.0, "B": 0.0}), "each one capital"),
+        (scenario(prompted={"E": 1.0}), "it moves E, which the prior has no weight for"),
+        (scenario(prior={"A": float("inf"), "B": 0.0}), r"prior\.A: Input should be a finite number"),
+        (scenario(scripts={"code": {"offered": {"X": 1.0}}}), "it moves X"),
+        (scenario(scripts={"code": {"turns": [{"calls": []}]}}), r"scripts\.code\.turns\.0\.calls"),
         (
-            scene(scripts={"code": {"reactions": [{"kind": "code", "when": "fail", "phrase": "x", "moves": {}}]}}),
+            scenario(scripts={"code": {"turns": [{"calls": [call("query", "x")]}]}}),
+            "'query' is a call of another script",
+        ),
+        (scenario(scripts={"code": {"reactions": [{"kind": "code", "moves": {}}]}}), "a reaction has a phrase"),
+        (
+            scenario(scripts={"code": {"reactions": [{"kind": "code", "when": "fail", "phrase": "x", "moves": {}}]}}),
             "a reaction has a phrase",
         ),
-        (scene(loses_format=2), "loses_format: Input should be less than or equal to 1"),
-        (scene(cause="lock_in"), "cause: Extra inputs are not permitted"),
+        (scenario(loses_format=2), "loses_format: Input should be less than or equal to 1"),
+        (scenario(cause="lock_in"), "cause: Extra inputs are not permitted"),
     ],
 )
-def test_what_is_wrong_with_a_scene_is_told_by_line_and_key(tmp_path: Path, wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=rf"scenes\.jsonl:2: .*{said}"):
-        connect(write_scenes(tmp_path / "scenes.jsonl", scene(question="first"), wrong))
+def test_what_is_wrong_with_a_scenario_is_told_by_line_and_key(
+    tmp_path: Path, wrong: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=rf"scenarios\.jsonl:2: .*{said}"):
+        connect(write_scenarios(tmp_path / "scenarios.jsonl", scenario(question="first"), wrong))
 
 
-def test_a_question_has_one_scene_and_a_file_is_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"scenes\.jsonl:2: question 'valve' is there already"):
-        connect(write_scenes(tmp_path / "scenes.jsonl", scene(), scene()))
-    with pytest.raises(InputError, match=r"cannot read the scenes .*none\.jsonl: No such file"):
-        connect(SimulatedModel(name="sim", scenes=str(tmp_path / "none.jsonl")))
-    with pytest.raises(InputError, match=r"model 'sim': it has both a playbook and scenes"):
-        connect(SimulatedModel(name="sim", playbook="p.jsonl", scenes="s.jsonl"))
+def test_a_question_has_one_scenario_and_a_file_is_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"scenarios\.jsonl:2: question 'valve' is there already"):
+        connect(write_scenarios(tmp_path / "scenarios.jsonl", scenario(), scenario()))
+    with pytest.raises(InputError, match=r"cannot read the scenarios .*none\.jsonl: No such file"):
+        connect(SimulatedModel(name="sim", scenarios=str(tmp_path / "none.jsonl")))
+    with pytest.raises(InputError, match=r"model 'sim': it has both a playbook and scenarios"):
+        connect(SimulatedModel(name="sim", playbook="p.jsonl", scenarios="s.jsonl"))

@@ -1,9 +1,9 @@
-"""What a model with a scene believes at any point of a conversation."""
+"""What a model with a scenario believes at any point of a conversation."""
 
 import math
 
 import pytest
-from tests.agents.planted.scenes import OPEN, PYTHON, SEARCH, asked, call, called, scene_of
+from tests.agents.planted.scenarios import OPEN, PYTHON, SEARCH, asked, call, called, scenario_of
 
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.session import INTERRUPTED, NOT_ALLOWED, NOT_EXECUTED
@@ -12,7 +12,7 @@ from toolablate.experiments.replay.changes import IGNORE_TOOLS
 from toolablate.tools.interventions.built_in import FailOptions
 from toolablate.traces.records import Message
 
-MISLED = scene_of(
+MISLED = scenario_of(
     scripts={
         "code": {
             "turns": [
@@ -87,7 +87,7 @@ def test_what_was_not_executed_is_no_result(words: str) -> None:
     assert weights(*called(PYTHON, "print(1)", words), tools=[PYTHON])["D"] == -0.25
 
 
-def test_the_engine_s_words_for_setting_aside_leave_the_share_that_the_scene_says() -> None:
+def test_the_engine_s_words_for_setting_aside_leave_the_share_that_the_scenario_says() -> None:
     history = called(PYTHON, "print(1)", "Total 1")
     said = Message(role="user", content=IGNORE_TOOLS)
     assert situation(asked(*history, said)).asked == "ignore_tools"

@@ -1,4 +1,4 @@
-"""Questions that are right, code that finds what it is meant to find, and scenes that a model can act out."""
+"""Questions that are right, code that finds what it is meant to find, and scenarios that a model can act out."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ from string import ascii_uppercase
 import pytest
 
 from toolablate.agents.simulated.planted.mind import believed
-from toolablate.agents.simulated.planted.scene import Scene
+from toolablate.agents.simulated.planted.scenario import Scenario
 from toolablate.benchmarks.planted.cases import HALVES, Half, make_case, templates
 from toolablate.benchmarks.planted.composing import TURNS, Planted, Story, compose
 from toolablate.benchmarks.planted.results import broken, general, harmless, stand_in
@@ -65,19 +65,19 @@ def test_cells_really_find_what_their_phrase_says(half: Half) -> None:
             printed(broken(case, rng).text)
 
 
-def test_scenes_hold_to_the_contract_and_to_the_budget(half: Half) -> None:
+def test_scenarios_hold_to_the_contract_and_to_the_budget(half: Half) -> None:
     for each in compose(half, 1_000):
-        scene = Scene.model_validate(each.scene)
-        assert scene.question == each.question.id
-        assert sorted(scene.prior) == list(ascii_uppercase[: len(each.question.choices)])
-        for toolset, script in scene.scripts.items():
+        scenario = Scenario.model_validate(each.scenario)
+        assert scenario.question == each.question.id
+        assert sorted(scenario.prior) == list(ascii_uppercase[: len(each.question.choices)])
+        for toolset, script in scenario.scripts.items():
             assert len(script.turns) >= TURNS or each.stories[toolset] != "budget"
             assert len(script.turns) < 2 * TURNS
 
 
 def test_most_models_would_be_right_without_tools() -> None:
     def right(planted: Planted) -> float:
-        return believed(Scene.model_validate(planted.scene), ())[planted.question.target.letters[0]]
+        return believed(Scenario.model_validate(planted.scenario), ())[planted.question.target.letters[0]]
 
     shares = Counter(round(right(each), 1) for each in compose("dev", 2_000) if each.nature in ("tools", "format"))
     assert shares[0.8] + shares[0.9] > 0.8 * shares.total()
@@ -87,7 +87,7 @@ def test_phrases_stand_in_the_pages_of_their_case_alone(half: Half) -> None:
     planted = compose(half, 400)
     texts = {document.id: document.text.casefold() for each in planted for document in each.documents}
     for each in planted:
-        for reaction in each.scene["scripts"]["search"]["reactions"]:
+        for reaction in each.scenario["scripts"]["search"]["reactions"]:
             if reaction["when"] != "holds":
                 continue
             holding = [identity for identity, text in texts.items() if reaction["phrase"].casefold() in text]

@@ -1,4 +1,4 @@
-"""What would mislead a method that goes by looks is there, and in scenes of all kinds."""
+"""What would mislead a method that goes by looks is there, and in scenarios of all kinds."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ def planted(request: pytest.FixtureRequest) -> Sequence[Planted]:
 
 
 def turns(each: Planted, toolset: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = each.scene["scripts"][toolset]["turns"]
+    found: list[dict[str, Any]] = each.scenario["scripts"][toolset]["turns"]
     return found
 
 
@@ -65,7 +65,7 @@ def test_beliefs_break_and_are_repaired(planted: Sequence[Planted]) -> None:
     def repaired(each: Planted) -> bool:
         if each.stories["code"] != "fine":
             return False
-        moves = [reaction["moves"] for reaction in each.scene["scripts"]["code"]["reactions"]]
+        moves = [reaction["moves"] for reaction in each.scenario["scripts"]["code"]["reactions"]]
         total = Counter[str]()
         for move in moves:
             total.update(move)
@@ -75,10 +75,10 @@ def test_beliefs_break_and_are_repaired(planted: Sequence[Planted]) -> None:
 
 
 def test_some_have_two_causes(planted: Sequence[Planted]) -> None:
-    assert share(planted, lambda each: each.nature == "tools" and each.scene["loses_format"] > 0) > 0.02
+    assert share(planted, lambda each: each.nature == "tools" and each.scenario["loses_format"] > 0) > 0.02
 
     def offered_too(each: Planted) -> bool:
-        scripts = each.scene["scripts"]
+        scripts = each.scenario["scripts"]
         return any(scripts[of]["offered"] and each.stories[of] != "availability" for of in scripts)
 
     assert share(planted, offered_too) > 0.03
@@ -89,6 +89,6 @@ def test_reasons_given_may_name_a_cause_that_is_none(planted: Sequence[Planted])
     by_words: dict[str, set[str]] = {}
     for each in planted:
         cause = each.stories["search"] if each.nature == "tools" else each.nature
-        for words in each.scene["says"]:
+        for words in each.scenario["says"]:
             by_words.setdefault(words, set()).add(cause)
     assert all(len(causes) >= 3 for causes in by_words.values())

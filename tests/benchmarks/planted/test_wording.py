@@ -26,7 +26,7 @@ def first_reply(toolset: str) -> Read:
     """The words before the first calls, and these."""
 
     def read(planted: Planted) -> str:
-        turns = planted.scene["scripts"][toolset]["turns"]
+        turns = planted.scenario["scripts"][toolset]["turns"]
         return json.dumps([turns[0]["says"], turns[0]["calls"]], ensure_ascii=False) if turns else ""
 
     return read
@@ -89,7 +89,7 @@ def test_the_number_of_a_page_tells_nothing_of_what_it_does() -> None:
     expected, seen, of = 0.0, 0, 0
     for each in compose("test", QUESTIONS):
         ordered = sorted(document.id for document in each.documents)
-        phrases = {reaction.get("phrase") for reaction in each.scene["scripts"]["search"]["reactions"]}
+        phrases = {reaction.get("phrase") for reaction in each.scenario["scripts"]["search"]["reactions"]}
         moving = {document.id for document in each.documents if document.phrase and document.phrase in phrases}
         if len(moving) == 1 and len(ordered) > 1:
             expected, seen, of = expected + 1 / len(ordered), seen + (ordered[0] in moving), of + 1
@@ -102,7 +102,7 @@ def test_the_number_of_calls_within_the_budget_tells_no_cause(toolset: str) -> N
     """Beyond it, it tells how long a script is, which nobody sees."""
     by_length: dict[int, Counter[str]] = defaultdict(Counter)
     for each in compose("test", QUESTIONS):
-        turns = len(each.scene["scripts"][toolset]["turns"])
+        turns = len(each.scenario["scripts"][toolset]["turns"])
         if 0 < turns < TURNS:
             by_length[turns][cause(each, toolset)] += 1
     every = sum(by_length.values(), Counter[str]())
@@ -134,7 +134,7 @@ def test_the_halves_share_no_template_and_no_prompt() -> None:
 
 def test_the_halves_share_no_line_of_code_but_imports() -> None:
     def lines(half: Half) -> set[str]:
-        scripts = (each.scene["scripts"]["code"]["turns"] for each in compose(half, 300))
+        scripts = (each.scenario["scripts"]["code"]["turns"] for each in compose(half, 300))
         code = (call["text"] for turns in scripts for turn in turns for call in turn["calls"])
         return {line.strip() for text in code for line in text.splitlines() if "import" not in line}
 

@@ -1,4 +1,4 @@
-"""A run of a model that acts out one scene of each kind, its replays, and what came of both."""
+"""A run of a model that acts out one scenario of each kind, its replays, and what came of both."""
 
 import json
 from collections import defaultdict
@@ -76,7 +76,7 @@ NEEDS_IT = {
     "turns": [turn(code("print('gauge reads 7')")), turn(code("print('valve reads 3')"))],
     "reactions": [holds("code", "gauge reads 7", B=1.5), holds("code", "valve reads 3", B=0.7), fails("code", C=1.8)],
 }
-SCENES: Mapping[str, dict[str, Any]] = {
+SCENARIOS: Mapping[str, dict[str, Any]] = {
     "locked": {"scripts": {"code": COMPUTED}, "ignore_tools": 0.25, "prompted": {"D": 0.3}},
     "short": {"scripts": {"code": BROKEN_OFF}},
     "needs": {"scripts": {"code": NEEDS_IT}},
@@ -104,7 +104,7 @@ corpus = "corpus.jsonl"
 [[models]]
 provider = "simulated"
 name = "acting"
-scenes = "scenes.jsonl"
+scenarios = "scenarios.jsonl"
 """
 
 
@@ -124,10 +124,13 @@ def write_plan(folder: Path) -> Path:
     texts = ("the inlet", "the outlet", "the bypass", "none of these")
     lines = [
         {"id": name, "prompt": f"Of plant {name}: which valve is first?", "choices": texts, "answer": RIGHT}
-        for name in SCENES
+        for name in SCENARIOS
     ]
     _write(folder / "questions.jsonl", lines)
-    _write(folder / "scenes.jsonl", [{"question": name, "prior": PRIOR, **scene} for name, scene in SCENES.items()])
+    _write(
+        folder / "scenarios.jsonl",
+        [{"question": name, "prior": PRIOR, **scenario} for name, scenario in SCENARIOS.items()],
+    )
     pages = [("turbine", "Turbine startup", "On every turbine startup sequence always purge twice before ignition.")]
     pages += [
         (f"p{n}", f"Plant report {n}", f"Which valve of plant {n} was first in year {1990 + n}.") for n in range(8)

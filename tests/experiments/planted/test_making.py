@@ -8,7 +8,7 @@ from tests.conftest import Cli
 
 from toolablate.benchmarks.questions import load_questions
 from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.planted.making import CORPUS, LABELS, PLAN, QUESTIONS, SCENES, make_planted
+from toolablate.experiments.planted.making import CORPUS, LABELS, PLAN, QUESTIONS, SCENARIOS, make_planted
 from toolablate.traces.errors import InputError
 
 
@@ -25,7 +25,7 @@ def test_the_plan_is_valid_and_has_the_ladders_of_sound_and_of_flaky_tools(tmp_p
 def test_the_same_seed_writes_the_same_files_and_another_one_others(tmp_path: Path) -> None:
     for name, seed in (("one", 3), ("two", 3), ("other", 4)):
         make_planted(tmp_path / name, "test", questions=8, seed=seed)
-    for file in (QUESTIONS, SCENES, PLAN, LABELS, f"{CORPUS}/pages.jsonl"):
+    for file in (QUESTIONS, SCENARIOS, PLAN, LABELS, f"{CORPUS}/pages.jsonl"):
         one, two, other = ((tmp_path / name / file).read_bytes() for name in ("one", "two", "other"))
         assert one == two != other
 
@@ -35,7 +35,7 @@ def test_what_was_planted_stands_in_no_file_that_a_run_reads(tmp_path: Path) -> 
     labels = [json.loads(line) for line in (tmp_path / LABELS).read_text(encoding="utf-8").splitlines()]
     causes = {story for each in labels for story in each["stories"].values()} | {each["nature"] for each in labels}
     assert {"lock_in", "own_error", "sampling_noise"} <= causes
-    for file in (QUESTIONS, SCENES, f"{CORPUS}/pages.jsonl"):
+    for file in (QUESTIONS, SCENARIOS, f"{CORPUS}/pages.jsonl"):
         text = (tmp_path / file).read_text(encoding="utf-8")
         # "tools", "format" and "budget" are words of questions and pages as well.
         assert not any(f'"{cause}"' in text for cause in causes - {"tools", "fine"})

@@ -82,7 +82,7 @@ def test_the_command_shows_the_figures_beside_their_aims(cli: Cli, planted_run: 
 def test_a_folder_without_what_was_planted_is_refused(planted_run: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
         score_planted(store_of(planted_run), folder=tmp_path)
-    for name in ("scenes.jsonl", LABELS):
+    for name in ("scenarios.jsonl", LABELS):
         shutil.copy(planted_run / name, tmp_path / name)
     assert score_planted(store_of(planted_run), folder=tmp_path, method="trace", samples=1).verdicts
     (tmp_path / LABELS).write_text("{}\n", encoding="utf-8")
@@ -97,7 +97,7 @@ def test_a_store_of_other_models_has_no_truth(tmp_path: Path) -> None:
         "[[models]]\nprovider = 'simulated'\nname = 's'\n",
         encoding="utf-8",
     )
-    with pytest.raises(InputError, match="holds no trial with tools of a model that acts out scenes"):
+    with pytest.raises(InputError, match="holds no trial with tools of a model that acts out scenarios"):
         score_planted(run(plan))
 
 

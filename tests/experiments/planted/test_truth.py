@@ -1,4 +1,4 @@
-"""The computed truth beside what a model that acts out scenes does, through real tools, stores and replays."""
+"""The computed truth beside what a model that acts out scenarios does, through real tools, stores and replays."""
 
 import math
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.planted.scenes import call, scene_of
+from tests.agents.planted.scenarios import call, scenario_of
 from tests.experiments.planted.acted import RIGHT, Acted, act, write_plan
 
 from toolablate.agents.simulated.planted.mind import drawn
@@ -148,14 +148,16 @@ def test_a_belief_falls_at_the_reply_that_commits_or_at_the_result_that_moves_it
 
 
 @pytest.mark.deep
-def test_the_truth_is_that_of_the_scenes_that_were_acted_out(acted: Acted, tmp_path: Path) -> None:
-    scenes = acted.store.parent.parent / "scenes.jsonl"
+def test_the_truth_is_that_of_the_scenarios_that_were_acted_out(acted: Acted, tmp_path: Path) -> None:
+    scenarios = acted.store.parent.parent / "scenarios.jsonl"
     moved, other = tmp_path / "moved.jsonl", tmp_path / "other.jsonl"
-    moved.write_bytes(scenes.read_bytes())
-    other.write_text(scenes.read_text(encoding="utf-8").replace('"ignore_tools": 0.25', '"ignore_tools": 0.5'))
+    moved.write_bytes(scenarios.read_bytes())
+    other.write_text(scenarios.read_text(encoding="utf-8").replace('"ignore_tools": 0.25', '"ignore_tools": 0.5'))
     with Store(acted.store) as opened:
         assert truth_of(opened, moved) == acted.truth
-        with pytest.raises(InputError, match=r"other\.jsonl is not the file of scenes that model 'acting' acted out"):
+        with pytest.raises(
+            InputError, match=r"other\.jsonl is not the file of scenarios that model 'acting' acted out"
+        ):
             truth_of(opened, other)
 
 
@@ -228,9 +230,9 @@ def test_chances_are_those_of_all_draws_that_give_the_letter() -> None:
     assert all(seen[cause] / len(draws) == pytest.approx(chance, abs=0.02) for cause, chance in computed.items())
 
 
-def world(scene: dict[str, Any], **condition: Any) -> World:
+def world(scenario: dict[str, Any], **condition: Any) -> World:
     arm = Condition(name="python", **condition)
-    return World(scene_of(scripts={"code": scene}), "B", arm, {"code": Offer("python", "code")}, Outputs(()))
+    return World(scenario_of(scripts={"code": scenario}), "B", arm, {"code": Offer("python", "code")}, Outputs(()))
 
 
 TWO_CELLS = {
@@ -323,15 +325,15 @@ def test_conditions_without_a_closed_form_are_refused(condition: Condition, said
         refuse_unknown(condition)
 
 
-def test_scenes_are_part_of_what_a_model_is(tmp_path: Path) -> None:
+def test_scenarios_are_part_of_what_a_model_is(tmp_path: Path) -> None:
     plan = write_plan(tmp_path)
     (before,) = load_plan(plan)[0].models
     assert isinstance(before, SimulatedModel)
-    assert before.scenes == str(tmp_path / "scenes.jsonl")
-    scenes = tmp_path / "scenes.jsonl"
-    scenes.write_text(scenes.read_text(encoding="utf-8").replace('"loses_format": 0.4', '"loses_format": 0.5'))
+    assert before.scenarios == str(tmp_path / "scenarios.jsonl")
+    scenarios = tmp_path / "scenarios.jsonl"
+    scenarios.write_text(scenarios.read_text(encoding="utf-8").replace('"loses_format": 0.4', '"loses_format": 0.5'))
     (after,) = load_plan(plan)[0].models
     assert before.identity() != after.identity()
-    scenes.unlink()
-    with pytest.raises(InputError, match=r"models: acting: cannot read .*scenes\.jsonl"):
+    scenarios.unlink()
+    with pytest.raises(InputError, match=r"models: acting: cannot read .*scenarios\.jsonl"):
         load_plan(plan)

@@ -1,4 +1,4 @@
-"""A scene: what a simulated model believes of one question, what it does with tools, and what moves it."""
+"""A scenario: what a simulated model believes of one question, what it does with tools, and what moves it."""
 
 from collections.abc import Iterator
 from string import ascii_uppercase
@@ -72,7 +72,7 @@ class Script(_Part):
         yield from (reaction.moves for reaction in self.reactions)
 
 
-class Scene(_Part):
+class Scenario(_Part):
     """One question to one model.
 
     prior         weights of all letters before anything else

@@ -1,11 +1,11 @@
-"""A question, a scene of it, and requests at any point of a conversation about it."""
+"""A question, a scenario of it, and requests at any point of a conversation about it."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from toolablate.agents.simulated.planted.scene import Scene
+from toolablate.agents.simulated.planted.scenario import Scenario
 from toolablate.traces.records import (
     ChoiceTarget,
     Condition,
@@ -33,9 +33,9 @@ def spec(name: str, argument: str) -> ToolSpec:
 SEARCH, OPEN, PYTHON = spec("web_search", "query"), spec("open_page", "url"), spec("python", "code")
 
 
-def scene_of(**fields: Any) -> Scene:
+def scenario_of(**fields: Any) -> Scenario:
     given: dict[str, Any] = {"question": "valve", "prior": {"A": 0.0, "B": 2.0, "C": 0.0, "D": 0.0}}
-    return Scene.model_validate(given | fields)
+    return Scenario.model_validate(given | fields)
 
 
 def call(kind: str, text: str) -> dict[str, str]:
@@ -58,9 +58,9 @@ def called(tool: ToolSpec, text: str, result: str, number: int = 0) -> tuple[Mes
     )
 
 
-def write_scenes(path: Path, *scenes: dict[str, Any]) -> SimulatedModel:
-    path.write_text("".join(json.dumps(scene) + "\n" for scene in scenes), encoding="utf-8")
-    return SimulatedModel(name="sim", scenes=str(path))
+def write_scenarios(path: Path, *scenarios: dict[str, Any]) -> SimulatedModel:
+    path.write_text("".join(json.dumps(scenario) + "\n" for scenario in scenarios), encoding="utf-8")
+    return SimulatedModel(name="sim", scenarios=str(path))
 
 
 def arm(name: str = "none", **more: Any) -> Condition:
