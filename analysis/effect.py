@@ -26,7 +26,7 @@ FEW_DIFFERING = 10
 """Where fewer differ it is the number of those that counts: .02 up and .02 down cover 88.7 % at 100 questions (4
 differ), 92.9 % at 200 (8), 94.2 % at 400 (16); .05 and .05 cover 92.2 % at 60 (6), 94.3 % at 100 (10)."""
 
-LEVEL = 0.05
+SIGNIFICANT = 0.05
 TOLERANCE = 10.0**-9
 
 
@@ -114,9 +114,9 @@ def too_few(sums: Sequence[float], sizes: Sequence[float]) -> bool:
 def _detectable_points(sums: Sequence[float], sizes: Sequence[float]) -> float | None:
     """None where no result could be significant, or no difference that scores can have."""
     standard_error = clustered_standard_error(sums, sizes)
-    if not standard_error or smallest_p(len(sums)) >= LEVEL:
+    if not standard_error or smallest_p(len(sums)) >= SIGNIFICANT:
         return None
-    points = 100 * detectable(standard_error, alpha=LEVEL)
+    points = 100 * detectable(standard_error, alpha=SIGNIFICANT)
     return points if points <= 100 else None
 
 

@@ -2,8 +2,11 @@
 
 import math
 
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+
 UNKNOWN = "-"
-SIGNIFICANT = 0.05
+SMALL = "*"
+"""Marks intervals that rest on too few questions."""
 LEAST_DOLLARS = 0.000001
 # A hyphen is easily overlooked before a figure, and lines up badly with a plus.
 MINUS = "\u2212"
@@ -22,8 +25,14 @@ def signed(value: float | None, unit: str = "") -> str:
     return f"{'+' if value > 0 else MINUS}{text}"
 
 
-def interval(bounds: tuple[float, float] | None, unit: str = "") -> str:
-    return UNKNOWN if bounds is None else f"{signed(bounds[0])} .. {signed(bounds[1])}{unit}"
+def interval(bounds: tuple[float, float] | None, unit: str = "", *, small: bool = False) -> str:
+    return UNKNOWN if bounds is None else f"{SMALL if small else ''}{signed(bounds[0])} .. {signed(bounds[1])}{unit}"
+
+
+def small_note(differing: str = "that differ") -> str:
+    """What SMALL means."""
+    few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} {differing}"
+    return f"{SMALL}: {few}; do not rely on their intervals."
 
 
 def flips(count: float, repeats: int) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from toolablate.analysis.attribution.decomposition import Account, Decomposition
 from toolablate.analysis.attribution.report import ATTRIBUTED_AS, mechanism_name
-from toolablate.analysis.effect import LEVEL
+from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import AttributedCount
 from toolablate.analysis.ladder import LadderStep, Waterfall
 from toolablate.analysis.selection import Selection
@@ -65,7 +65,7 @@ def ladder_bars(waterfall: Waterfall) -> Bars:
             start=(start or 0.0) - base,
             points=step.points,
             ci95=step.ci95,
-            sure=not step.small and step.p_holm is not None and step.p_holm < LEVEL,
+            sure=not step.small and step.p_holm is not None and step.p_holm < SIGNIFICANT,
             p_holm=step.p_holm,
             told=f"{waterfall.model} · {step.before} to {step.after}: {step.name}",
             after=f"n = {step.questions:,}",
@@ -120,7 +120,7 @@ def decomposition_bars(
             points=account.points,
             ci95=account.ci95,
             # `compare` tests the effect.
-            sure=None if total else not account.small and account.p_holm is not None and account.p_holm < LEVEL,
+            sure=None if total else not account.small and account.p_holm is not None and account.p_holm < SIGNIFICANT,
             p_holm=account.p_holm,
             told=f"{model} · {condition}: {mechanism_name(account.name)}",
             after=replayed,

@@ -213,12 +213,6 @@ class Cost:
     samples_expected: float
 
 
-def probing_cost(steps: int, samples: int) -> Cost:
-    """Of probing every step from 0 to `steps` with so many samples each."""
-    probes = steps + 1
-    return Cost(probes, float(probes), probes * samples, float(probes * samples))
-
-
 def search_cost(plan: Search, *, high: float = 0.9, low: float = 0.1, seed: int = 0) -> Cost:
     """Of a search where the belief falls once, from `high` to `low`, at any step alike: expected ones by simulation of
     the search itself. Where nothing falls it is the ends that cost, and less."""

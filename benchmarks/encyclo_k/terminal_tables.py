@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, Accuracy
+from toolablate.analysis.effect import Accuracy
 from toolablate.benchmarks.encyclo_k.figures import (
     ArmAccuracy,
     By,
@@ -20,10 +20,10 @@ from toolablate.benchmarks.encyclo_k.figures import (
     Stability,
 )
 from toolablate.reports import numbers
+from toolablate.reports.numbers import SMALL
 from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner
 from toolablate.traces.terminal_text import inert, one_line
 
-SMALL = "*"
 TITLES: dict[By, str] = {
     "discipline": "Accuracy by discipline",
     "options": "Accuracy by number of options",
@@ -215,10 +215,9 @@ def _single(found: Sequence[SingleAndComposed]) -> Fitted:
 
 
 def _footnotes(tables: EncycloKTables) -> Iterator[str]:
-    few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that are right, or wrong"
     yield "accuracy: percent, over repeats, then questions. Over subfields, fields, disciplines each weighs the same."
     yield "95 % interval: from a bootstrap over questions, those that share statements taken together (BCa)."
-    yield f"{SMALL}: {few}; do not rely on their intervals."
+    yield numbers.small_note("that are right, or wrong")
     if tables.arms:
         yield "missed: no answer could be read from the reply, which counts as wrong."
         yield "chosen: first repeats whose answer is this place; wrongly: the wrong ones of these."

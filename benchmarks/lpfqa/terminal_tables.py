@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, SIGNIFICANT
 from toolablate.benchmarks.lpfqa.figures import (
     Ablation,
     AverageEffect,
@@ -21,12 +21,11 @@ from toolablate.benchmarks.lpfqa.figures import (
 )
 from toolablate.benchmarks.lpfqa.ranks import Correlation, RankCorrelation
 from toolablate.reports import numbers
-from toolablate.reports.numbers import MINUS, SIGNIFICANT, UNKNOWN, counted
+from toolablate.reports.numbers import MINUS, SMALL, UNKNOWN, counted
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner
 from toolablate.traces.terminal_text import inert, one_line, shortened
 
 BEST = "▲"
-SMALL = "*"
 STAND_IN = " (simulated)"
 TITLE_CELLS = 14
 SPOILED = {
@@ -405,8 +404,7 @@ def _ablation_notes(found: Ablation) -> Iterator[str]:
     )
     shown: list[Row] = [*found.rows, *found.averages]
     if any(row.small for row in shown):
-        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
-        yield f"{SMALL}: {few}; do not rely on their intervals."
+        yield numbers.small_note()
     yield from spoiled((f"{row.model} {row.condition}", row) for row in found.rows)
     if found.averages:
         yield (

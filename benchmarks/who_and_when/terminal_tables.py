@@ -6,13 +6,12 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, Accuracy
+from toolablate.analysis.effect import Accuracy
 from toolablate.benchmarks.who_and_when.scoring import Row, WhoAndWhen
 from toolablate.reports import numbers
+from toolablate.reports.numbers import SMALL
 from toolablate.reports.tables import Column, Fitted, figures, names
 from toolablate.traces.terminal_text import inert, one_line
-
-SMALL = "*"
 
 
 def who_and_when_view(found: WhoAndWhen) -> RenderableType:
@@ -65,10 +64,7 @@ def _footnotes(found: WhoAndWhen) -> Iterator[str]:
     yield "95 % interval: of step, from a bootstrap over questions (BCa)."
     yield "A random step's figures are expected ones, not drawn."
     if any(row.step.small for row in (*found.predicted, *found.baselines)):
-        yield (
-            f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions, or fewer than {FEW_DIFFERING} right or wrong;"
-            " do not rely on the interval."
-        )
+        yield numbers.small_note("that are right, or wrong")
     yield "Constants are the best of their kind on the very runs that they are scored on."
     if any(row.missing for row in found.predicted):
         yield "missing: runs without a prediction, which count as wrong."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from toolablate.analysis.comparison import Comparison
-from toolablate.analysis.effect import LEVEL
+from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import ArmScore
 from toolablate.analysis.flips import Floor
 from toolablate.analysis.selection import Ending, Link, Selection
@@ -201,7 +201,7 @@ def draw_effects(
 
 
 def is_sure(each: Comparison) -> bool:
-    return not each.small and each.p_holm is not None and each.p_holm < LEVEL
+    return not each.small and each.p_holm is not None and each.p_holm < SIGNIFICANT
 
 
 def _effect_row(on: Sheet, row: float, each: Comparison) -> None:

@@ -12,6 +12,7 @@ from toolablate.analysis.alignment import align
 from toolablate.analysis.attribution.decomposition import Account, Decomposition
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.comparison import Comparison
+from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import Findings
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, summed, why, without_tools
@@ -50,7 +51,7 @@ def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str
     told = [each for each in rows if each.delta_points is not None]
     sure = sorted((each for each in told if is_sure(each)), key=lambda each: each.delta_points or 0.0)
     worse, better = ([each for each in sure if ((each.delta_points or 0.0) < 0) is way] for way in (True, False))
-    few = [each for each in told if each.small and (each.p_holm or 1.0) < numbers.SIGNIFICANT]
+    few = [each for each in told if each.small and (each.p_holm or 1.0) < SIGNIFICANT]
     unsure = sorted((each for each in told if each not in sure and each not in few), key=_size, reverse=True)
     parts = [
         f"{numbers.counted(len(found), 'condition')} {'changes' if len(found) == 1 else 'change'} it for the {word}"
@@ -90,10 +91,7 @@ def _sure_mechanisms(decomposition: Decomposition) -> list[Account]:
     found = [
         each
         for each in decomposition.mechanisms
-        if each.name != "unresolved"
-        and not each.small
-        and each.p_holm is not None
-        and each.p_holm < numbers.SIGNIFICANT
+        if each.name != "unresolved" and not each.small and each.p_holm is not None and each.p_holm < SIGNIFICANT
     ]
     return sorted(found, key=lambda each: -abs(each.points))[:MOST_NAMED]
 

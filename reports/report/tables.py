@@ -10,6 +10,7 @@ from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix
 from toolablate.analysis.flips import Chance
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import METHODS, counted, how_alone, how_known, measured_by, methods_of
+from toolablate.reports.numbers import SMALL
 from toolablate.reports.plots.figures import decompositions_of, in_order
 from toolablate.reports.plots.panels import ENDINGS
 from toolablate.reports.plots.scores import EndedArm
@@ -18,7 +19,6 @@ from toolablate.reports.tables import figures as numeric
 from toolablate.reports.terminal.attribution import rests_on
 from toolablate.reports.waterfall_bars import accounts_of
 
-SMALL = "*"
 MODEL = "Model"
 
 

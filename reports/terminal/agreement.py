@@ -13,17 +13,16 @@ from toolablate.analysis.agreement.judge_noise import JudgeNoise, Regraded
 from toolablate.analysis.agreement.report import Agreement, AgreementReport
 from toolablate.analysis.agreement.shift import Shift
 from toolablate.analysis.attribution.report import mechanism_name
-from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, SIGNIFICANT
 from toolablate.analysis.labelling import TOO_FEW, Held, LabelAgreement, LabelReport
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import chance, distraction_name
-from toolablate.reports.numbers import MINUS, SIGNIFICANT, counted
+from toolablate.reports.numbers import MINUS, SMALL, counted
 from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner, words
 from toolablate.reports.terminal.trace import VERDICT_STYLES
 from toolablate.traces.records import Mechanism
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
-SMALL = "*"
 WAYS = {"again": "graded again", "same_text": "same text"}
 DEFINITIONS = "docs/statistics.md"
 COUNTS = (
@@ -226,8 +225,7 @@ def _footnotes(report: AgreementReport) -> Iterator[str]:
         yield "n: trials that both scored. κ: Cohen's kappa; - where both say the same of all trials."
         yield "scores: percent, over a question's trials, then questions; 2 − 1: their difference in points."
     if _some_small(report.agreements) or _some_small(report.shifts) or _some_small(report.regraded):
-        yield f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ, or beside κ"
-        yield f"{FEW_DIFFERING} that both call correct, or that neither does; do not rely on their intervals."
+        yield numbers.small_note(f"that differ (for κ: {FEW_DIFFERING} that both call correct, or that neither does)")
     if any(row.first_unparsed or row.second_unparsed for row in report.agreements):
         yield "unparsed: no answer could be read, which counts as not correct."
     if any(row.first_unscored or row.second_unscored or row.unscored for row in report.agreements):

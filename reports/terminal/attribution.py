@@ -21,17 +21,15 @@ from toolablate.analysis.attribution.judge_labels import (
     confusion_of,
 )
 from toolablate.analysis.attribution.report import AttributionReport, mechanism_name
-from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.flips import Floor
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import attributed, chance, distraction_name
-from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
 from toolablate.reports.waterfall_bars import GAIN, LOSS, accounts_of, decomposition_bars, style_of, text_bars
 from toolablate.traces.records import Attribution, Distraction, DistractionLabel, JudgeMatrix, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text
 
-SMALL = "*"
 MOST_BAR, LEAST_NAME, WHOLE_NAME, NARROW = 40, 13, 22, 72
 NO_TOOLS = "no tools"
 TRACE, ARMS, REPLAYS = "trace", "arms", "replays"
@@ -89,8 +87,8 @@ def _decomposition_table(decomposition: Decomposition, room: int) -> Fitted:
     columns = (
         Column("", (Text(NO_TOOLS), *(inert(bar.name) for bar in bars)), least=least),
         figures("points", ["", *(Text(numbers.signed(bar.points), style=style_of(bar)) for bar in bars)]),
-        figures("95 % interval", ["", *(_interval(each, each.ci95) for each in rows)]),
-        figures("90 % interval", ["", *(_interval(each, each.ci90) for each in rows)], spare=1),
+        figures("95 % interval", ["", *(numbers.interval(each.ci95, small=each.small) for each in rows)]),
+        figures("90 % interval", ["", *(numbers.interval(each.ci90, small=each.small) for each in rows)], spare=1),
         figures("p", ["", *(numbers.p_value(each.p_value) for each in rows)], spare=2),
         figures("p Holm", ["", *(numbers.p_value(each.p_holm) for each in rows)], spare=4),
         words("rests on", ["", *(rests_on(each.name, decomposition) for each in accounts), ""]),
@@ -98,10 +96,6 @@ def _decomposition_table(decomposition: Decomposition, room: int) -> Fitted:
     taken = sum(column.width + 2 for column in columns) + 3
     shown = text_bars(bars, min(MOST_BAR, max(room // 6, room - taken)))
     return Fitted((*columns, words("", shown)), ("", *("" for _ in accounts), "bold"))
-
-
-def _interval(account: Account, interval: tuple[float, float] | None) -> str:
-    return f"{SMALL if account.small and interval else ''}{numbers.interval(interval)}"
 
 
 def _remarks(decomposition: Decomposition, design: ReplayDesign | None) -> Iterator[str]:
@@ -389,8 +383,7 @@ def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]
             " the computation aside did not bring the right answer back."
         )
     if any(each.small and each.ci95 for decomposition in decompositions for each in _all(decomposition)):
-        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} in which it is not 0"
-        yield f"{SMALL}: {few}; do not rely on their intervals."
+        yield numbers.small_note("in which it is not 0")
 
 
 def _all(decomposition: Decomposition) -> tuple[Account, ...]:

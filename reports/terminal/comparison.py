@@ -11,16 +11,14 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.analysis.comparison import Comparison
-from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.flips import Flip, Floor
 from toolablate.analysis.pairing import RIGHT
 from toolablate.analysis.statistics.harm import Bounds, Selected
 from toolablate.reports import numbers
-from toolablate.reports.numbers import SIGNIFICANT
+from toolablate.reports.numbers import SMALL
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
-
-SMALL = "*"
 
 
 def effects(rows: Sequence[Comparison]) -> Fitted:
@@ -174,8 +172,7 @@ def _tested(rows: Sequence[Comparison]) -> Iterator[str]:
 
 def _small(rows: Sequence[Comparison]) -> Iterator[str]:
     if any(row.small for row in rows):
-        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
-        yield f"{SMALL}: {few}; do not rely on their intervals."
+        yield numbers.small_note()
 
 
 def _at_the_edge(rows: Sequence[Comparison]) -> Iterator[str]:

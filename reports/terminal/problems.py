@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.misses import MissDifference, MissRate, RefusedCalls
 from toolablate.reports import numbers
-from toolablate.reports.numbers import SIGNIFICANT, counted
+from toolablate.reports.numbers import counted
 from toolablate.reports.tables import Fitted, figures, names
 from toolablate.traces.records import Refusal
 from toolablate.traces.store import FailureCount, VerifyReport

@@ -7,15 +7,13 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.ladder import LadderStep, Shapley, Waterfall
 from toolablate.reports import numbers
-from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Column, Fitted, figures, simulated_banner, words
 from toolablate.reports.waterfall_bars import GAIN, LOSS, ladder_bars, style_of, text_bars
 from toolablate.traces.terminal_text import inert, one_line
 
-SMALL = "*"
 MOST_BAR = 60
 LEAST_NAME = 13
 WHOLE_NAME = 18
@@ -73,7 +71,7 @@ def _table(waterfall: Waterfall, room: int) -> Fitted:
             least=LEAST_NAME if room < NARROW else WHOLE_NAME,
         ),
         figures("points", ["", *(Text(numbers.signed(bar.points), style=style_of(bar, "bold")) for bar in bars)]),
-        figures("95 % interval", ["", *(_interval(step) for step in steps)]),
+        figures("95 % interval", ["", *(numbers.interval(step.ci95, small=step.small) for step in steps)]),
         figures("p", ["", *(numbers.p_value(step.p_value) for step in steps)], spare=1),
         figures("p Holm", ["", *(numbers.p_value(step.p_holm) for step in steps)], spare=4),
         figures("MDE", ["", *(numbers.percent(step.detectable_points) for step in steps)], spare=3),
@@ -103,14 +101,6 @@ def _bar_room(columns: Sequence[Column], room: int) -> int:
     return min(MOST_BAR, max(room // 5, room - taken))
 
 
-def _interval(step: LadderStep) -> str:
-    return _marked(step.small, step.ci95)
-
-
-def _marked(small: bool, interval: tuple[float, float] | None) -> str:
-    return f"{SMALL if small and interval else ''}{numbers.interval(interval)}"
-
-
 def _row_style(step: LadderStep, waterfall: Waterfall) -> str:
     return "dim" if step in waterfall.bounds else ""
 
@@ -137,7 +127,11 @@ def _remarks(waterfall: Waterfall) -> Iterator[str]:
 def _relative(waterfall: Waterfall) -> str:
     if waterfall.relative is None:
         return ""
-    between = "" if waterfall.relative_ci95 is None else f" ({_marked(waterfall.total.small, waterfall.relative_ci95)})"
+    between = (
+        ""
+        if waterfall.relative_ci95 is None
+        else f" ({numbers.interval(waterfall.relative_ci95, small=waterfall.total.small)})"
+    )
     change = f"{numbers.signed(waterfall.relative, ' %')}{between}"
     return f": {change} of the score under {one_line(waterfall.total.before)}"
 
@@ -150,9 +144,9 @@ def _check(shapley: Shapley) -> Iterator[RenderableType]:
             Column("", tuple(Text(each.name) for each in values), least=LEAST_NAME),
             figures("in this order", [numbers.signed(each.own) for each in values], spare=2),
             figures("Shapley", [Text(numbers.signed(each.points), style="bold") for each in values]),
-            figures("95 % interval", [_marked(each.small, each.ci95) for each in values]),
+            figures("95 % interval", [numbers.interval(each.ci95, small=each.small) for each in values]),
             figures("moved", [numbers.signed(each.moved) for each in values], spare=3),
-            figures("95 % of moved", [_marked(each.small, each.moved_ci95) for each in values], spare=1),
+            figures("95 % of moved", [numbers.interval(each.moved_ci95, small=each.small) for each in values], spare=1),
         )
     )
     told = [f"{each.name} ({numbers.signed(each.moved)})" for each in values if each.order_matters]
@@ -174,8 +168,7 @@ def _footnotes(waterfalls: Sequence[Waterfall], room: int) -> Iterator[str]:
     if any(_tells_noise(each, room) for each in waterfalls):
         yield "flips: right to wrong / wrong to right between single runs (noise floor: two runs of the arm before)."
     if small:
-        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
-        yield f"{SMALL}: {few}; do not rely on their intervals."
+        yield numbers.small_note()
     shapley = " Shapley: mean over all places of the prompt." if checks else ""
     yield f"The order of contrasts is a convention.{shapley}"
     yield from _entries(waterfalls)
