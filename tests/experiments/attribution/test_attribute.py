@@ -177,4 +177,4 @@ def test_a_scripted_model_is_not_replayed(chat_server: ChatServer, tmp_path: Pat
     page = " ".join(
         said("show", "--why", store, json.loads(said("attribute", store, "--json"))["trials"][0]["trial"]).split()
     )
-    assert "says what its script says whatever is changed" in page
+    assert "The model is scripted" in page
