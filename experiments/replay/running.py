@@ -25,7 +25,7 @@ from toolablate.experiments.environment.placebo_sources import (
 )
 from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, open_judges, open_sources
 from toolablate.experiments.environment.web import asks_the_web, guard_for, offline, open_web
-from toolablate.experiments.plans.plan import Design, Plan
+from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial
 from toolablate.experiments.replay.changes import is_faulty, swapped_call, was_made_to_fail
 from toolablate.experiments.replay.replayed_tools import (
     BarredTools,
@@ -50,7 +50,7 @@ from toolablate.experiments.replay.requests import (
     joined,
     settled,
 )
-from toolablate.experiments.running.execution import Executor, TrialTask
+from toolablate.experiments.running.execution import Executor
 from toolablate.experiments.running.launch import Opened
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import Failures, Setting, StopSwitch
@@ -220,12 +220,12 @@ class ReplayExecutor:
     environment: Environment
     retry: RetryPolicy
 
-    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
-        forked = self.forked.get(task.trial.condition)
+    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+        forked = self.forked.get(planned.trial.condition)
         if forked is None:
-            raise InternalError(f"this executor runs no trials of {task.condition!r}")
+            raise InternalError(f"this executor runs no trials of {planned.condition.name!r}")
         if not forked.calls:
-            return await self._go_on(forked, task, BarredTools(forked.parent.specs), record)
+            return await self._go_on(forked, planned, BarredTools(forked.parent.specs), record)
         assert forked.resumption is not None
         parent, before, change = forked.parent, forked.start.before, forked.resumption.change
         opened = self.replay_environment.open_tools(parent, forked.condition)
@@ -245,32 +245,32 @@ class ReplayExecutor:
             )
             swapped = swapped_call(parent.conversation, len(before), change)
             tools = ReplayedTools(parent.specs, toolset, recorded, opened.kept_up, swapped)
-            return await self._go_on(forked, task, tools, record)
+            return await self._go_on(forked, planned, tools, record)
 
     async def _go_on(
-        self, forked: ForkedTrial, task: TrialTask, tools: Tools, record: Callable[[Event], None]
+        self, forked: ForkedTrial, planned: PlannedTrial, tools: Tools, record: Callable[[Event], None]
     ) -> AgentResult:
         model = forked.parent.model
         return await resume_agent(
             start=forked.start,
-            model=self._chat(forked, task),
+            model=self._chat(forked, planned),
             condition=forked.condition,
             tools=tools,
             record=record,
             price=model.price if isinstance(model, OpenAIModel) else None,
             retry=self.retry,
-            seed=task.trial.id,
+            seed=planned.trial.id,
         )
 
-    def _chat(self, forked: ForkedTrial, task: TrialTask) -> ChatModel:
+    def _chat(self, forked: ForkedTrial, planned: PlannedTrial) -> ChatModel:
         """A script has its replies under the names of the trial of a plan. Recorded replies are found by
         the number of the draw: that of a trial of a plan would give its reply again, where another is wanted."""
         parent, source = forked.parent, self.sources[forked.parent.model.name]
         if isinstance(parent.model, ScriptedModel):
             return source.session(parent.question, parent.arm, parent.origin.repeat)
         if isinstance(parent.model, OpenAIModel):
-            return source.session(parent.question, forked.condition, int(task.trial.id[:_DRAW_DIGITS], 16))
-        return source.session(parent.question, forked.condition, task.trial.repeat)
+            return source.session(parent.question, forked.condition, int(planned.trial.id[:_DRAW_DIGITS], 16))
+        return source.session(parent.question, forked.condition, planned.trial.repeat)
 
 
 def _is_unwanted(change: ReplayChange, opened: OpenedTools, recorded: ToolCall) -> bool:
@@ -319,8 +319,8 @@ class CappedExecutor:
     def environment(self) -> Environment:
         return self.inner.environment
 
-    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
-        result = await self.inner.run(task, record)
+    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+        result = await self.inner.run(planned, record)
         self.cap.note(result.cost_usd)
         return result
 

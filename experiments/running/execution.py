@@ -1,4 +1,4 @@
-"""Where a trial runs: the plan crosses once, then a small task for each trial; who may have a kernel."""
+"""Where a trial runs, and who may have a kernel."""
 
 import asyncio
 from collections import Counter, deque
@@ -20,27 +20,14 @@ from toolablate.experiments.environment.environment import (
 from toolablate.experiments.environment.placebo_sources import open_placebo_sources, require_results
 from toolablate.experiments.environment.replies import asked_lines, open_sources
 from toolablate.experiments.environment.web import Tell, guard_for, open_web, silent
-from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.plans.sections import WebSection
 from toolablate.tools import Resources, open_toolset
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Environment, Event, Model, OpenAIModel, Price, Question, Trial
+from toolablate.traces.records import Condition, Environment, Event, Model, OpenAIModel, Price
 
 if TYPE_CHECKING:
     from toolablate.tools.placebo_sources import PlaceboSources
-
-
-@dataclass(frozen=True, slots=True)
-class TrialTask:
-    """One trial, described for whoever runs it in the environment of a plan: small, and can be pickled.
-
-    `model` and `condition` are the names that the plan has for them.
-    """
-
-    trial: Trial
-    question: Question
-    model: str
-    condition: str
 
 
 class Executor(Protocol):
@@ -51,7 +38,7 @@ class Executor(Protocol):
         """What trials run on here."""
         ...
 
-    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
+    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
         """Runs a trial; its events go to `record` in order, as they happen. Ends soon where it is cancelled.
 
         Raises ToolablateError where the trial could not be run.
@@ -66,8 +53,6 @@ class Executor(Protocol):
 class LocalExecutor:
     """An `Executor` with everything that the trials of a plan share, opened."""
 
-    models: Mapping[str, Model]
-    conditions: Mapping[str, Condition]
     sources: Mapping[str, ModelSource]
     resources: Resources
     environment: Environment
@@ -77,29 +62,29 @@ class LocalExecutor:
     lines: Mapping[str, Line]
     placebo_sources: "PlaceboSources | None"
 
-    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
-        condition = self.conditions[task.condition]
-        model = self.sources[task.model].session(task.question, condition, task.trial.repeat)
+    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+        question, condition = planned.question, planned.condition
+        model = self.sources[planned.model.name].session(question, condition, planned.trial.repeat)
         opened = open_toolset(
             condition.tools,
             self.resources,
-            work_files(task.question, self.files_folder),
-            guard=guard_for(task.question, self.web),
+            work_files(question, self.files_folder),
+            guard=guard_for(question, self.web),
             interventions=condition.interventions,
-            question=task.question,
-            seed=task.trial.id,
+            question=question,
+            seed=planned.trial.id,
             placebo_sources=self.placebo_sources,
         )
         async with opened as tools:
             return await run_agent(
-                prompt=render(task.question),
+                prompt=render(question),
                 model=model,
                 condition=condition,
                 tools=tools,
                 record=record,
-                price=_price(self.models[task.model]),
+                price=_price(planned.model),
                 retry=self.retry,
-                seed=task.trial.id,
+                seed=planned.trial.id,
             )
 
 
@@ -131,8 +116,6 @@ async def open_executor(
         _check_tools(condition, resources, placebo_sources)
     lines = asked_lines(plan)
     return LocalExecutor(
-        models={model.name: model for model in plan.models},
-        conditions={condition.name: condition for condition in conditions},
         sources=await open_sources(plan, fingerprint, stack, lines),
         resources=resources,
         environment=recorded_environment(tried, fingerprint),

@@ -15,7 +15,7 @@ from toolablate.agents.session import CUT_OFF
 from toolablate.agents.spending import spent
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
-from toolablate.experiments.running.execution import Executor, KernelShares, TrialTask
+from toolablate.experiments.running.execution import Executor, KernelShares
 from toolablate.experiments.scoring import Scorers
 from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
 from toolablate.traces.records import Event, Failure, ModelCall, OpenAIModel, Trace
@@ -307,7 +307,6 @@ class _Work:
         return trace
 
     async def _in_time(self, planned: PlannedTrial, session: TrialRecorder) -> AgentResult:
-        task = TrialTask(planned.trial, planned.question, planned.model.name, planned.condition.name)
         deadline = asyncio.timeout(self.setting.trial_seconds)
 
         def record(event: Event) -> None:
@@ -317,7 +316,7 @@ class _Work:
 
         try:
             async with deadline:
-                return await self.setting.executor.run(task, record)
+                return await self.setting.executor.run(planned, record)
         except TimeoutError:
             if not deadline.expired():
                 raise

@@ -15,8 +15,8 @@ from tests.experiments.plan_files import answered, call
 
 from toolablate.agents import AgentResult
 from toolablate.experiments.environment.environment import fingerprint_of
-from toolablate.experiments.plans.plan import Plan, design, load_plan
-from toolablate.experiments.running.execution import Executor, TrialTask, open_executor
+from toolablate.experiments.plans.plan import Plan, PlannedTrial, design, load_plan
+from toolablate.experiments.running.execution import Executor, open_executor
 from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Environment, Event
 
@@ -36,7 +36,7 @@ class OtherProcess:
         self._turn = asyncio.Lock()
         self.environment: Environment = self._near.recv()
 
-    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
+    async def run(self, task: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
         async with self._turn:
             self._near.send(task)
             while True:
@@ -85,7 +85,7 @@ def plan(write_plan: WritePlan) -> Plan:
     return load_plan(written)[0]
 
 
-async def _all(executor: Executor, tasks: list[TrialTask]) -> list[tuple[Any, ...]]:
+async def _all(executor: Executor, tasks: list[PlannedTrial]) -> list[tuple[Any, ...]]:
     ran = []
     for task in tasks:
         events: list[Event] = []
@@ -95,8 +95,8 @@ async def _all(executor: Executor, tasks: list[TrialTask]) -> list[tuple[Any, ..
     return ran
 
 
-def _tasks(plan: Plan) -> list[TrialTask]:
-    return [TrialTask(e.trial, e.question, e.model.name, e.condition.name) for e in design(plan).trials]
+def _tasks(plan: Plan) -> list[PlannedTrial]:
+    return list(design(plan).trials)
 
 
 @pytest.mark.deep

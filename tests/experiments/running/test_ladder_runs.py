@@ -13,8 +13,7 @@ from tests.servers.chat_server import ChatServer, reply
 from tests.servers.responses import response, says
 
 from toolablate.agents import AgentResult
-from toolablate.experiments.plans.plan import Plan, design, load_plan
-from toolablate.experiments.running.execution import TrialTask
+from toolablate.experiments.plans.plan import Plan, PlannedTrial, design, load_plan
 from toolablate.experiments.running.launch import launch
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import Failures, Setting, StopSwitch, run_trials
@@ -207,8 +206,8 @@ class Waiting:
         self._others = others
         self._ended = asyncio.Event()
 
-    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
-        if task.condition in ("python", "python:placebo"):
+    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+        if planned.condition.name in ("python", "python:placebo"):
             await self._ended.wait()
         else:
             self._others -= 1
