@@ -1,6 +1,6 @@
 """Models and the loop that lets them use tools until they answer."""
 
-from toolablate.agents.chat import Asked, ChatModel, ModelSource, RetryPolicy, ask, connect
+from toolablate.agents.chat import ChatModel, ModelSource, PricedReply, RetryPolicy, ask, connect
 from toolablate.agents.endpoint import read_api_key, require_capabilities
 from toolablate.agents.pacing import Line, PacedSource, lines_of
 from toolablate.agents.resuming import Start, start_before
@@ -9,11 +9,11 @@ from toolablate.agents.session import Tools
 
 __all__ = [
     "AgentResult",
-    "Asked",
     "ChatModel",
     "Line",
     "ModelSource",
     "PacedSource",
+    "PricedReply",
     "RetryPolicy",
     "Start",
     "Tools",

@@ -172,7 +172,7 @@ def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PricedReply:
     """`cost_usd` is in US dollars, None where it is unknown; it has in it what was paid for replies that were none."""
 
     reply: ModelReply
@@ -188,7 +188,7 @@ async def ask(
     price: Price | None,
     rng: random.Random,
     clock: Callable[[], float],
-) -> Asked:
+) -> PricedReply:
     """The model's reply; each try may take `seconds`, waits not counted. `clock` tells seconds, from any beginning.
 
     Raises the ModelError of the last try.
@@ -205,5 +205,5 @@ async def ask(
             delay = tries.delay(error, rng)
         else:
             spending.charge(request, reply)
-            return Asked(reply, spending.cost_usd)
+            return PricedReply(reply, spending.cost_usd)
         await asyncio.sleep(delay)

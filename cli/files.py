@@ -180,7 +180,7 @@ def record_command(
 
     from rich.console import Console
 
-    from toolablate.experiments.environment.recording import Wanted, read_list, record, shown_progress
+    from toolablate.experiments.environment.recording import RecordingRequest, read_list, record, shown_progress
     from toolablate.experiments.plans.plan import load_plan
     from toolablate.traces.commands import STOPPED
 
@@ -190,7 +190,7 @@ def record_command(
         if not (urls or urls_file or queries):
             _show_archive(Path(loaded.web.archive), as_json)
             return
-    wanted = Wanted(
+    wanted = RecordingRequest(
         urls=[*urls, *(read_list(urls_file, "--urls") if urls_file else ())],
         queries=read_list(queries, "--queries") if queries else (),
         max_results=max_results,

@@ -54,7 +54,7 @@ State = Literal["ok", "missing", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One thing that was looked at; `remedy` is the command or step that mends it."""
 
     topic: str
@@ -67,7 +67,7 @@ class Finding:
 # What the models of a plan cost, and who says so.
 
 
-def price_findings(plan: Plan) -> Iterator[Finding]:
+def price_findings(plan: Plan) -> Iterator[CheckResult]:
     """What each model and judge costs and who says so; an unknown price stops no run."""
     sources = open_prices(plan.prices)
     named = [(model.name, model) for model in plan.models]
@@ -78,15 +78,15 @@ def price_findings(plan: Plan) -> Iterator[Finding]:
         found = sources.find(model, datetime.now(UTC))
         if not isinstance(found, Price):
             remedy = "give it price = { input = ..., output = ... }, in dollars per million tokens"
-            yield Finding("price", name, "warning", f"unknown: {found.reason}", remedy)
+            yield CheckResult("price", name, "warning", f"unknown: {found.reason}", remedy)
         else:
-            yield Finding("price", name, "ok", f"{show_price(found)} ({found.source})")
+            yield CheckResult("price", name, "ok", f"{show_price(found)} ({found.source})")
 
 
 # What doctor looks at for search, pages, archives and servers of tools.
 
 
-def web_findings(plan: Plan) -> Iterator[Finding]:
+def web_findings(plan: Plan) -> Iterator[CheckResult]:
     """Whether what the plan's tools would ask is there; the archive is checked as `web verify` checks it."""
     try:
         conditions = plan.resolved_conditions()
@@ -103,16 +103,16 @@ def web_findings(plan: Plan) -> Iterator[Finding]:
         yield from _corpus(plan)
     for name, look in looks:
         try:
-            yield Finding("web", name, "ok", look(plan))
+            yield CheckResult("web", name, "ok", look(plan))
         except ToolablateError as error:
-            yield Finding("web", name, "missing", error.message, error.hint)
+            yield CheckResult("web", name, "missing", error.message, error.hint)
     if "search" in parts and plan.search and plan.search.endpoint and plan.web.mode != "replay":
         yield listening(plan.search.endpoint, "web")
     if plan.web.mode != "replay":
         yield from _servers(plan, servers)
 
 
-def listening(endpoint: str, topic: str, name: str = "") -> Finding:
+def listening(endpoint: str, topic: str, name: str = "") -> CheckResult:
     """Whether something listens there; no request is sent, since that may cost money. `name` is shown for the endpoint,
     where that could hold what is secret."""
     name = name or endpoint
@@ -120,21 +120,21 @@ def listening(endpoint: str, topic: str, name: str = "") -> Finding:
         parts = urlsplit(endpoint)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         with socket.create_connection((parts.hostname or "", port), timeout=5):
-            return Finding(topic, name, "ok", "something listens there (no request was sent)")
+            return CheckResult(topic, name, "ok", "something listens there (no request was sent)")
     except (OSError, ValueError) as error:
-        return Finding(topic, name, "missing", f"nothing answers: {error}", "start the server, or mend the plan")
+        return CheckResult(topic, name, "missing", f"nothing answers: {error}", "start the server, or mend the plan")
 
 
-def _corpus(plan: Plan) -> Iterator[Finding]:
+def _corpus(plan: Plan) -> Iterator[CheckResult]:
     """Opens it, which builds its index where there is none yet."""
     with ExitStack() as stack:
         try:
             corpus = open_plan_corpus(plan, stack)
         except ToolablateError as error:
-            yield Finding("web", "corpus", "missing", error.message, error.hint)
+            yield CheckResult("web", "corpus", "missing", error.message, error.hint)
             return
-        yield Finding("web", "corpus", "ok", f"documents to search: {len(corpus)}")
-        yield from (Finding("web", "corpus", "warning", text) for text in skipped_documents(corpus))
+        yield CheckResult("web", "corpus", "ok", f"documents to search: {len(corpus)}")
+        yield from (CheckResult("web", "corpus", "warning", text) for text in skipped_documents(corpus))
 
 
 def _look_at_provider(plan: Plan) -> str:
@@ -167,7 +167,7 @@ def _look_at_archive(plan: Plan) -> str:
     return f"{folder} is whole" + ("" if recording else " and sealed")
 
 
-def _servers(plan: Plan, names: tuple[str, ...]) -> Iterator[Finding]:
+def _servers(plan: Plan, names: tuple[str, ...]) -> Iterator[CheckResult]:
     """Nothing is started: what a server does when it starts is its own."""
     for section in plan.mcp:
         if section.name not in names:
@@ -175,16 +175,16 @@ def _servers(plan: Plan, names: tuple[str, ...]) -> Iterator[Finding]:
         name = f"mcp {section.name}"
         unset = [variable for variable in (*section.env, *section.headers.values()) if variable not in os.environ]
         if find_spec("mcp") is None:
-            yield Finding("web", name, "missing", "the client is not installed", to_install("mcp"))
+            yield CheckResult("web", name, "missing", "the client is not installed", to_install("mcp"))
         elif unset:
-            yield Finding("web", name, "missing", f"the variable {unset[0]} is not set", f"export {unset[0]}=...")
+            yield CheckResult("web", name, "missing", f"the variable {unset[0]} is not set", f"export {unset[0]}=...")
         elif section.url:
             yield listening(section.url, "web", f"{name} ({server_address(section).place})")
         elif shutil.which(section.command[0]) is None:
             detail = f"there is no command {section.command[0]!r}"
-            yield Finding("web", name, "missing", detail, "install it, or mend the server's table in the plan")
+            yield CheckResult("web", name, "missing", detail, "install it, or mend the server's table in the plan")
         else:
-            yield Finding("web", name, "ok", f"{section.command[0]} is there (it was not started)")
+            yield CheckResult("web", name, "ok", f"{section.command[0]} is there (it was not started)")
 
 
 # Finds out what works on this machine, by trying it.
@@ -197,7 +197,7 @@ PACKAGES = (
 KERNEL_PACKAGES = ("numpy", "scipy", "pandas", "sympy", "matplotlib")
 
 
-def examine(plan: Plan | None = None) -> list[Finding]:
+def examine(plan: Plan | None = None) -> list[CheckResult]:
     """Looks at the machine; with a plan, at what that plan needs as well. Starts a kernel in each backend."""
     # Cgroups first: where this process has to move to make some, it may not have started others yet.
     return [
@@ -213,7 +213,7 @@ def examine(plan: Plan | None = None) -> list[Finding]:
     ]
 
 
-def fit_to_run(findings: list[Finding], plan: Plan | None = None) -> bool:
+def fit_to_run(findings: list[CheckResult], plan: Plan | None = None) -> bool:
     """Whether nothing needed is missing: some isolated backend (the plan's, if there is one) and the plan's keys."""
     backends = {finding.name: finding.state for finding in findings if finding.topic == "sandbox"}
     if plan is None:
@@ -231,9 +231,9 @@ def _runs_code(plan: Plan) -> bool:
         return False
 
 
-def _python() -> Iterator[Finding]:
+def _python() -> Iterator[CheckResult]:
     supported = sys.version_info >= (3, 11)
-    yield Finding(
+    yield CheckResult(
         "system",
         "Python",
         "ok" if supported else "missing",
@@ -242,61 +242,61 @@ def _python() -> Iterator[Finding]:
     )
 
 
-def _cgroups() -> Iterator[Finding]:
+def _cgroups() -> Iterator[CheckResult]:
     """What bounds the memory of a kernel's processes together."""
     held = find_cgroups()
     if held is not None:
         limited = ", ".join(sorted(held.controllers))
-        yield Finding("system", "cgroups", "ok", f"version {held.version} limits {limited} of each kernel")
+        yield CheckResult("system", "cgroups", "ok", f"version {held.version} limits {limited} of each kernel")
         return
     if (missing := unbounded("forkserver")) is not None:
-        yield Finding("system", "cgroups", "warning", missing.reason, missing.remedy)
+        yield CheckResult("system", "cgroups", "warning", missing.reason, missing.remedy)
 
 
-async def _backends(limits: Limits) -> list[Finding]:
+async def _backends(limits: Limits) -> list[CheckResult]:
     findings = []
     for name in BACKENDS:
         availability = await try_backend(name, limits)
         state: State = "missing" if not availability.works else "warning" if name == UNPROTECTED else "ok"
-        findings.append(Finding("sandbox", name, state, availability.detail, availability.remedy))
+        findings.append(CheckResult("sandbox", name, state, availability.detail, availability.remedy))
     return findings
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[CheckResult]:
     for name in PACKAGES:
         try:
             importlib.import_module(name.replace("-", "_"))
-            yield Finding("package", name, "ok", version(name))
+            yield CheckResult("package", name, "ok", version(name))
         except ImportError as error:
-            yield Finding(
+            yield CheckResult(
                 "package", name, "missing", f"{version(name)} cannot be imported: {error}", f"pip install -U {name}"
             )
     for name in KERNEL_PACKAGES:
         try:
-            yield Finding("package", name, "ok", f"{version(name)}, usable in kernels")
+            yield CheckResult("package", name, "ok", f"{version(name)}, usable in kernels")
         except PackageNotFoundError:
-            yield Finding("package", name, "warning", "not installed, so kernels lack it", to_install("kernel"))
+            yield CheckResult("package", name, "warning", "not installed, so kernels lack it", to_install("kernel"))
 
 
-def _client(plan: Plan) -> Iterator[Finding]:
+def _client(plan: Plan) -> Iterator[CheckResult]:
     """An extra, which only those need who ask servers of tools; what lacks it is told of each server as well."""
     try:
         importlib.import_module("mcp")
-        yield Finding("package", "mcp", "ok", f"{version('mcp')}, asks servers of tools")
+        yield CheckResult("package", "mcp", "ok", f"{version('mcp')}, asks servers of tools")
     except ImportError:
         replays = plan.web.mode == "replay"
         detail = (
             "not installed; a replay needs none" if replays else "not installed, so no server of tools can be asked"
         )
-        yield Finding("package", "mcp", "warning", detail, to_install("mcp"))
+        yield CheckResult("package", "mcp", "warning", detail, to_install("mcp"))
 
 
-def _keys(plan: Plan | None) -> Iterator[Finding]:
+def _keys(plan: Plan | None) -> Iterator[CheckResult]:
     """Says only whether a key is set and can be sent; its value goes nowhere."""
     if plan is None:
         held = bool(os.environ.get("OPENAI_API_KEY", "").strip())
         detail = "set" if held else "not set: OpenAI itself asks for it; for another endpoint, a plan names a variable"
-        yield Finding("key", "OPENAI_API_KEY", "ok" if held else "warning", detail)
+        yield CheckResult("key", "OPENAI_API_KEY", "ok" if held else "warning", detail)
         return
     wanted = [model for model in _endpoints(plan) if model.key_variable]
     for name in sorted({model.key_variable for model in wanted}):
@@ -304,9 +304,9 @@ def _keys(plan: Plan | None) -> Iterator[Finding]:
         try:
             read_api_key(users[0])
         except InputError as error:
-            yield Finding("key", name, "missing", error.message, error.hint)
+            yield CheckResult("key", name, "missing", error.message, error.hint)
         else:
-            yield Finding("key", name, "ok", f"set, for {', '.join(dict.fromkeys(model.name for model in users))}")
+            yield CheckResult("key", name, "ok", f"set, for {', '.join(dict.fromkeys(model.name for model in users))}")
 
 
 def _endpoints(plan: Plan) -> list[OpenAIModel]:
@@ -315,7 +315,7 @@ def _endpoints(plan: Plan) -> list[OpenAIModel]:
     return [model for model in named if isinstance(model, OpenAIModel) and not is_replayed(plan, model)]
 
 
-def _plan(plan: Plan | None) -> Iterator[Finding]:
+def _plan(plan: Plan | None) -> Iterator[CheckResult]:
     """Whether what the plan names is there: questions, tools, search, and something that listens at each endpoint."""
     if plan is None:
         return
@@ -324,9 +324,9 @@ def _plan(plan: Plan | None) -> Iterator[Finding]:
         looks.append(("judges", _look_at_judges))
     for topic, look in looks:
         try:
-            yield Finding("plan", topic, "ok", look(plan))
+            yield CheckResult("plan", topic, "ok", look(plan))
         except ToolablateError as error:
-            yield Finding("plan", topic, "missing", error.message, error.hint)
+            yield CheckResult("plan", topic, "missing", error.message, error.hint)
     for endpoint in sorted({model.endpoint for model in _endpoints(plan)}):
         yield listening(endpoint, "plan")
 

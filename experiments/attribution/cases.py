@@ -29,7 +29,7 @@ _OF_RESOURCES: Mapping[str | None, ToolKind] = {"sandbox": "code", "search": "se
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AnsweredCall:
     """What a tool gave: the event of the call, the tool, and its kind."""
 
     event: int
@@ -54,7 +54,7 @@ class Case:
     trial: str
     attempt: int
     steps: tuple[int, ...]
-    results: tuple[Result, ...]
+    results: tuple[AnsweredCall, ...]
     last: int | None
     ending: int | None
     fault: int | None
@@ -92,7 +92,7 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
         attempt=trace.attempt,
         steps=belief_steps(trace.events),
         results=tuple(
-            Result(index, event.call.name, kinds[event.call.name])
+            AnsweredCall(index, event.call.name, kinds[event.call.name])
             for index, event in enumerate(trace.events)
             if isinstance(event, ToolCall) and event.status != "invalid" and is_of_tool(event)
         ),

@@ -38,7 +38,7 @@ from toolablate.experiments.replay.batch import (
     total_cost,
 )
 from toolablate.experiments.replay.replayed_tools import UnrecordedPages, UnrecordedSearch, UnrecordedTool
-from toolablate.experiments.replay.requests import RefusedError, ReplayRequest
+from toolablate.experiments.replay.requests import RefusedReplaysError, ReplayRequest
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted, dollars
 from toolablate.tools import Resources, Tool, Toolset, expanded_uses, open_interventions, open_tools, resource_of
@@ -64,7 +64,7 @@ _OF_THE_PLAN = ("no_plan", "other_model")
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedReplays:
     """So many `replays` for this `purpose` that cannot be made: `reason` is the code of the error, `message` what it
     says of the first of them, and of what can be done."""
 
@@ -98,7 +98,7 @@ class Rounds:
         while True:
             try:
                 found = estimate_many(self.store, list(left.values()), plan=self.plan, anew=anew)
-            except RefusedError as error:
+            except RefusedReplaysError as error:
                 refused = _refusals(list(left.values()), error)
                 left = {place: request for place, request in left.items() if request not in refused}
             else:
@@ -119,7 +119,7 @@ class Rounds:
         self._trials.update(*(each.trials for each in batch.replayed))
 
     @property
-    def refused(self) -> tuple[Refused, ...]:
+    def refused(self) -> tuple[RefusedReplays, ...]:
         """By what they are for and why, in the order in which they were refused."""
         replays: Counter[tuple[ReplayPurposeKind, str]] = Counter()
         said: dict[tuple[ReplayPurposeKind, str], str] = {}
@@ -127,7 +127,7 @@ class Rounds:
             key = request.purposes[0].kind, error.code
             replays[key] += request.repeats
             said.setdefault(key, "; ".join(filter(None, (error.message, error.hint))))
-        return tuple(Refused(*key, said[key], number) for key, number in replays.items())
+        return tuple(RefusedReplays(*key, said[key], number) for key, number in replays.items())
 
     def counts(self) -> tuple[int, int]:
         """The replays that were asked for and could be made, and how many of these have not ended."""
@@ -145,7 +145,7 @@ class Rounds:
                     live=self.live,
                     progress=self.progress,
                 )
-            except RefusedError as error:
+            except RefusedReplaysError as error:
                 self._refused |= _refusals(left, error)
             except InputError as error:
                 if error.code not in _TOO_DEAR:
@@ -161,7 +161,7 @@ class Rounds:
         return [request for request in dict.fromkeys(requests) if request not in self._refused]
 
 
-def _refusals(requests: Sequence[ReplayRequest], error: RefusedError) -> dict[ReplayRequest, InputError]:
+def _refusals(requests: Sequence[ReplayRequest], error: RefusedReplaysError) -> dict[ReplayRequest, InputError]:
     """Raises InputError for what naming the plan would mend."""
     for each in error.refusals:
         if each.error.code in _OF_THE_PLAN:
@@ -399,7 +399,7 @@ class Attributed:
     missing: int
     estimated_usd: float | None
     spent_usd: float
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedReplays, ...]
     stopped: bool
 
 

@@ -25,7 +25,7 @@ from toolablate.agents.pacing import LetGo, pressures
 from toolablate.experiments.contamination.overlap import Continued, open_rouge
 from toolablate.experiments.contamination.prompts import Beginning, ContaminationPlan, Prompts, read_prompts
 from toolablate.experiments.running.launch import told_at_the_end
-from toolablate.experiments.running.runner import Standing
+from toolablate.experiments.running.runner import EndpointStanding
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError, ModelError, StoreError, ToolablateError
 from toolablate.traces.records import Condition, Continuation, Message, ModelReply, ModelRequest, OpenAIModel
@@ -212,7 +212,7 @@ class _Continuer:
     watching: Watching
     failures: Counter[str] = field(default_factory=Counter)
     messages: dict[str, ModelError] = field(default_factory=dict)
-    standing: Standing = field(default_factory=lambda: Standing(_IN_VAIN))
+    standing: EndpointStanding = field(default_factory=lambda: EndpointStanding(_IN_VAIN))
     given_up: str = ""
 
     async def work(self) -> None:

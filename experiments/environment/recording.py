@@ -33,7 +33,7 @@ Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecordingRequest:
     """What is to be recorded: pages, and searches with so many results; of each search's first `open_results` the pages
     too. `refresh` captures again what is there."""
 
@@ -81,7 +81,7 @@ def shown_progress(console: "Console", doing: str = "recording") -> Iterator[Tel
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
-def record(plan: Plan, wanted: Wanted, *, tell: Tell) -> Recorded:
+def record(plan: Plan, wanted: RecordingRequest, *, tell: Tell) -> Recorded:
     """Records each once, searches first. What fails is an outcome. Raises InputError for what the plan lacks."""
     if not plan.web.archive:
         raise InputError(
@@ -103,7 +103,7 @@ def record(plan: Plan, wanted: Wanted, *, tell: Tell) -> Recorded:
     return asyncio.run(_record(plan, wanted, tell))
 
 
-async def _record(plan: Plan, wanted: Wanted, tell: Tell) -> Recorded:
+async def _record(plan: Plan, wanted: RecordingRequest, tell: Tell) -> Recorded:
     needed = {"search": bool(wanted.queries), "pages": bool(wanted.urls or wanted.open_results)}
     parts = frozenset(part for part, is_needed in needed.items() if is_needed)
     async with AsyncExitStack() as stack:
@@ -121,7 +121,7 @@ async def _record(plan: Plan, wanted: Wanted, tell: Tell) -> Recorded:
 class _Recorder:
     """`found` are the addresses of the results whose pages are to be recorded as well."""
 
-    def __init__(self, web: OpenedWeb, wanted: Wanted, endpoint: str, tell: Tell) -> None:
+    def __init__(self, web: OpenedWeb, wanted: RecordingRequest, endpoint: str, tell: Tell) -> None:
         self._web = web
         self._wanted = wanted
         self._endpoint = endpoint

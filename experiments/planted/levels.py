@@ -17,7 +17,7 @@ from toolablate.analysis.attribution.decomposition import (
     mechanisms,
     terms,
 )
-from toolablate.experiments.planted.worlds import Mode, Run, Way, World, doubled
+from toolablate.experiments.planted.worlds import Mode, ScenarioRun, Way, World, doubled
 from toolablate.traces.records import Budget
 
 FALL = 0.3
@@ -52,7 +52,7 @@ class Parts:
     mechanisms: Mapping[EffectMechanism, float]
 
 
-def levels(world: World, run: Run, trial: str = "") -> Levels:
+def levels(world: World, run: ScenarioRun, trial: str = "") -> Levels:
     """Of a run of the trial `trial`, whose replays draw what fails as it did; on the average over trials where it is
     ""."""
     believes = world.believed(run)[world.right]
@@ -88,17 +88,17 @@ def arms(world: World) -> dict[ArmKind, float]:
     }
 
 
-def extension(world: World, run: Run, trial: str = "") -> Way:
+def extension(world: World, run: ScenarioRun, trial: str = "") -> Way:
     """The run gone on with within twice its budget."""
     return Way(doubled(world.condition.budget), dict(enumerate(run.made)), trial=trial)
 
 
-def repair(world: World, run: Run, trial: str = "") -> Way:
+def repair(world: World, run: ScenarioRun, trial: str = "") -> Way:
     """The run from its first fault on, with tools that work, and with twice its budget where that ran out."""
     return Way(_budget(world, run), dict(enumerate(run.made[: run.fault])), fails=False, trial=trial)
 
 
-def rollout(world: World, run: Run, swapped: frozenset[Toolset], trial: str = "") -> Way:
+def rollout(world: World, run: ScenarioRun, swapped: frozenset[Toolset], trial: str = "") -> Way:
     """The run from its first result on: with the results that it had, or with sound ones where there is a fault, and
     placebos for those of some toolsets."""
     modes: dict[Toolset, Mode] = dict.fromkeys(swapped, "placebo")
@@ -108,7 +108,9 @@ def rollout(world: World, run: Run, swapped: frozenset[Toolset], trial: str = ""
     return Way(_budget(world, run), given, modes, trial=trial)
 
 
-def parts(world: World, run: Run, found: Levels, score: float, re_asked: float, there: frozenset[ArmKind]) -> Parts:
+def parts(
+    world: World, run: ScenarioRun, found: Levels, score: float, re_asked: float, there: frozenset[ArmKind]
+) -> Parts:
     """Of a trial with this score, by the decomposition's own rules; `there` are the arms that it has runs of."""
     given: dict[ArmKind, tuple[float, ...]] = {arm: (found.arms[arm],) for arm in found.arms if arm in there}
     # Where no answer was wrong by its form or its budget or its tools, these levels are that of the answer itself.
@@ -142,7 +144,7 @@ def parts(world: World, run: Run, found: Levels, score: float, re_asked: float, 
     return Parts(summed, mechanisms(inputs, inputs.replay, summed))
 
 
-def signals(world: World, run: Run, found: Levels) -> frozenset[Signal]:
+def signals(world: World, run: ScenarioRun, found: Levels) -> frozenset[Signal]:
     """Which names the contents of a run deserve: by what the belief in the right answer is without them."""
     names: set[Signal] = set()
     shapley = {
@@ -158,14 +160,14 @@ def signals(world: World, run: Run, found: Levels) -> frozenset[Signal]:
     return frozenset(names)
 
 
-def moved_by(world: World, run: Run, toolset: Toolset) -> tuple[Influence, ...]:
+def moved_by(world: World, run: ScenarioRun, toolset: Toolset) -> tuple[Influence, ...]:
     """What a toolset's results and the replies that asked for them did to the belief; what a fault of the tool did is
     not among them."""
     of_content = {"commits", "holds"} if run.fault is not None else {"commits", "holds", "fail"}
     return tuple(each for each in world.influences(run) if each.toolset == toolset and each.source in of_content)
 
 
-def _budget(world: World, run: Run) -> Budget:
+def _budget(world: World, run: ScenarioRun) -> Budget:
     return doubled(world.condition.budget) if run.limit else world.condition.budget
 
 

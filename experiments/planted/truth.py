@@ -18,7 +18,16 @@ from toolablate.analysis.attribution.decomposition import EffectMechanism as Dec
 from toolablate.analysis.attribution.decomposition import Term
 from toolablate.experiments.plans.plan import file_digest
 from toolablate.experiments.planted.levels import FALL, Levels, Parts, extension, levels, moved_by, parts, repair
-from toolablate.experiments.planted.worlds import Outputs, Run, Way, World, calls_of, offers_of, refuse_unknown, runs
+from toolablate.experiments.planted.worlds import (
+    Outputs,
+    ScenarioRun,
+    Way,
+    World,
+    calls_of,
+    offers_of,
+    refuse_unknown,
+    runs,
+)
 from toolablate.experiments.replay.changes import changed_start
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -56,7 +65,7 @@ class Causes:
     without: Mapping[Mechanism, Belief]
 
 
-def causes(world: World, run: Run, trial: str) -> Causes:
+def causes(world: World, run: ScenarioRun, trial: str) -> Causes:
     """Of the run of the trial `trial`."""
     without: dict[Mechanism, Belief] = {}
     if run.limit:
@@ -299,12 +308,12 @@ def _trial(known: _Known, arm: _Arm, trace: Trace) -> TrialTruth:
     )
 
 
-def run_of(trace: Trace) -> Run:
+def run_of(trace: Trace) -> ScenarioRun:
     """A recorded trial as far as a belief depends on it."""
     replies = (event.reply for event in trace.events if isinstance(event, ModelCall) and event.purpose == "ask")
     limit = next((event.limit for event in trace.events if isinstance(event, Answer)), None)
     made = tuple(made for _, made in calls_of(trace))
-    return Run(sum(bool(reply.message.tool_calls) for reply in replies), made, limit)
+    return ScenarioRun(sum(bool(reply.message.tool_calls) for reply in replies), made, limit)
 
 
 def _cause(

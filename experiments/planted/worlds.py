@@ -8,8 +8,8 @@ from typing import Literal
 
 from toolablate.agents.simulated.planted.mind import (
     Influence,
-    Result,
     Situation,
+    ToolOutcome,
     believed,
     fits,
     influences,
@@ -41,8 +41,8 @@ class Made:
     broken: bool = False
 
     @property
-    def result(self) -> Result:
-        return Result(self.kind, self.output)
+    def result(self) -> ToolOutcome:
+        return ToolOutcome(self.kind, self.output)
 
 
 class Outputs:
@@ -72,7 +72,7 @@ class Outputs:
             return self._known[key][1]
         if mode == "real":
             return "\n".join(self._unseen(scenario, kind)) if asked == _last(scenario, kind) else ""
-        real = Result(kind, self.of(scenario, "real", kind, asked)) if mode == "placebo" else None
+        real = ToolOutcome(kind, self.of(scenario, "real", kind, asked)) if mode == "placebo" else None
         return "Error: " if real is not None and real.failed else ""
 
     def _unseen(self, scenario: Scenario, kind: CallKind) -> Iterator[str]:
@@ -137,7 +137,7 @@ _HARMLESS = frozenset({"fail", "delay"}) | SUBSTITUTES
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ScenarioRun:
     """A trial as far as a belief depends on it: how many replies made calls, the calls that were executed, and the
     limit that ended it."""
 
@@ -169,18 +169,18 @@ class World:
     outputs: Outputs
     _levels: dict[object, float] = field(default_factory=dict, compare=False)
 
-    def believed(self, run: Run, without: Sequence[Influence] = ()) -> dict[str, float]:
+    def believed(self, run: ScenarioRun, without: Sequence[Influence] = ()) -> dict[str, float]:
         """The probability of each letter at the end of a run, without some of what moved it there."""
         return believed(self.scenario, (each for each in self.influences(run) if each not in without))
 
-    def influences(self, run: Run) -> tuple[Influence, ...]:
+    def influences(self, run: ScenarioRun) -> tuple[Influence, ...]:
         return influences(self.scenario, self.situation(run))
 
-    def situation(self, run: Run) -> Situation:
+    def situation(self, run: ScenarioRun) -> Situation:
         results = tuple(made.result for made in run.made)
         return Situation(bool(self.condition.prompt), frozenset(self.offers), run.turns, results)
 
-    def in_form(self, run: Run) -> float:
+    def in_form(self, run: ScenarioRun) -> float:
         """The probability that its answer is in the form that was asked for."""
         return 1 - self.scenario.loses_format if run.turns and run.limit is None else 1.0
 
@@ -214,11 +214,11 @@ class Way:
         return (limits, frozenset(self.given.items()), frozenset(self.modes.items()), self.fails, self.trial)
 
 
-def runs(world: World, way: Way) -> list[tuple[float, Run]]:
+def runs(world: World, way: Way) -> list[tuple[float, ScenarioRun]]:
     """All runs with their probabilities, which sum to 1; of runs that come to the same, one stands for all. Of limits
     those of turns and of tool calls are known."""
     turns = [turn for _, turn in script_turns(world.scenario, frozenset(world.offers))]
-    going, ended = [(1.0, Run())], list[tuple[float, Run]]()
+    going, ended = [(1.0, ScenarioRun())], list[tuple[float, ScenarioRun]]()
     for turn in turns:
         if all(run.turns >= way.budget.turns for _, run in going):
             break
@@ -228,11 +228,11 @@ def runs(world: World, way: Way) -> list[tuple[float, Run]]:
     return ended + [(p, replace(run, limit=_before_answer(run, way.budget))) for p, run in going]
 
 
-def _before_answer(run: Run, budget: Budget) -> Limit | None:
+def _before_answer(run: ScenarioRun, budget: Budget) -> Limit | None:
     return "turns" if run.turns >= budget.turns else None
 
 
-def _through(world: World, way: Way, run: Run, turn: Turn) -> Iterator[tuple[float, Run]]:
+def _through(world: World, way: Way, run: ScenarioRun, turn: Turn) -> Iterator[tuple[float, ScenarioRun]]:
     """One more reply with the calls that it makes, each of which may fail."""
     branches = [(1.0, run.made)]
     left = max(way.budget.tool_calls - len(run.made), 0)
@@ -247,7 +247,7 @@ def _through(world: World, way: Way, run: Run, turn: Turn) -> Iterator[tuple[flo
         )
     limit: Limit | None = "tool_calls" if left < len(turn.calls) else None
     for p, made in branches:
-        yield p, Run(run.turns + 1, made, limit)
+        yield p, ScenarioRun(run.turns + 1, made, limit)
 
 
 def _merged(world: World, branches: Sequence[tuple[float, tuple[Made, ...]]]) -> list[tuple[float, tuple[Made, ...]]]:

@@ -14,7 +14,7 @@ from toolablate.experiments.replay.requests import (
     Content,
     ForkedTrial,
     Parent,
-    RefusedError,
+    RefusedReplaysError,
     ReplayRequest,
     fork_trials,
 )
@@ -185,7 +185,7 @@ def replay_many(
 
     `plan` names the plan of all of them where its paths have moved. `max_cost` is in US dollars for all together: what
     is thought to cost more is refused, and what turns out to is not gone on with. Raises ToolablateError; what can be
-    refused is refused before anything is spent or written, with RefusedError for those of which that is so.
+    refused is refused before anything is spent or written, with RefusedReplaysError for those of which that is so.
     """
     return asyncio.run(
         _replay_many(Path(store), requests, Path(plan) if plan is not None else None, max_cost, progress, live=live)
@@ -326,6 +326,6 @@ def replay(
     request = ReplayRequest(trial, event, change or Again(), repeats)
     try:
         batch = replay_many(store, [request], plan=plan, max_cost=max_cost, live=live, progress=progress)
-    except RefusedError as refused:
+    except RefusedReplaysError as refused:
         raise refused.refusals[0].error from None
     return batch.replayed[0]

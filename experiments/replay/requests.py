@@ -68,7 +68,7 @@ class Refusal:
     error: InputError
 
 
-class RefusedError(InputError):
+class RefusedReplaysError(InputError):
     """Some of the requests cannot be replayed; `refusals` says which, and why, in their order."""
 
     def __init__(self, requests: Mapping[int, ReplayRequest], refusals: Sequence[Refusal]) -> None:
@@ -323,8 +323,8 @@ class Group:
 
 
 def fork_trials(store: Store, requests: Sequence[ReplayRequest], path: Path | None) -> list[Group]:
-    """Raises RefusedError where any of them cannot be made, InputError where their plan's environment is no more that
-    of the store."""
+    """Raises RefusedReplaysError where any of them cannot be made, InputError where their plan's environment is no more
+    that of the store."""
     parents, groups, refusals = Parents(store, path), dict[int, Group](), list[Refusal]()
     for place, each in enumerate(requests):
         try:
@@ -335,7 +335,7 @@ def fork_trials(store: Store, requests: Sequence[ReplayRequest], path: Path | No
         else:
             groups.setdefault(id(plan), Group(plan, [])).forked.append(forked)
     if refusals:
-        raise RefusedError(dict(enumerate(requests)), refusals)
+        raise RefusedReplaysError(dict(enumerate(requests)), refusals)
     for group in groups.values():
         _complete(group, store)
     return list(groups.values())

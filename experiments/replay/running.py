@@ -43,7 +43,7 @@ from toolablate.experiments.replay.requests import (
     Group,
     Parent,
     Refusal,
-    RefusedError,
+    RefusedReplaysError,
     Stage,
     StagedScope,
     files_that_may_have_moved,
@@ -419,8 +419,8 @@ class OpenedGroup:
 async def open_group(
     group: Group, finished: AbstractSet[str], stack: AsyncExitStack, cap: Cap, *, live: bool
 ) -> OpenedGroup:
-    """Opens what the missing ones need; the stack closes it. Raises RefusedError for swaps whose text cannot be had,
-    ToolablateError for what cannot be opened."""
+    """Opens what the missing ones need; the stack closes it. Raises RefusedReplaysError for swaps whose text cannot be
+    had, ToolablateError for what cannot be opened."""
     missing = [forked for forked in group.forked if forked.missing(finished)]
     conditions = [condition for forked in missing for condition in _standing(forked)]
     if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
@@ -490,7 +490,7 @@ async def _settled(
         except InputError as error:
             refusals.append(Refusal(forked.place, error))
     if refusals:
-        raise RefusedError({forked.place: forked.request for forked in group}, refusals)
+        raise RefusedReplaysError({forked.place: forked.request for forked in group}, refusals)
     return found
 
 

@@ -19,8 +19,8 @@ from toolablate.experiments.plans.plan import Design, PlannedTrial
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import (
     TRIALS_IN_A_ROW,
+    EndpointStanding,
     GivenUp,
-    Standing,
     StopSwitch,
     as_internal,
     first_error,
@@ -47,7 +47,7 @@ class Ungraded:
 
 
 @dataclass(frozen=True, slots=True)
-class Unscored:
+class UnscoredAnswers:
     """So many answers have the verdict `unscored`, for one reason: the judge was asked, and gave no grade."""
 
     reason: str
@@ -66,7 +66,7 @@ class JudgeWork:
 
     judge: str
     graded: int
-    unscored: tuple[Unscored, ...]
+    unscored: tuple[UnscoredAnswers, ...]
     requests: int
     cost_usd: float
     unpriced: int
@@ -82,7 +82,7 @@ class JudgeQueue(Generic[T]):
     waiting: deque[T] = field(default_factory=deque)
     total: int = 0
     _graded: int = 0
-    _endpoint: Standing = field(default_factory=lambda: Standing(_IN_VAIN))
+    _endpoint: EndpointStanding = field(default_factory=lambda: EndpointStanding(_IN_VAIN))
     _unscored: Counter[str] = field(default_factory=Counter)
     _ungraded: dict[str, Ungraded] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class JudgeQueue(Generic[T]):
         return JudgeWork(
             judge=self.judge,
             graded=self._graded,
-            unscored=tuple(Unscored(reason, count) for reason, count in self._unscored.most_common()),
+            unscored=tuple(UnscoredAnswers(reason, count) for reason, count in self._unscored.most_common()),
             requests=self.costs.requests,
             cost_usd=self.costs.known_usd,
             unpriced=self.costs.unpriced,

@@ -44,7 +44,7 @@ _REFUSED_CODES = frozenset({"bad_request", "forbidden", "request_too_large"})
 
 
 @dataclass(slots=True)
-class Standing:
+class EndpointStanding:
     """What a model's endpoint has made of the requests to it so far; `in_vain` are further codes of failures that count
     where they come one after the other."""
 
@@ -84,7 +84,7 @@ class ModelQueue:
 
     coding: frozenset[str]
     trials: deque[PlannedTrial] = field(default_factory=deque)
-    endpoint: Standing = field(default_factory=Standing)
+    endpoint: EndpointStanding = field(default_factory=EndpointStanding)
     kernels_failed_in_a_row: int = 0
     given_up: bool = False
 

@@ -9,7 +9,7 @@ import pytest
 from tests.agents.conftest import QUESTION, QUICK, condition
 from tests.servers.chat_server import ChatServer, Hang, Status, reply
 
-from toolablate.agents import Asked, ask, connect
+from toolablate.agents import PricedReply, ask, connect
 from toolablate.agents.capability_checks import saying
 from toolablate.agents.chat import RetryPolicy
 from toolablate.traces.errors import ModelError
@@ -18,14 +18,14 @@ from toolablate.traces.records import OpenAIModel, Price
 PRICE = Price(input=1.0, output=2.0)
 REPLY_USD = (10 * 1.0 + 5 * 2.0) / 1e6
 
-Ask = Callable[..., Awaitable[Asked]]
+Ask = Callable[..., Awaitable[PricedReply]]
 
 
 @pytest.fixture
 async def asking(chat_server: ChatServer) -> AsyncIterator[Ask]:
     source = connect(OpenAIModel(name="m", endpoint=chat_server.url))
 
-    async def asking(**options: Any) -> Asked:
+    async def asking(**options: Any) -> PricedReply:
         chat = source.session(QUESTION, condition(), 0)
         defaults = {"retry": QUICK, "seconds": 30.0, "price": PRICE, "clock": itertools.count().__next__}
         return await ask(chat, saying("Why?"), rng=random.Random(0), **{**defaults, **options})

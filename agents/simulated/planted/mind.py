@@ -14,7 +14,7 @@ from toolablate.agents.simulated.planted.scenario import (
     Nats,
     Reaction,
     Scenario,
-    Script,
+    ScenarioScript,
     Toolset,
     Turn,
 )
@@ -39,7 +39,7 @@ _FAILED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolOutcome:
     """What came back from a call of one kind."""
 
     kind: CallKind
@@ -64,7 +64,7 @@ class Situation:
     prompted: bool
     kinds: frozenset[CallKind]
     turns: int
-    results: tuple[Result, ...]
+    results: tuple[ToolOutcome, ...]
     asked: Asked = "open"
 
 
@@ -103,7 +103,7 @@ def script_turns(scenario: Scenario, kinds: Collection[CallKind]) -> tuple[tuple
     )
 
 
-def offered_scripts(scenario: Scenario, kinds: Collection[CallKind]) -> tuple[tuple[Toolset, Script], ...]:
+def offered_scripts(scenario: Scenario, kinds: Collection[CallKind]) -> tuple[tuple[Toolset, ScenarioScript], ...]:
     """The scripts of the toolsets that are offered, in the order in which they are followed."""
     offered = {TOOLSET_OF[kind] for kind in kinds}
     return tuple(
@@ -158,16 +158,16 @@ def drawn(probabilities: Mapping[str, float], u: float) -> str:
     return list(probabilities)[-1]
 
 
-def _results(messages: Sequence[Message], offers: Mapping[CallKind, Offer]) -> Iterable[Result]:
+def _results(messages: Sequence[Message], offers: Mapping[CallKind, Offer]) -> Iterable[ToolOutcome]:
     kinds = {offer.tool: kind for kind, offer in offers.items()}
     called = {call.id: call.name for message in messages for call in message.tool_calls}
     for message in messages:
         kind = kinds.get(called.get(message.tool_call_id, "")) if message.role == "tool" else None
         if kind is not None and message.content not in (NOT_EXECUTED, NOT_ALLOWED):
-            yield Result(kind, message.content)
+            yield ToolOutcome(kind, message.content)
 
 
-def fits(reaction: Reaction, results: Sequence[Result]) -> bool:
+def fits(reaction: Reaction, results: Sequence[ToolOutcome]) -> bool:
     """Whether these results, in order, are what it reacts to."""
     of_kind = [result for result in results if result.kind == reaction.kind]
     if reaction.when == "fail":

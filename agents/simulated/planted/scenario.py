@@ -51,7 +51,7 @@ class Reaction(_Part):
         return self
 
 
-class Script(_Part):
+class ScenarioScript(_Part):
     """What the model does where it may call such tools: its turns, one after the other; then it answers. An answer that
     is asked for before all turns are done is drawn from the belief as it is then."""
 
@@ -86,7 +86,7 @@ class Scenario(_Part):
 
     question: str
     prior: Nats
-    scripts: dict[Toolset, Script] = {}
+    scripts: dict[Toolset, ScenarioScript] = {}
     prompted: Nats = {}
     loses_format: float = Field(default=0.0, ge=0, le=1)
     ignore_tools: float = Field(default=0.0, ge=0, le=1)

@@ -10,7 +10,7 @@ from tests.conftest import Cli
 from tests.experiments.rerun import again
 
 from toolablate.analysis.from_store import changed_kernels
-from toolablate.experiments.doctor import Finding, fit_to_run
+from toolablate.experiments.doctor import CheckResult, fit_to_run
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.sandbox import BACKENDS
 from toolablate.traces.errors import InputError
@@ -143,7 +143,7 @@ def test_doctor_judges_by_the_backend_of_the_plan(
     usual_plan: Path, name: str, states: dict[str, str], fits: bool
 ) -> None:
     plan, _ = load_plan(_with(usual_plan, f"sandbox = '{name}'"))
-    findings = [Finding("sandbox", backend, state, "") for backend, state in states.items()]  # type: ignore[arg-type]
+    findings = [CheckResult("sandbox", backend, state, "") for backend, state in states.items()]  # type: ignore[arg-type]
     assert fit_to_run(findings, plan) is fits
 
 

@@ -9,7 +9,7 @@ from tests.experiments.library import Library
 from tests.experiments.scripted import write_scripted
 
 from toolablate.cli import group
-from toolablate.experiments.doctor import Finding, web_findings
+from toolablate.experiments.doctor import CheckResult, web_findings
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.tools.archive import Archive, info, open_archive, seal
 from toolablate.tools.extraction import ExtractionOptions
@@ -33,7 +33,7 @@ def web(*arguments: object) -> Result:
     return CliRunner().invoke(group, ["web", *map(str, arguments)])
 
 
-def archive_of(plan: Path) -> Finding:
+def archive_of(plan: Path) -> CheckResult:
     return next(each for each in web_findings(load_plan(plan)[0]) if each.name == "archive")
 
 

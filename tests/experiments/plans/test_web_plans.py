@@ -11,7 +11,7 @@ from tests.experiments.scripted import QUESTION, run, write_scripted
 from tests.tools.mcp import library_server
 
 from toolablate.cli import group
-from toolablate.experiments.environment.recording import Wanted, record
+from toolablate.experiments.environment.recording import RecordingRequest, record
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.tools.archive import seal
 from toolablate.traces.errors import InputError, ToolablateError
@@ -139,7 +139,9 @@ def test_what_is_not_in_the_archive_is_told_alike_and_traced_with_what_is_neares
         web = f'[web]\nmode = "replay"\narchive = "kept"\nallow = ["{library.host}"]\ndelay_seconds = 0\n'
         other = library.pages[1]
         plan = write_scripted(folder, [open_page(other)], '[{ name = "c", tools = ["browser_open"] }]', web)
-        (outcome,) = record(load_plan(plan)[0], Wanted([library.pages[0]]), tell=lambda done, total: None).outcomes
+        (outcome,) = record(
+            load_plan(plan)[0], RecordingRequest([library.pages[0]]), tell=lambda done, total: None
+        ).outcomes
     assert not outcome.problem
     seal(folder / "kept")
     (missed,) = run(plan)["c"]

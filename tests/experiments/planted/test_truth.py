@@ -15,7 +15,7 @@ from toolablate.agents.simulated.planted.mind import drawn
 from toolablate.agents.simulated.policy import Offer
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.planted.truth import Causes, TrialTruth, cause_at, causes, chances, exact_flip, truth_of
-from toolablate.experiments.planted.worlds import Made, Outputs, Run, Way, World, refuse_unknown, runs
+from toolablate.experiments.planted.worlds import Made, Outputs, ScenarioRun, Way, World, refuse_unknown, runs
 from toolablate.tools.interventions import InterventionSetting, open_interventions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, SimulatedModel
@@ -304,12 +304,12 @@ def test_a_budget_ends_a_run_where_the_agent_would(budget: Budget, turns: int, m
 
 def test_causes_take_away_one_thing_each() -> None:
     short = world(TWO_CELLS | {"offered": {"A": 0.5}, "called": {"D": 0.5}}, budget=Budget(turns=1))
-    run = Run(1, (Made("code", "one", "nothing"),), "turns")
+    run = ScenarioRun(1, (Made("code", "one", "nothing"),), "turns")
     found = causes(short, run, "trial")
     assert list(found.without) == ["budget", "calling", "availability"]
     assert found.without["budget"]["C"] > found.now["C"]
     assert found.without["calling"]["D"] < found.now["D"]
-    broken = Run(2, (Made("code", "one", "nothing"), Made("code", "two", "This call failed: x", broken=True)))
+    broken = ScenarioRun(2, (Made("code", "one", "nothing"), Made("code", "two", "This call failed: x", broken=True)))
     assert list(causes(short, broken, "trial").without) == ["tool_fault", "calling", "availability"]
 
 

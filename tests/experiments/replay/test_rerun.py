@@ -19,7 +19,7 @@ from tests.experiments.replay.scenes import (
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.replay.batch import replay, replay_many
-from toolablate.experiments.replay.requests import RefusedError, ReplayRequest
+from toolablate.experiments.replay.requests import RefusedReplaysError, ReplayRequest
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Event, Rebuilt, Rerun, ShownResult
 from toolablate.traces.store import Store
@@ -213,7 +213,9 @@ def test_what_does_not_fit_is_refused_with_its_trial_and_event(computed: Path) -
         (Rerun(), 99, "no event 99"),
     ]
     wanted = [ReplayRequest(trial, 0), *(ReplayRequest(trial, event, change) for change, event, _ in unfit)]
-    with pytest.raises(RefusedError, match=f"trial {trial[:12]}, event 1: .* \\(4 more are refused\\)") as caught:
+    with pytest.raises(
+        RefusedReplaysError, match=f"trial {trial[:12]}, event 1: .* \\(4 more are refused\\)"
+    ) as caught:
         replay_many(computed, wanted)
     assert [refusal.place for refusal in caught.value.refusals] == [1, 2, 3, 4, 5]
     for refusal, (_, _, told) in zip(caught.value.refusals, unfit, strict=True):
