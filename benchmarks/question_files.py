@@ -90,9 +90,9 @@ def read_content(file: QuestionFile, folder: Path) -> bytes:
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
         raise InputError(
-            f"the question's file {file.path} does not hold what it held when the plan was read"
+            f"the question's file {file.path} has changed since the plan was read"
             f" ({file.size:,} bytes, SHA-256 {file.sha256[:12]}...)",
-            hint="put the old content back, or run the plan again: with other content it is another question",
+            hint="restore the file, or run the plan again: a changed file makes it another question",
             code="file_changed",
         )
     return content
@@ -101,7 +101,7 @@ def read_content(file: QuestionFile, folder: Path) -> bytes:
 def find(path: str, folder: Path) -> Path:
     """The regular file at `path` in `folder`, links resolved. Raises OSError, and ValueError that says why not."""
     if "\0" in path:
-        raise ValueError("has a character that no path can have")
+        raise ValueError("contains a character that paths cannot contain")
     root = folder.resolve()
     if path.startswith("/"):
         raise ValueError("must be relative")
@@ -113,7 +113,7 @@ def find(path: str, folder: Path) -> Path:
         raise ValueError("leads out of the folder")
     status = found.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise ValueError("is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")
+        raise ValueError("is a folder" if stat.S_ISDIR(status.st_mode) else "is not a regular file")
     if status.st_size > LARGEST_FILE:
         raise ValueError(f"has {status.st_size:,} bytes; allowed are {LARGEST_FILE:,}")
     return found

@@ -205,7 +205,7 @@ def _check(question: Question) -> None:
             raise LineError(f"'choices' do not fit a target of kind '{question.target.kind}'")
         if question.target.kind == "spans" and not any(span.strip() for span in question.target.spans):
             raise LineError(
-                f"the answer {shown(list(question.target.spans))} is empty, which no reply would be",
+                f"the answer {shown(list(question.target.spans))} is empty, which no reply can match",
                 "Leave the question out, or say what is asked for.",
             )
         _check_texts(question)
@@ -229,7 +229,7 @@ def _check_texts(question: Question) -> None:
     match question.target:
         case TextTarget(answers=answers):
             if empty := [answer for answer in answers if not answer.strip()]:
-                raise LineError(f"the answer {shown(empty[0])} is empty, which no reply would be")
+                raise LineError(f"the answer {shown(empty[0])} is empty, which no reply can match")
         case PatternTarget(pattern=pattern):
             try:
                 compiled(pattern)

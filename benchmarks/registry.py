@@ -133,7 +133,7 @@ def _loaded(name: str, points: list[EntryPoint]) -> Benchmark | InputError:
 def _unloadable(name: str, point: EntryPoint, why: str) -> InputError:
     return InputError(
         f"the benchmark {name!r} of {_distribution(point)} cannot be loaded: {why}",
-        hint=f"Mend its entry point in the group {GROUP}, {name} = {point.value!r}, or uninstall it.",
+        hint=f"Fix its entry point in the group {GROUP}, {name} = {point.value!r}, or uninstall it.",
         code="bad_benchmark",
     )
 

@@ -367,7 +367,7 @@ def _hand_on(base: Path, names: list[str]) -> None:
                 (base / "cgroup.procs").write_bytes(b"0")
                 (base / LEAF).rmdir()
         raise CgroupRefusal(
-            f"the cgroup {base} does not hand on its controllers: {error.strerror}", _remedy()
+            f"the cgroup {base} does not delegate its controllers: {error.strerror}", _remedy()
         ) from error
 
 

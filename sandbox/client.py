@@ -321,7 +321,7 @@ async def wait_until_ready(client: BoundedClient, process: KernelProcess, limits
         ended.cancel()
         await asyncio.wait({heard, ended})
     raise KernelUnavailable(
-        f"the kernel gave no sign of life within {limits.start_seconds:g} s",
+        f"the kernel did not respond within {limits.start_seconds:g} s",
         hint="the machine may be overloaded: lower the concurrency or raise start_seconds",
         code="start_timeout",
         retryable=True,

@@ -57,7 +57,7 @@ def without_homes(python: Python) -> Python:
     for folder in map(Path, python.folders):
         if str(folder) in ("/", "/home") or str(folder.parent) == "/home" or _holds_a_home(folder):
             raise KernelUnavailable(
-                f"the Python environment {folder} is a home folder or holds one, all of which kernels could read",
+                f"the Python environment {folder} is or contains a home folder, which kernels could read",
                 hint="make a virtual environment in a folder of its own (python -m venv ~/.venv) and run from there",
                 code="home_exposed",
             )
@@ -95,7 +95,7 @@ def _ask(executable: str) -> list[str]:
         told: list[str] = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise KernelUnavailable(
-            f"{executable!r} is no Python that kernels could run on: {error}",
+            f"{executable!r} cannot run kernels: {error}",
             hint="name the path of a Python >= 3.11 that has ipykernel",
             code="bad_python",
         ) from error

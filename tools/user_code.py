@@ -100,7 +100,7 @@ def module_digest(function: Callable[..., Any], name: str, key: Key) -> str:
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise InputError(
             f"{key}: the source of {name!r} cannot be read: {error}",
-            hint="define it in a module file, so that a change of it can be told",
+            hint="define it in a module file, so that changes to it are detected",
             code="no_source",
         ) from None
 

@@ -146,7 +146,9 @@ def _partner(own: TrialRow, row: QuestionRow, baseline: str) -> _Partner:
         if found is not None:
             return _Partner(found, after=own.condition == baseline)
     raise InputError(
-        f"Trial {own.trial} has no other trial of its question to be set beside", code="alone", hint="Run more of it."
+        f"Trial {own.trial} has no other trial of its question to compare with",
+        code="alone",
+        hint="Run more trials of the question.",
     )
 
 

@@ -221,7 +221,7 @@ Form = dict[str, str]
 
 
 def labels(request: Request) -> Response:
-    """Who said what of which trial, and how far they agree."""
+    """All labels of which trial, and how far they agree."""
     view, query = view_of(request), request.query_params
     still = Selection(unlabelled=view.person)
     read = read_labels(view, view.index.version())

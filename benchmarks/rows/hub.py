@@ -46,7 +46,7 @@ def parse(name: str) -> HubDataset:
     match = _NAME.fullmatch(name)
     if match is None:
         raise InputError(
-            f"{name!r} is no name of a dataset of the Hugging Face hub",
+            f"{name!r} is not the name of a Hugging Face dataset",
             hint="Write hf:owner/name, hf:owner/name@revision, hf:owner/name#split or hf:owner/name@revision#split.",
             code="bad_hub_name",
         )
@@ -86,8 +86,8 @@ def _explained(dataset: HubDataset, error: Exception, errors: Any) -> InputError
         return InputError(f"{dataset.name}: the hub has no revision {dataset.revision!r} of it", code="no_revision")
     if isinstance(error, errors.RepositoryNotFoundError | errors.GatedRepoError):
         return InputError(
-            f"{dataset.name}: the hub has no such dataset, or does not show it to you",
-            hint="For one that is private or asks for consent, set HF_TOKEN to a token of an account that may read it.",
+            f"{dataset.name}: the dataset is not on the hub, or you have no access",
+            hint="For a private or gated dataset, set HF_TOKEN to a token of an account with access.",
             code="no_dataset",
         )
     if isinstance(error, errors.HFValidationError):

@@ -18,7 +18,7 @@ def json_object(text: str) -> dict[str, Any]:
     try:
         content = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise LineError(f"broken JSON at column {error.colno}: {error.msg}", ONE_A_LINE) from error
+        raise LineError(f"invalid JSON at column {error.colno}: {error.msg}", ONE_A_LINE) from error
     except RecursionError as error:
         raise _too_deep() from error
     return checked_object(content, text, ONE_A_LINE)
@@ -148,7 +148,7 @@ def _after_blanks(text: str, position: int) -> int:
 
 def _broken(error: json.JSONDecodeError) -> LineError:
     return LineError(
-        f"broken JSON at line {error.lineno}, column {error.colno}: {error.msg}",
+        f"invalid JSON at line {error.lineno}, column {error.colno}: {error.msg}",
         _AN_ARRAY,
     )
 

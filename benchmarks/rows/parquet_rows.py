@@ -51,9 +51,9 @@ def _parsed(text: str, name: str) -> Any:
     try:
         value, end = json_value(text.strip())
     except json.JSONDecodeError as error:
-        raise LineError(f"{shown(name)} holds broken JSON: {error.msg}") from error
+        raise LineError(f"{shown(name)} contains invalid JSON: {error.msg}") from error
     if text.strip()[end:]:
-        raise LineError(f"{shown(name)} holds broken JSON: Extra data")
+        raise LineError(f"{shown(name)} contains invalid JSON: Extra data")
     return value
 
 

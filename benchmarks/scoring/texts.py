@@ -174,7 +174,7 @@ def compiled(pattern: str) -> re2._Regexp:
         said = error.args[0] if error.args else error
         said = said.decode(errors="replace") if isinstance(said, bytes) else said
         raise ScoringError(
-            f"{pattern!r} is no pattern that RE2 takes: {said}",
+            f"{pattern!r} is not a valid RE2 pattern: {said}",
             hint="RE2 has no look-around and no back-references.",
             code="bad_pattern",
         ) from error

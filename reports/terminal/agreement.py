@@ -289,7 +289,7 @@ def labels_view(report: LabelReport, store: str) -> RenderableType:
     commands name the store."""
     if not report.held:
         return Text(
-            f"Nobody has given a label yet. Give some on the pages of: toolablate view {shlex.quote(store)}",
+            f"No labels yet. Give some on the pages of: toolablate view {shlex.quote(store)}",
             overflow="fold",
         )
     title = f" Labels: {len(report.held):,}"
@@ -297,9 +297,9 @@ def labels_view(report: LabelReport, store: str) -> RenderableType:
         title += f" (the last {_SHOWN}; all of them: --csv, --json)"
     parts: list[RenderableType] = [Text(title, style="bold"), _labels(report.held[-_SHOWN:])]
     if report.with_attribution:
-        parts += [Text(" People and the attribution", style="bold"), _label_agreements(report.with_attribution)]
+        parts += [Text(" People vs. attribution", style="bold"), _label_agreements(report.with_attribution)]
     if report.between_people:
-        parts += [Text(" People among themselves", style="bold"), _label_agreements(report.between_people)]
+        parts += [Text(" Between people", style="bold"), _label_agreements(report.between_people)]
     return Group(*parts, Padding(Text("\n".join(_notes(report)), style="dim"), (0, 1, 1, 1)))
 
 

@@ -312,7 +312,8 @@ def _trials(trials: int, agrees: bool) -> Text:
 
 SHOWN_TRIALS = 20
 _NOTHING = (
-    "No trial with tools can be set against one of its question without. Run a plan with conditions of both kinds, such"
+    "No trial with tools has a trial without tools of the same question to compare with. "
+    "Run a plan with conditions of both kinds, such"
     " as 'none' and 'python', whose answers are scored."
 )
 HARMS = ("retrieval_distraction", "computation_misled", "computational_lock_in")

@@ -376,7 +376,7 @@ def _arms(inputs: DecompositionInputs) -> Iterator[Without]:
     yield Without("from the start, results of another question", inputs.arms.placebo)
 
 
-# What is not known of a trial, and the command that would find out.
+# What is unresolved of a trial, and the command that would find out.
 
 
 def unknowns(told: Explanation) -> Iterator[Said]:
@@ -482,15 +482,15 @@ class _Page:
         yield Text()
         yield Text("What it did", style="bold")
         yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
-        yield from _section("Where it turned", turned(told))
+        yield from _section("Pivotal result", turned(told))
         changed = [(right_of(each.scores), each.changed) for each in otherwise(told.explained.evidence)]
         if changed:
-            yield from _section("What happens otherwise", ())
+            yield from _section("Replays", ())
             yield Padding(_pairs(changed), (0, 0, 0, 2))
             yield from _lines(shapley_lines(told.explained.evidence))
         yield from _section("Why", why(told))
         yield from _lines(summed(told.explained.evidence))
-        yield from _section("What is not known", unknowns(told))
+        yield from _section("Unresolved", unknowns(told))
 
 
 def _heading(told: Explanation) -> Iterator[RenderableType]:

@@ -125,7 +125,7 @@ class ForkServer:
                     f"the fork server did not start: {last}", hint=start_hint(said, remedy(last)), code="start_failed"
                 )
             raise KernelUnavailable(
-                f"the fork server gave no sign of life within {_READY_SECONDS:g} s",
+                f"the fork server did not respond within {_READY_SECONDS:g} s",
                 hint="the machine may be overloaded: lower the concurrency",
                 code="start_timeout",
                 retryable=True,

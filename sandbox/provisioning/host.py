@@ -154,7 +154,7 @@ class KernelHost:
         except TimeoutError:
             await self.end(process)
             raise KernelUnavailable(
-                f"the sandbox did not stand after {settings.limits.start_seconds:g} s",
+                f"the sandbox was not ready after {settings.limits.start_seconds:g} s",
                 hint="raise start_seconds, or wait until this machine is less busy",
                 code="start_timeout",
                 retryable=True,

@@ -277,7 +277,7 @@ def test_a_pattern_of_the_plan_finds_the_answer() -> None:
     scores = [scorer.score(asked, "t", reply) for reply in ("ANSWER: Rome ANSWER: paris", "ANSWER: Rome", "Paris")]
     assert [(score.value, score.verdict) for score in scores] == [(1, "correct"), (0, "wrong"), (0, "unparsed")]
     for unfit in ("(", r"(?=x)", r"(x)\1"):
-        with pytest.raises(ScoringError, match="no pattern that RE2 takes"):
+        with pytest.raises(ScoringError, match="not a valid RE2 pattern"):
             scorer_for("regex", pattern=unfit)
 
 

@@ -86,7 +86,7 @@ def test_a_label_may_come_before_anything_is_attributed(serve: Serve, browse: Br
     expect(page.locator("#label")).not_to_be_in_viewport()
     page.keyboard.press("y")
     expect(page.locator("#label")).to_be_in_viewport()
-    assert "and still being worked out" in page.locator("#label").inner_text()
+    assert "it is still being computed" in page.locator("#label").inner_text()
     assert _send(early, trial, action="save", mechanism="budget").status_code == 303
     (label,) = _labels(early)
     page = browse(early, "/labels")
@@ -103,7 +103,7 @@ def test_a_label_may_come_before_anything_is_attributed(serve: Serve, browse: Br
     assert "then: not known" in page.locator(".label-table").inner_text()
     assert page.locator("#with").count() == 1, "it is held against what is attributed now"
     page = browse(known, "/labels?which=attribution+changed")
-    assert "None of them is such a one" in page.locator(".label-table").inner_text()
+    assert "No label matches" in page.locator(".label-table").inner_text()
 
 
 def test_the_keys_of_labels_stand_among_the_keys(serve: Serve, browse: Browse) -> None:
@@ -136,7 +136,7 @@ def test_labels_lead_to_the_trials_that_are_still_to_be_labelled(serve: Serve, b
     page.wait_for_url("**/questions?unlabelled=Ada")
     assert f"{len(failures)} trials that fit" in page.locator("h1").inner_text()
     page.goto(f"{site.base}/labels")
-    page.get_by_role("link", name="Read the next one").click()
+    page.get_by_role("link", name="Label the next one").click()
     expect(page.locator(".trial-place")).to_have_text(f"1 of {len(failures)}")
     page.wait_for_load_state()
     first, following = page.url, page.locator("[rel=next]").get_attribute("href")

@@ -167,7 +167,7 @@ def test_what_is_hidden_stays_hidden_until_something_is_said(serve: Serve, brows
     _saved(page, 2)
     label = _labels(site)[-1]
     assert (label.mechanism, label.attributed, label.blind) == ("unknown", mechanism, True)
-    assert "The analysis says" in page.locator("#label").inner_text()
+    assert "Attribution:" in page.locator("#label").inner_text()
 
 
 def test_who_has_labelled_one_trial_is_told_nothing_of_others_of_its_question(serve: Serve) -> None:
@@ -270,7 +270,7 @@ def test_by_keyboard_one_comes_to_the_next_failure_and_to_what_was_said(serve: S
     assert _send(site, said, mechanism="sampling_noise", action="save").status_code == 303
     page = browse(site, "/labels")
     page.keyboard.press("j")
-    expect(page.get_by_role("link", name="Read the next one")).to_be_focused()
+    expect(page.get_by_role("link", name="Label the next one")).to_be_focused()
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/trial/{said}#label")
@@ -278,7 +278,7 @@ def test_by_keyboard_one_comes_to_the_next_failure_and_to_what_was_said(serve: S
 
 def test_the_page_of_labels_is_what_the_store_says(serve: Serve, browse: Browse) -> None:
     site = serve()
-    assert "Nobody has given a label yet" in browse(site, "/labels").locator("main").inner_text()
+    assert "No labels yet" in browse(site, "/labels").locator("main").inner_text()
     _said(site)
     labels = _labels(site)
     page = browse(site, "/labels")

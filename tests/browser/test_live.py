@@ -27,7 +27,7 @@ def growing(ran: Path, tmp_path: Path) -> ViewerIndex:
 def test_nothing_there_yet_says_so_and_fills_itself(ran: Path, growing: ViewerIndex, browse: Browse) -> None:
     with serving(viewing(ran, growing)) as site:
         page = browse(site)
-        expect(page.get_by_text("This page fills itself as trials end.")).to_be_visible()
+        expect(page.get_by_text("The page updates as trials end.")).to_be_visible()
         assert "No trial has ended yet." in get(site, "/questions").text
         refreshed(growing, ran, ended=40)
         expect(page.locator("table.results")).to_be_visible()
@@ -39,7 +39,7 @@ def test_nothing_there_yet_says_so_and_fills_itself(ran: Path, growing: ViewerIn
 def test_what_is_open_focused_and_scrolled_stays(serve: Callable[..., Site], browse: Browse) -> None:
     site = serve()
     page = browse(site, "/questions", width=700)
-    page.locator("summary", has_text="What the signs mean").click()
+    page.locator("summary", has_text="Legend").click()
     page.keyboard.press("j")
     page.keyboard.press("j")
     box = page.locator(".scroll")
@@ -77,7 +77,7 @@ def test_figures_stay_where_they_are_until_new_ones_are_drawn(
     seen = page.locator("#figure-scores").bounding_box()
     may_draw.clear()
     site.view.index.put_progress("reading 3 of 7")
-    expect(page.get_by_text("of a moment before; new ones are being drawn")).to_be_visible()
+    expect(page.get_by_text("from before the last update; new ones are being drawn")).to_be_visible()
     meanwhile = figures.count(), page.locator("#figure-scores").bounding_box()
     may_draw.set()
     expect(page.get_by_text("of a moment before")).to_have_count(0)

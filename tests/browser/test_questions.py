@@ -167,7 +167,7 @@ def test_scores_and_losses_are_of_the_columns_shown_and_sort_by_them(
 
 def test_where_nothing_fits_it_says_what_to_loosen(site: Site, browse: Browse) -> None:
     page = browse(site, "/questions?ending=failed&condition=none")
-    assert "No question fits all of these." in page.locator(".empty").inner_text()
+    assert "No question matches all filters." in page.locator(".empty").inner_text()
     page.get_by_role("link", name="without Outcome “failed”").click()
     expect(page.locator(".chips .chip")).to_have_count(1)
     assert len(names(page)) == 8
@@ -177,9 +177,9 @@ def test_causes_that_are_being_worked_out_may_still_fit(serve: Callable[..., Sit
     site = serve(why=False)
     site.view.index.put_progress("attributing 1 of 7 trials")
     page = browse(site, "/questions?mechanism=sampling_noise")
-    expect(page.locator(".empty")).to_contain_text("causes are being worked out (attributing 1 of 7 trials)")
+    expect(page.locator(".empty")).to_contain_text("causes are being computed (attributing 1 of 7 trials)")
     site.view.index.put_progress("")
-    expect(page.locator(".empty")).to_contain_text("No question fits all of these. Loosen one")
+    expect(page.locator(".empty")).to_contain_text("No question matches all filters. Remove one")
 
 
 def test_the_row_that_one_came_to_is_coloured_from_its_beginning(site: Site, browse: Browse) -> None:
@@ -238,7 +238,7 @@ def test_the_trials_that_were_chosen_are_told_from_others(site: Site, browse: Br
         trial = site.view.index.trial(str(each.get_attribute("href")).removeprefix("/trial/").partition("?")[0])
         assert (trial.model, trial.condition, trial.ending) == ("simulated-credulous", "python", "wrong")
     look_at(page, "question-chosen")
-    page.get_by_role("link", name="leaf through all").click()
+    page.get_by_role("link", name="browse all").click()
     page.wait_for_url(lambda address: "?" not in address)
     expect(page.locator("tr[data-step]")).to_have_count(12)
 

@@ -85,5 +85,5 @@ def test_it_says_why_it_cannot_say_why(tmp_path: Path, serve: Callable[..., Site
     done(again())
     page = browse(site, f"/trial/{trial}", scripts=False)
     assert page.locator(".event").count() == 6
-    assert "Why it went so cannot be told" in page.locator("main").inner_text()
+    assert "No explanation" in page.locator("main").inner_text()
     assert page.locator(".verdict").count() == 2

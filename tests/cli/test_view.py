@@ -168,13 +168,13 @@ def test_what_cannot_be_served_is_one_sentence(store: Path, tmp_path: Path) -> N
     assert "There is no store at" in _refused(tmp_path / "none.sqlite")
     assert "is not one run of" in _refused(store, "--run", "ffff")
     assert "no scores by a scorer 'nobody'" in _refused(store, "--scorer", "nobody")
-    assert "--person: a name of 0 characters 1 to 200" in _refused(store, "--person", " ")
+    assert "--person: the name has 0 characters 1 to 200" in _refused(store, "--person", " ")
     assert "there is no condition 'nowhere'" in _refused(store, "--baseline", "nowhere")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert f"--port: {port} cannot be had: Address already in use" in _refused(store, "--port", str(port))
+        assert f"--port: {port} is not available: Address already in use" in _refused(store, "--port", str(port))
     with closing(sqlite3.connect(store)) as connection:
         connection.execute("DROP TABLE labels")
     assert "added, changed or missing: index labels_by_trial, table labels" in _refused(store)

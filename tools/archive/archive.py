@@ -417,13 +417,13 @@ def base_manifest(folder: Path, below: Path, base: Base) -> ArchiveManifest:
     except InputError as error:
         raise InputError(
             f"The archive {folder} lies over {below}, which cannot be opened: {error.message}",
-            hint="Put its base back there, or edit `base.path` in archive.json, which is relative to the folder.",
+            hint="Restore the base there, or edit `base.path` in archive.json, which is relative to the folder.",
             code="no_base",
         ) from error
     if manifest.sealed is None or manifest.sealed.root != base.root:
         raise InputError(
             f"The archive {folder} lies over {below}, which is not what it was: its root digest was {base.root}",
-            hint="Put its base back there, or edit `base.path` in archive.json, which is relative to the folder.",
+            hint="Restore the base there, or edit `base.path` in archive.json, which is relative to the folder.",
             code="base_changed",
         )
     return manifest

@@ -307,7 +307,7 @@ def is_free(path: Path) -> bool:
         return False
     if strange:
         raise InputError(
-            f"{path} is not an archive, and not empty: it holds {strange[0]}",
+            f"{path} is neither an archive nor empty: it contains {strange[0]}",
             hint="Name a new folder, or an archive.",
             code="not_an_archive",
         )

@@ -170,7 +170,7 @@ class Entries:
         key = self._key(other)
         if self._key(one) == key:
             first, second = (self._where(place // KEYS_PER_DOCUMENT) for place in (one, other))
-            raise InputError(f"{second}: {key} was there already, at {first}", code="bad_corpus")
+            raise InputError(f"{second}: {key} is a duplicate: first at {first}", code="bad_corpus")
 
     def _key(self, place: int) -> str:
         entry, kind = divmod(place, KEYS_PER_DOCUMENT)
@@ -385,7 +385,7 @@ def build(source: Source, folder: Path, progress: Progress | None = None) -> Bui
     if not added:
         first = entries.skipped[0]
         raise InputError(
-            f"the corpus {source.path} holds no document that can be read; {first.path}: {first.reason}",
+            f"the corpus {source.path} contains no readable document; {first.path}: {first.reason}",
             code="bad_corpus",
         )
     write_addresses(folder, entries.keys, entries.places, added)

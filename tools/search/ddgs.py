@@ -148,12 +148,14 @@ class DdgsSearch:
         if backend not in ddgs_backends():
             raise InputError(
                 f"search.backend: ddgs has no text backend {backend!r}",
-                hint=f"it has {', '.join(ddgs_backends())}; exactly one, since `auto` would shuffle them",
+                hint=f"it has {', '.join(ddgs_backends())}; choose exactly one: `auto` shuffles them",
                 code="unknown_backend",
             )
         if not re.fullmatch(r"[a-z]{2}-[a-z]{2}", region):
             raise InputError(
-                f"search.region: {region!r} is no region", hint="country and language: us-en", code="bad_region"
+                f"search.region: {region!r} is not a valid region",
+                hint="country and language: us-en",
+                code="bad_region",
             )
         self._backend = backend
         self._region = region

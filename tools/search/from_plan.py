@@ -78,9 +78,11 @@ def _checked(name: str, settings: SearchSettings) -> ProviderKind:
     _check_endpoint(name, kind, settings.endpoint)
     if settings.region and not (kind.takes_region and _REGION.fullmatch(settings.region)):
         hint = "country and language: us-en" if kind.takes_region else f"{name} takes none"
-        raise InputError(f"search.region: {settings.region!r} is no region", hint=hint, code="bad_region")
+        raise InputError(f"search.region: {settings.region!r} is not a valid region", hint=hint, code="bad_region")
     if settings.language and not _LANGUAGE.fullmatch(settings.language):
-        raise InputError(f"web.language: {settings.language!r} is no language", hint="as in: en", code="bad_language")
+        raise InputError(
+            f"web.language: {settings.language!r} is not a valid language", hint="as in: en", code="bad_language"
+        )
     if settings.backend and not kind.takes_backend:
         raise InputError(f"search.backend: {name} has no engines to choose from", code="unknown_backend")
     if settings.backend and not _ENGINES.fullmatch(settings.backend):
@@ -97,7 +99,7 @@ def _check_endpoint(name: str, kind: ProviderKind, endpoint: str) -> None:
         return
     if not _is_plain_address(endpoint):
         raise InputError(
-            "search.endpoint: not an address that can be asked",
+            "search.endpoint: not a valid endpoint",
             hint="http(s)://host[:port]/path, without user name, query or fragment: it is recorded, and keys are not",
             code="bad_endpoint",
         )

@@ -78,7 +78,7 @@ class Brave:
     def listing(self, reply: JsonValue) -> Listing:
         content = table(reply, "the reply")
         if content.get("type") != "search":
-            raise UnexpectedReplyError("the reply is of no search")
+            raise UnexpectedReplyError("the reply is not a search result")
         if "web" not in content:
             return Listing(())
         found = table(content["web"], "web").get("results")
@@ -256,7 +256,7 @@ class Serper:
     def listing(self, reply: JsonValue) -> Listing:
         content = table(reply, "the reply")
         if "organic" not in content and "searchParameters" not in content:
-            raise UnexpectedReplyError("the reply is of no search")
+            raise UnexpectedReplyError("the reply is not a search result")
         found = content.get("organic", [])
         return Listing(tuple(_serper_finding(entry) for entry in entries(found, "organic")))
 

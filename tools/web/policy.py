@@ -110,7 +110,7 @@ class WebPolicy:
         _allowed(self.allow)
         _blocked(self.blocked_hosts)
         if not _LANGUAGE.fullmatch(self.language):
-            raise ValueError(f"language: {self.language!r} is no language such as 'en' or 'zh-CN'")
+            raise ValueError(f"language: {self.language!r} is not a language code such as 'en' or 'zh-CN'")
 
     def allows(self, target: Target) -> bool:
         """Whether the target is on the allow-list."""

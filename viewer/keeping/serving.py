@@ -50,7 +50,7 @@ class Reader:
     def __post_init__(self) -> None:
         if not 1 <= len(self.person.strip()) <= _NAME_CHARS:
             raise InputError(
-                f"--person: a name of {len(self.person.strip())} characters",
+                f"--person: the name has {len(self.person.strip())} characters",
                 hint=f"1 to {_NAME_CHARS} are allowed.",
                 code="person",
             )
@@ -89,8 +89,8 @@ def listening(port: int = 0) -> Iterator[socket.socket]:
             listener.listen(128)
         except OSError as error:
             raise InputError(
-                f"--port: {port} cannot be had: {error.strerror}",
-                hint="Name another port, or none: a free one is taken then.",
+                f"--port: {port} is not available: {error.strerror}",
+                hint="Choose another port, or omit --port to use a free one.",
                 code="port",
             ) from None
         yield listener
@@ -221,7 +221,7 @@ class IndexKeeper:
             if self._process.poll() is not None:
                 self._watching.join()
                 raise InternalError(
-                    f"What makes the tables of {self._scope.store} has ended: {self._ending}",
+                    f"The process that builds the tables of {self._scope.store} has ended: {self._ending}",
                     hint="Try again; if that does not help, please report it.",
                     code="view",
                 )

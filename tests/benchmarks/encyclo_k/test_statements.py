@@ -44,7 +44,7 @@ def test_statements_are_read_with_what_they_were_made_from(tmp_path: Path) -> No
         ([RIGHT, MADE, {**MADE, "id": "s3", "of": "s1-made"}], ":3: 'of' names an incorrect statement of this file"),
         ([RIGHT, {**RIGHT, "id": "s2", "of": "s1"}], ":2: 'of' is given for a correct statement"),
         ([RIGHT, {**MADE, "language": "zh"}], ":2: 'language' is \"zh\", and \"en\" in the statement that 'of' names"),
-        (["{"], ":1: broken JSON"),
+        (["{"], ":1: invalid JSON"),
         (["[1]"], ":1: expected a JSON object"),
         ([], ": holds no row"),
     ],

@@ -125,8 +125,8 @@ def test_a_split_is_named_where_there_are_several(hub: HubServer, bring: Import,
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("hf:o/none", "the hub has no such dataset, or does not show it to you"),
-        ("hf:o/gated", "the hub has no such dataset, or does not show it to you"),
+        ("hf:o/none", "the dataset is not on the hub, or you have no access"),
+        ("hf:o/gated", "the dataset is not on the hub, or you have no access"),
         ("hf:o/n@v9", "the hub has no revision 'v9' of it"),
         ("hf:o/csv", "hf:o/csv: it has no file of a kind that is read; those are .json, .jsonl, .ndjson, .parquet"),
         ("hf:o/empty", "hf:o/empty: it has no file of a kind that is read"),
@@ -134,7 +134,7 @@ def test_a_split_is_named_where_there_are_several(hub: HubServer, bring: Import,
         ("hf:../n", "hf:../n: no name that the hub knows"),
         ("hf:o/yaml", "hf:o/yaml: its card cannot be read"),
         ("hf:o/knot", "hf:o/knot: its files cannot be told apart"),
-        ("hf:o/broken", "LPFQA-data.json, row 1: broken JSON at line 1, column 3"),
+        ("hf:o/broken", "LPFQA-data.json, row 1: invalid JSON at line 1, column 3"),
     ],
 )
 def test_what_is_wrong_is_said_without_a_traceback(hub: HubServer, bring: Import, source: str, said: str) -> None:
@@ -204,5 +204,5 @@ def test_a_hub_that_cannot_be_reached_is_said(hub: HubServer, bring: Import) -> 
     "name", ["hf:", "hf:squad", "hf:a/b/c", "hf:a/b@", "hf:a/b#", "hf:a/b#x@y", "hf:a b/c", "hf:../x/y"]
 )
 def test_names_that_are_none_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match="is no name of a dataset of the Hugging Face hub"):
+    with pytest.raises(InputError, match="is not the name of a Hugging Face dataset"):
         list(rows_of(name))

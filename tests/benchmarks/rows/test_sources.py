@@ -106,12 +106,12 @@ def test_values_of_several_types_in_one_column_are_read(tmp_path: Path, write: W
     ("text", "said"),
     [
         ("[{}, 3]", ", row 2: expected a JSON object, found 3"),
-        ("[{}, {]", ", row 2: broken JSON at line 1, column 7"),
-        ("[{}\n,\n{} {}]", ", row 2: broken JSON at line 3, column 4: Expecting ',' or ']'"),
-        ("[{},]", ", row 2: broken JSON at line 1, column 5"),
-        ("[{}", ", row 1: broken JSON at line 1, column 4"),
-        ("[", ", row 1: broken JSON at line 1, column 2"),
-        ("[{}] x", ", row 1: broken JSON at line 1, column 6: Extra data after the array"),
+        ("[{}, {]", ", row 2: invalid JSON at line 1, column 7"),
+        ("[{}\n,\n{} {}]", ", row 2: invalid JSON at line 3, column 4: Expecting ',' or ']'"),
+        ("[{},]", ", row 2: invalid JSON at line 1, column 5"),
+        ("[{}", ", row 1: invalid JSON at line 1, column 4"),
+        ("[", ", row 1: invalid JSON at line 1, column 2"),
+        ("[{}] x", ", row 1: invalid JSON at line 1, column 6: Extra data after the array"),
         ('[{"a": 1, "a": 2}]', ', row 1: the field "a" is given twice'),
         ('[{"a": NaN}]', ", row 1: NaN is no number"),
         ('[{"a": "\\ud800"}]', ", row 1: half of a surrogate pair"),
@@ -195,5 +195,5 @@ def test_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
     path.write_text('{"a": 1}\n{', encoding="utf-8")
     rows = rows_of(path)
     assert next(rows)[1] == {"a": 1}
-    with pytest.raises(InputError, match=":2: broken JSON"):
+    with pytest.raises(InputError, match=":2: invalid JSON"):
         next(rows)

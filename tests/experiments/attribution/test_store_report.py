@@ -36,7 +36,7 @@ def test_a_replayed_trial_is_explained_with_its_beliefs(replayed: Replayed) -> N
     store, _ = replayed
     wrong = next(each for each in trials(store) if each["attribution"] and each["belief"])
     text = page(store, wrong["trial"][:10])
-    for title in ("Question", "Without tools", "What it did", "Where it turned", "What happens otherwise", "Why"):
+    for title in ("Question", "Without tools", "What it did", "Pivotal result", "Replays", "Why"):
         assert f"\n{title}" in text, title
     assert "SIMULATED" in text
     assert "right now" in text
@@ -211,4 +211,4 @@ def test_a_person_who_said_nothing_is_refused(labelled: tuple[Path, str]) -> Non
 
 
 def test_a_store_without_labels_says_so(ran: Path) -> None:
-    assert "Nobody has given a label yet" in said("agreement", "--labels", ran)
+    assert "No labels yet" in said("agreement", "--labels", ran)

@@ -100,7 +100,7 @@ def test_doctor_changes_no_archive(plan: Path, library: Library, tmp_path: Path)
 def test_doctor_says_what_cannot_be_recorded_into(plan: Path, library: Library, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "thesis.tex").touch()
-    assert "is not an archive, and not empty: it holds thesis.tex" in archive_of(plan).detail
+    assert "is neither an archive nor empty: it contains thesis.tex" in archive_of(plan).detail
     (tmp_path / "kept" / "thesis.tex").unlink()
     web("record", plan, library.pages[0])
     seal(tmp_path / "kept")

@@ -161,7 +161,9 @@ def test_among_real_models_the_stand_ins_are_marked_by_row() -> None:
 
 def test_without_a_decomposition_it_is_said() -> None:
     shown = page(attribution_view(report(decompositions=(), floors=(), explained=())))
-    assert "No trial with tools can be set against one of its question without" in re.sub(r"\s+", " ", shown)
+    assert "No trial with tools has a trial without tools of the same question to compare with" in re.sub(
+        r"\s+", " ", shown
+    )
 
 
 def test_what_judges_read_is_shown_apart_and_sums_to_what_was_measured() -> None:

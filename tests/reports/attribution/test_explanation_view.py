@@ -155,7 +155,7 @@ def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands
     assert "toolablate attribute runs/a.sqlite --replay" in text
     assert f"toolablate replay runs/a.sqlite {IDENTITY[:10]} --from 1 --swap null --repeats 8" in text
     assert "right now" not in text
-    assert "What happens otherwise" not in text.replace("What would", "")
+    assert "Replays" not in text.replace("What would", "")
 
 
 def test_replays_that_no_label_rests_on_are_not_denied() -> None:

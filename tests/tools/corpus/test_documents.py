@@ -23,10 +23,10 @@ LINE = json.dumps(DOCUMENTS[0])
         ("", " holds no document"),
         ("\n \n", " holds no document"),
         (f"{LINE}\n{{", ":2: Invalid JSON"),
-        (f"{LINE}\n\n{LINE}", ":3: id 'harmonic' was there already, at "),
+        (f"{LINE}\n\n{LINE}", ":3: id 'harmonic' is a duplicate: first at "),
         (
             f'{LINE}\n{{"id": "x", "url": "http://example.org/harmonic/", "text": "t"}}',
-            ":2: url 'example.org/harmonic' was there already, at ",
+            ":2: url 'example.org/harmonic' is a duplicate: first at ",
         ),
         ('{"id": "x", "url": "u"}', ":1: text: Field required"),
         ('{"id": "", "url": "u", "text": "t"}', ":1: id: "),
@@ -164,9 +164,9 @@ def test_an_id_that_is_in_two_files_is_refused(folder: Path, opened: Opener) -> 
     with pytest.raises(InputError) as refused:
         opened(folder)
     first, second = folder / "lines.jsonl", folder / "more.jsonl"
-    assert refused.value.message == f"{second}:2: id 'zh' was there already, at {first}:3"
+    assert refused.value.message == f"{second}:2: id 'zh' is a duplicate: first at {first}:3"
     written(folder / "more.jsonl", [{"id": "page.html", "text": "x"}])
-    with pytest.raises(InputError, match=r"page\.html: id 'page\.html' was there already, at .*more\.jsonl:1"):
+    with pytest.raises(InputError, match=r"page\.html: id 'page\.html' is a duplicate: first at .*more\.jsonl:1"):
         opened(folder)
 
 
