@@ -91,7 +91,7 @@ def asked(query: QueryParams, facets: Facets, *, blind: str = "") -> PageQuery:
     HTTPException (400) where the query names a value that is not among the facets, or no such page; of who is blind
     also where trials are chosen by what they are attributed to, or by whether others labelled them."""
     if blind and (any(name in query for name in HIDDEN) or query.get("unlabelled", blind) not in ("", blind)):
-        raise HTTPException(400, "What trials are attributed to is hidden here, so none are chosen by it.")
+        raise HTTPException(400, "Attributions are hidden here, so trials cannot be filtered by them.")
     given: dict[str, Any] = {known: tuple(dict.fromkeys(query.getlist(name))) for known, name in PARAMETERS.items()}
     for known, values in given.items():
         _known(PARAMETERS[known], values, values_of(facets, known))

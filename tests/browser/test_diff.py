@@ -210,7 +210,7 @@ def test_a_replay_is_equal_up_to_its_change(serve: Callable[..., Site], browse: 
     assert _get(site, f"/diff/{replay}").headers["location"] == f"/diff/{tool.trial}/{replay}"
     page = browse(site, f"/diff/{replay[:12]}")
     shown = page.locator("main").inner_text()
-    assert "is a replay of the other: equal up to its change" in shown
+    assert "is a replay of the other: identical up to the change" in shown
     assert f"swap from event {called}" in page.locator(".diff-settings").inner_text()
     first = page.locator("[data-difference]").first
     assert "other results" in (first.get_attribute("aria-label") or "")

@@ -158,7 +158,7 @@ def test_what_is_hidden_stays_hidden_until_something_is_said(serve: Serve, brows
         given = {"trial": trial, "person": "Grace", "at": datetime.now(UTC), "mechanism": mechanism, "note": "look!"}
         recorder.label(Label.model_validate(given))
     page = browse(site, f"/trial/{trial}")
-    assert "is hidden until you have said" in page.locator("#label").inner_text()
+    assert "is hidden until you save" in page.locator("#label").inner_text()
     assert page.locator("[data-confirm], input[name=attributed], .label-history li").count() == 0
     assert "look!" not in page.content()
     page.keyboard.press("c")

@@ -296,7 +296,7 @@ def test_who_is_blind_sees_no_mechanisms_on_the_first_page(serve: Callable[..., 
     open_eyed, blind = get(serve(), "/").text, get(serve(blind=True), "/").text
     assert 'class="attributed"' in open_eyed
     assert 'class="attributed"' not in blind
-    assert "is hidden from who labels" in blind
+    assert "Attributions are hidden while you label" in blind
 
 
 def test_it_looks_as_it_should(site: Site, browse: Browse, look_at: LookAt) -> None:
