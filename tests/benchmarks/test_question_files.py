@@ -152,9 +152,9 @@ def _replace(path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda path: _replace(path, CSV[::-1]), "does not hold what it held"),
-        (lambda path: _replace(path, CSV + b"x"), "does not hold what it held"),
-        (lambda path: _replace(path, b""), "does not hold what it held"),
+        (lambda path: _replace(path, CSV[::-1]), "has changed since the plan was read"),
+        (lambda path: _replace(path, CSV + b"x"), "has changed since the plan was read"),
+        (lambda path: _replace(path, b""), "has changed since the plan was read"),
         (lambda path: path.unlink(), "No such file"),
         (lambda path: (path.unlink(), path.symlink_to("../secret.txt")), "leads out of the folder"),
         (lambda path: (path.unlink(), os.mkfifo(path)), "not a regular file"),

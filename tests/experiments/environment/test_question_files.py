@@ -106,7 +106,7 @@ def test_files_that_change_while_a_plan_runs_fail_the_trial_and_are_not_answered
     ran = cli("run", plan)
     assert ran.returncode == 1
     assert outcomes(store) == {("q1", "mine"): ("failed", None)}
-    assert "numbers.txt does not hold what it held" in " ".join(ran.stdout.split())
+    assert "numbers.txt has changed since the plan was read" in " ".join(ran.stdout.split())
     assert "Traceback" not in ran.stderr + ran.stdout
 
 

@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_skipped_and_told(folder: Path, opened: Opener) -
 def test_a_folder_of_which_nothing_can_be_read_is_refused(tmp_path: Path, opened: Opener) -> None:
     (tmp_path / "library").mkdir()
     (tmp_path / "library" / "broken.pdf").write_bytes(b"%PDF-1.7\nnot really")
-    with pytest.raises(InputError, match=r"no document that can be read; broken\.pdf: "):
+    with pytest.raises(InputError, match=r"no readable document; broken\.pdf: "):
         opened(tmp_path / "library")
 
 
