@@ -113,14 +113,11 @@ def methods_of(rows: Sequence[Counted]) -> list[Method]:
 
 def how_alone(methods: Sequence[Method]) -> str:
     """Where all are attributed by one method: by which."""
-    if len(methods) != 1:
-        return ""
-    guessed = " (first guesses)" if methods[0] == "trace" else ""
-    return f", {METHODS[methods[0]].lower()}{guessed}"
+    return f", {METHODS[methods[0]].lower()}" if len(methods) == 1 else ""
 
 
 def how_known(findings: Findings, rows: Sequence[Counted]) -> Iterator[str]:
-    """What the counts are worth; the command that measures them stands behind these sentences."""
+    """How reliable the counts are."""
     yield "Each wrong trial is attributed to one mechanism."
     if "trace" in methods_of(rows):
         yield BY_TRACE
@@ -196,7 +193,7 @@ def why(told: Explanation) -> Iterator[str]:
     explained = told.explained
     if explained.attribution is None:
         right = _right(explained.evidence.score.value)
-        yield "This trial is right: there is nothing to blame." if right else "Nothing was made of this trial."
+        yield "This trial is right: nothing to attribute." if right else "This trial has no attribution."
         yield from _gains(explained.evidence)
     else:
         yield _blamed(explained.attribution)

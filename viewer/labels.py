@@ -126,7 +126,7 @@ def refused(view: View, store: Store, trial: str) -> str:
     if not values and _failed(view, store, trial):
         return "Infrastructure failed here: there is no answer of the model to find a cause for."
     if values and all(value == 1 for value in values):
-        return "It is right: there is no failure to name a cause for."
+        return "The trial is right: there is no failure to label."
     return ""
 
 

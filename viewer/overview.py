@@ -196,7 +196,7 @@ def _notes(found: Findings | None) -> Iterator[str]:
     if found.why is not None:
         yield from found.why.notes
         if found.why.unreplayed:
-            yield "Replays that are missing are made by `toolablate attribute STORE --replay`."
+            yield "Missing replays: run `toolablate attribute STORE --replay`."
 
 
 # Whether there is something new.

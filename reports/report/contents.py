@@ -101,7 +101,7 @@ def notes_of(findings: Findings) -> Iterator[str]:
     if findings.why is not None:
         yield from findings.why.notes
         if findings.why.unreplayed:
-            yield "Replays that are missing are made by: toolablate attribute STORE --replay"
+            yield "Missing replays: run toolablate attribute STORE --replay"
 
 
 # Which trials a report shows where nobody says.

@@ -267,7 +267,7 @@ def _attributed(findings: Findings) -> ReportTable:
     several = methods if len(methods) > 1 else []
     notes = list(how_known(findings, rows))
     if command := measured_by(findings, rows):
-        notes.append(f"What measures them: {command}")
+        notes.append(f"To measure them: {command}")
     return ReportTable(
         "attributed",
         "Why",

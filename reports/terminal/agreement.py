@@ -222,26 +222,26 @@ def _differing(rows: Sequence[Disagreement]) -> Fitted:
 
 def _footnotes(report: AgreementReport) -> Iterator[str]:
     if report.agreements:
-        yield "n: trials that both scored. κ: Cohen's kappa; - where both say the same of all trials."
+        yield "n: trials scored by both. κ: Cohen's kappa; - where both agree on all trials."
         yield "scores: percent, over a question's trials, then questions; 2 − 1: their difference in points."
     if _some_small(report.agreements) or _some_small(report.shifts) or _some_small(report.regraded):
         yield numbers.small_note(f"that differ (for κ: {FEW_DIFFERING} that both call correct, or that neither does)")
     if any(row.first_unparsed or row.second_unparsed for row in report.agreements):
-        yield "unparsed: no answer could be read, which counts as not correct."
+        yield "unparsed: no readable answer; counts as not correct."
     if any(row.first_unscored or row.second_unscored or row.unscored for row in report.agreements):
-        yield "unscored: looked at and left without a value, so not in n."
+        yield "unscored: no value given, so not in n."
     if any(row.first_absent or row.second_absent for row in report.agreements):
-        yield "not seen by 1: scored by 2, and never put to 1, or not yet."
+        yield "not seen by 1: scored by 2 and not (yet) by 1."
     if report.shifts:
         tested = "a judge errs alike under both conditions (where 1 is a judge as well: sees the effect that 1 sees)"
         yield f"p Holm: that {tested}, corrected for {numbers.counted(len(report.shifts), 'test')}."
     if any(row.differential_points is not None for row in report.shifts):
-        yield "unlike: points that errors make which differ by condition; errors that do not only shrink an effect."
+        yield "unlike: points due to errors that differ by condition; equal errors only shrink an effect."
     if any(row.way == "same_text" and not row.differing for row in report.regraded):
-        yield "same text: where a judge's replies are recorded, equal answers share one, and so never differ."
+        yield "same text: equal answers share one recorded judge reply, so they never differ."
     if report.judge_noise:
-        yield "noise: questions that go one way between two runs of the baseline, and how many the judge alone turns."
-        yield "judge alone: the MDE of a comparison in which nothing varied but the judge's grades of the same answers."
+        yield "noise: questions that flip one way between two baseline runs, and how many of them by the judge alone."
+        yield "judge alone: the MDE if only the judge's grades of the same answers varied."
     yield f"What each figure means: {DEFINITIONS}."
 
 
@@ -360,7 +360,7 @@ def _notes(report: LabelReport) -> Iterator[str]:
     if any(row.small and row.ci95 for row in (*report.with_attribution, *report.between_people)):
         yield f"*: fewer than {FEW_CLUSTERS} questions; do not rely on the interval."
     if report.unattributed:
-        yield f"{counted(report.unattributed, 'label')} of trials to which nothing is attributed: in no kappa with it."
+        yield f"{counted(report.unattributed, 'label')} of trials without an attribution, excluded from its kappa."
     if report.changed:
         changed = counted(report.changed, "label")
         yield f"{changed} of trials to which something else was attributed when they were read."

@@ -105,7 +105,7 @@ def _remarks(decomposition: Decomposition, design: ReplayDesign | None) -> Itera
         yield f"0 in every trial: {', '.join(nothing)}."
     if decomposition.clusters != decomposition.questions:
         clusters = numbers.counted(decomposition.clusters, "cluster")
-        yield f"Intervals and p rest on {clusters} of questions that share a source."
+        yield f"Intervals and p-values use {clusters} of questions that share a source."
 
 
 def _of_nothing(name: str) -> str:
@@ -115,7 +115,7 @@ def _of_nothing(name: str) -> str:
 def _replayed(decomposition: Decomposition, design: ReplayDesign | None) -> str:
     trials = numbers.counted(decomposition.trials, "trial")
     if not decomposition.replayed or design is None:
-        return f"None of {trials} was replayed: what only replays tell is unresolved."
+        return f"None of {trials} was replayed; what needs replays is unresolved."
     shares = f"{100 * design.failures:g} % of the wrong, {100 * design.successes:g} % of the right"
     weighed = (
         ""
@@ -356,11 +356,11 @@ def _sentence(note: str) -> str:
 
 def _footnotes(report: AttributionReport) -> Iterator[str]:
     if report.unreplayed:
-        yield "Replays that are missing are made by attribute --replay with the same shares and numbers of runs."
+        yield "Missing replays: run attribute --replay with the same shares and numbers of runs."
     if report.decompositions:
         yield from _of_decompositions(report.decompositions)
     if any(found.method != "replay" for _, found in attributed_trials(report.explained)):
-        yield "An attribution by trace or judge is a hypothesis; only a replay shows what would have been."
+        yield "Attributions by trace or judge are hypotheses; only a replay tests them."
     yield "What each figure means: docs/attribution.md."
 
 
@@ -373,7 +373,7 @@ def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]
     if any(
         each.points > 0 and each.name in HARMS for decomposition in decompositions for each in decomposition.mechanisms
     ):
-        yield "A harm's name with points above 0: gains of which there is no sign outweigh it."
+        yield "A harm with points above 0: gains without a signal outweigh it."
     if any(
         each.points and each.name == "computation_misled"
         for decomposition in decompositions

@@ -139,7 +139,7 @@ def footnotes_of(rows: Sequence[Comparison], *, show_harm: bool = False) -> Iter
     if show_harm:
         yield from _harmed(rows)
     if _varies(rows):
-        yield "varies: the baseline's mean is over the questions that it shares with each condition, which differ."
+        yield "varies: the baseline's mean covers the questions shared with each condition, and these differ."
     yield from _unpriced(rows)
     yield from _budgets(rows)
     yield f"What each figure means: {DEFINITIONS}."
@@ -159,15 +159,15 @@ def grounds_of(rows: Sequence[Comparison]) -> Iterator[str]:
 def _fewer_note(rows: Sequence[Comparison]) -> Iterator[str]:
     if differ(rows):
         baseline = one_line(rows[0].baseline)
-        yield f"(n): a score over fewer questions than the row's n; base is that of {baseline} over the same."
+        yield f"(n): score over fewer questions than the row's n; base: score of {baseline} on the same questions."
 
 
 def _tested(rows: Sequence[Comparison]) -> Iterator[str]:
     count = max((row.comparisons for row in rows), default=0)
     shown = "the one comparison" if count == 1 else f"the {count:,} comparisons"
     if count:
-        but = f" (but for {SMALL})" if any(row.small for row in rows) else ""
-        yield f"In colour: p Holm < {SIGNIFICANT:g}{but}, which is corrected for {shown} in this table."
+        but = f" (except {SMALL})" if any(row.small for row in rows) else ""
+        yield f"In colour: p Holm < {SIGNIFICANT:g}{but}, corrected for {shown} in this table."
 
 
 def _small(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -185,43 +185,43 @@ def _at_the_edge(rows: Sequence[Comparison]) -> Iterator[str]:
         and (row.p_value < SIGNIFICANT) == (row.ci95[0] <= 0 <= row.ci95[1])
     ]
     if found:
-        yield f"At the edge, interval and p disagree on whether there is an effect: {_rows_named(found, rows)}."
+        yield f"Borderline: interval and p-value disagree on 0: {_rows_named(found, rows)}."
 
 
 def _uneven(rows: Sequence[Comparison]) -> Iterator[str]:
     found = [row for row in rows if row.group is None and row.uneven_questions]
     if found:
         named = _rows_named(found, rows, lambda row: f" {row.uneven_questions:,} of {row.questions:,}")
-        yield f"p leaves out what questions have more repeats of on one side than on the other: {named}."
+        yield f"p-values ignore surplus repeats of a question on one side: {named}."
 
 
 def _graded(rows: Sequence[Comparison]) -> Iterator[str]:
     if any(row.graded for row in rows):
-        yield f"Right is a score of {RIGHT:g} or more: flips, noise and harm see no change that stays on its side."
+        yield f"Right: a score of {RIGHT:g} or more. Flips, noise and harm ignore changes that do not cross it."
 
 
 def _columns(rows: Sequence[Comparison]) -> Iterator[str]:
     if all(row.repeats <= 1 for row in rows):
-        yield "R→W: right under the baseline, wrong under the condition; noise: by chance, unknown at one repeat."
+        yield "R→W: right under the baseline, wrong under the condition. noise: noise floor, unknown with one repeat."
     else:
-        yield "R→W: right in one baseline run, wrong in one run of the condition; noise: in another baseline run."
+        yield "R→W: right in a baseline run, wrong in a run of the condition. noise: the same, between baseline runs."
 
 
 def _partly_measured(rows: Sequence[Comparison]) -> Iterator[str]:
     partly = [row for row in rows if row.group is None and 0 < row.noise_questions < row.questions]
     if partly:
         named = _rows_named(partly, rows, lambda row: f" {row.noise_questions:,} of {row.questions:,}")
-        yield f"noise was measured on the questions with two scored repeats: {named}."
+        yield f"noise: measured on questions with two scored repeats: {named}."
 
 
 def _harmed(rows: Sequence[Comparison]) -> Iterator[str]:
     if not any(row.harm for row in rows):
         return
-    yield "harmed: of all trials those right under the baseline and wrong under the condition; helped: the reverse."
+    yield "harmed: share of trials right under the baseline and wrong under the condition. helped: the reverse."
     partly = [row for row in rows if row.harm and row.harm_questions < row.questions]
     if partly:
         named = _rows_named(partly, rows, lambda row: f" {row.harm_questions:,} of {row.questions:,}")
-        yield f"These are of questions with two scored repeats on both sides: {named}."
+        yield f"Harm: over questions with two scored repeats on both sides: {named}."
 
 
 def _rows_named(
@@ -251,7 +251,7 @@ def _budgets(rows: Sequence[Comparison]) -> Iterator[str]:
     if not found:
         return
     shown = "; ".join(f"{name}: {_listed(limits)}" for name, limits in found.items())
-    yield f"Trials that the budget ended were asked once more. What ran out: {shown}."
+    yield f"Trials ended by the budget got one last request. Limits reached: {shown}."
 
 
 def _listed(limits: dict[str, int]) -> str:
@@ -266,7 +266,7 @@ def _unpriced(rows: Sequence[Comparison]) -> Iterator[str]:
             found[name].add(count)
     shown = ", ".join(f"{_at_most(counts)} ({name})" for name, counts in found.items() if any(counts))
     if shown:
-        yield f"Trials of unknown cost: {shown}; the mean is of the others."
+        yield f"Trials of unknown cost: {shown}; the mean excludes them."
 
 
 def _at_most(counts: set[int]) -> str:
@@ -290,7 +290,7 @@ def _clustered(rows: Sequence[Comparison]) -> Iterator[str]:
         return
     shown = ", ".join(f"{clusters:,} for n = {questions:,}" for clusters, questions in found[:SHOWN])
     more = " and so on" if len(found) > SHOWN else ""
-    yield f"Interval and p rest on clusters of questions that share a source: {shown}{more}."
+    yield f"Interval and p-value use clusters of questions that share a source: {shown}{more}."
 
 
 # Whom a condition harms and helps, as far as repeats can tell: bounds, and what one half says of the other.
@@ -407,7 +407,7 @@ def comparison_table(
     """The scores of all models; then model by model effects, whom conditions harm where that is asked for, trials and
     cost. The less important columns make way on narrow terminals."""
     if not comparisons:
-        return Text("Nothing to compare: only the baseline has ended trials.", style="yellow")
+        return Text("Nothing to compare: only the baseline has finished trials.", style="yellow")
     return _Comparisons(tuple(comparisons), footnotes, show_harm)
 
 

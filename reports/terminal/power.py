@@ -240,20 +240,20 @@ def _footnotes(table: PowerTable) -> Iterator[str]:
         f" at level {aim.alpha:g}{corrected} finds with {100 * aim.power:g} % probability."
     )
     if aim.effect_points is not None:
-        yield f"questions: about how many it takes to see {aim.effect_points:g} points, clustered like these."
+        yield f"questions: about how many are needed to detect {aim.effect_points:g} points, clustered like these."
     yield from _of_variances(table)
     unknown = {level.unknown for level in found}
     if "nothing varied" in unknown:
-        yield f"{numbers.UNKNOWN}: nothing varied in the earlier run, which does not say what could."
+        yield f"{numbers.UNKNOWN}: nothing varied in the earlier run, so its variances are unknown."
     if "too few questions" in unknown:
         yield (
             f"{numbers.UNKNOWN}: too few questions. The smallest p-value that"
             f" {_clusters(design.clusters)} can give is {table.smallest_p:.2g}, and no effect exceeds 100 points."
         )
     if design.questions / design.design_effect < FEW_CLUSTERS:
-        yield f"Too hopeful below {FEW_CLUSTERS} independent questions (at 20 it finds 75 % for 80 %, at 10 69 %)."
+        yield f"Optimistic below {FEW_CLUSTERS} independent questions (nominal power 80 %: 75 % at 20, 69 % at 10)."
     if table.left_out:
-        yield f"Too few questions to say anything: {', '.join(map(one_line, table.left_out))}."
+        yield f"Too few questions, left out: {', '.join(map(one_line, table.left_out))}."
     yield "What each figure means: docs/statistics.md."
 
 
@@ -269,8 +269,8 @@ def _of_variances(table: PowerTable) -> Iterator[str]:
             )
         return
     few = min(found.clusters for found in measured) < FEW_CLUSTERS
-    less = f"; from fewer than {FEW_CLUSTERS} it covers less" if few else ""
-    yield f"95 % interval: what other questions of the same kind could have made of it in the earlier run{less}."
+    less = f"; below {FEW_CLUSTERS} it covers less" if few else ""
+    yield f"95 % interval: over other questions of the same kind, from the earlier run{less}."
     if unsure := [each for each in variances if _unsure(each)]:
         most = max(each.between_ci95[1] for each in unsure if each.between_ci95 is not None)
         cut = " It came out below 0, which is taken as 0." if any(found.cut for found in measured) else ""
@@ -280,6 +280,6 @@ def _of_variances(table: PowerTable) -> Iterator[str]:
             f" questions from chance{reach}.{cut} What more repeats help is not known."
         )
     if any(found.between is None for found in measured):
-        yield "a .. b: nothing parts the variances, so from all of it being chance to none of it."
+        yield "a .. b: the variances cannot be separated; bounds from all sampling noise to none."
     if design.clusters != design.questions or any(found.clusters != found.questions for found in measured):
-        yield "The plan's questions are taken to be clustered like those of the earlier run."
+        yield "The plan's questions are assumed to be clustered like those of the earlier run."

@@ -60,7 +60,7 @@ def verify_view(report: VerifyReport) -> RenderableType:
         lines.append(Text("Nothing is damaged.", style="bold green"))
     else:
         lines.append(
-            Text(f"{counted(len(report.problems), 'problem')}. What is not listed can still be read.", style="bold red")
+            Text(f"{counted(len(report.problems), 'problem')}. All other trials are readable.", style="bold red")
         )
     return Group(*lines)
 
@@ -88,15 +88,15 @@ def same_lines(report: SameReport) -> Iterator[str]:
     if len(report.differences) > MAX_DIFFERING:
         yield f"  and {len(report.differences) - MAX_DIFFERING:,} more (--json lists them)"
     if any(difference.kind == "answered_later" for difference in report.differences):
-        yield "Trials that were answered later are the same once the plan that recorded has run them again."
+        yield "Trials answered later will match once the recording plan has run them again."
     if report.failed:
         yield f"{report.failed:,} trials failed in both with the same code; they are not compared further."
     for count, where in ((report.only_here, "here"), (report.only_there, "there")):
         if count:
-            ending = "they are not compared." if report.partial else "that is a difference (unless --partial)."
+            ending = "not compared." if report.partial else "a difference (unless --partial)."
             yield f"{count:,} trials have ended only {where}; {ending}"
     if not report.same:
-        yield "No trial is the same, so nothing is shown to be."
+        yield "No trial is the same: nothing was verified."
 
 
 def _line(difference: TraceDifference) -> str:

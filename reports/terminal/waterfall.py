@@ -114,7 +114,7 @@ def _remarks(waterfall: Waterfall) -> Iterator[str]:
         yield f"{left_out} {be} left out, without a score in one of the arms."
     if total.clusters != total.questions:
         clusters = numbers.counted(total.clusters, "cluster")
-        yield f"Interval and p rest on {clusters} of questions that share a source."
+        yield f"Interval and p-value use {clusters} of questions that share a source."
     if waterfall.missing:
         yield f"Not run, so the adjacent contrasts are merged: {', '.join(waterfall.missing)}."
     if waterfall.bounds:

@@ -380,10 +380,10 @@ def test_only_what_holds_after_correction_in_enough_questions_is_coloured() -> N
 def test_a_disagreement_of_interval_and_test_is_named_where_it_happens() -> None:
     row = replace(compare(summaries(), "none")[0], ci95=(-30.0, -0.1), p_value=0.06)
     page = shown(comparison_table([row, replace(row, by="domain", group="law", ci95=(-30.0, 0.1))]), 140)
-    (told,) = [line.strip() for line in page.splitlines() if "At the edge" in line]
-    assert told == "At the edge, interval and p disagree on whether there is an effect: python."
-    assert "At the edge" not in shown(comparison_table([replace(row, p_value=0.04)]), 140)
-    assert "At the edge" in shown(comparison_table([replace(row, ci95=(-30.0, 0.1), p_value=0.04)]), 140)
+    (told,) = [line.strip() for line in page.splitlines() if "Borderline" in line]
+    assert told == "Borderline: interval and p-value disagree on 0: python."
+    assert "Borderline" not in shown(comparison_table([replace(row, p_value=0.04)]), 140)
+    assert "Borderline" in shown(comparison_table([replace(row, ci95=(-30.0, 0.1), p_value=0.04)]), 140)
 
 
 def test_the_relative_change_has_an_interval_of_its_own_where_the_base_is_surely_not_zero() -> None:

@@ -56,7 +56,7 @@ def test_with_one_repeat_flips_are_counts_and_the_noise_is_unknown() -> None:
     assert (row.flips_right_to_wrong, row.flips_wrong_to_right) == (13, 7) == (row.right_to_wrong, row.wrong_to_right)
     assert (row.noise_flips, row.noise_questions, row.harm, row.question_effects) == (None, 0, None, None)
     page = shown(comparison_table(compare(summaries(), "none")), 140)
-    assert "unknown at one repeat" in page
+    assert "unknown with one repeat" in page
     assert "harmed" not in page
 
 
@@ -77,7 +77,7 @@ def test_what_does_not_count_is_no_repeat_and_noise_is_scaled_from_the_questions
     assert row.noise_flips == pytest.approx(3 * 1 / 2)
     assert (row.condition_noise_flips, row.condition_noise_questions) == (None, 0)
     page = shown(comparison_table([row]), 140)
-    assert "noise was measured on the questions with two scored repeats: tool 1 of 3." in page
+    assert "noise: measured on questions with two scored repeats: tool 1 of 3." in page
 
 
 @pytest.mark.deep
@@ -117,7 +117,7 @@ def test_harm_rests_on_the_questions_with_two_repeats_on_both_sides() -> None:
     assert (row.questions, row.harm_questions) == (80, 79)
     assert row.harm is not None
     page = shown(comparison_table([row], show_harm=True), 140)
-    assert "of questions with two scored repeats on both sides: tool 79 of 80." in page
+    assert "over questions with two scored repeats on both sides: tool 79 of 80." in page
 
 
 @pytest.mark.deep
@@ -156,7 +156,7 @@ def test_graded_scores_say_where_right_begins() -> None:
     trials = [*runs("q0", "none", 0.95, 0.95), *runs("q0", "tool", 0.55, 0.55)]
     (row,) = compare(trials, "none")
     assert (row.graded, row.delta_points, row.flips_right_to_wrong) == (True, pytest.approx(-40), 0)
-    assert "Right is a score of 0.5 or more" in shown(comparison_table([row]), 140)
+    assert "Right: a score of 0.5 or more" in shown(comparison_table([row]), 140)
     assert not compare(harmful(), "none")[0].graded
 
 
@@ -169,7 +169,7 @@ def test_p_rests_on_as_many_repeats_of_one_side_as_of_the_other() -> None:
     after = [replace(trial, value=1.0 - (trial.value or 0)) for trial in after]
     (row,) = compare([*before, *after[::-1]], "none")
     assert (row.delta_points, row.p_value) == (pytest.approx(10), 2 / 2**8)
-    assert "one side than on the other: tool 8 of 8." in " ".join(shown(comparison_table([row]), 140).split())
+    assert "of a question on one side: tool 8 of 8." in " ".join(shown(comparison_table([row]), 140).split())
 
 
 def test_nothing_could_be_seen_where_no_p_value_can_be_small() -> None:
@@ -194,7 +194,7 @@ def test_harm_and_noise_are_shown_at_every_width(width: int) -> None:
         f"{row.noise_flips:.1f}",
         f"{row.flips_right_to_wrong:.1f}",
         "Look so in half",
-        "harmed: of all trials",
+        "harmed: share of trials",
     ):
         assert part in flat, part
     assert re.search(r"\d\.\d \.\. \d+\.\d %", flat)

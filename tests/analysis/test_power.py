@@ -166,7 +166,7 @@ def test_a_small_pilot_says_how_little_it_tells() -> None:
     assert small.variances.between_ci95 is not None
     assert small.variances.between_ci95[0] == 0.0
     pages = [shown(power_view(power_table(DESIGN, Aim(effect_points=4), [each])), 200) for each in (small, large)]
-    assert [f"from fewer than {FEW_CLUSTERS} it covers less" in page for page in pages] == [True, False]
+    assert [f"below {FEW_CLUSTERS} it covers less" in page for page in pages] == [True, False]
     told = "between: the earlier run is too small to tell what differs between questions from chance: anything from 0"
     assert [told in page for page in pages] == [True, False]
     (low, high), (near, far) = (each.sights[0].rows[3].plain.ci95 or (0, 0) for each in
@@ -254,7 +254,7 @@ def test_the_page_says_what_it_rests_on() -> None:
     assert "Assumed variances are a guess" in assumed
     assert "give --from STORE" in assumed
     assert "at level 0.05 (corrected: 0.05 / 3) finds with 80 % probability" in assumed
-    assert f"Too hopeful below {FEW_CLUSTERS} independent questions" in assumed
+    assert f"Optimistic below {FEW_CLUSTERS} independent questions" in assumed
     assert "guess" not in measured
     assert measured.count("120 x 3") == 3
     assert "~" in measured
@@ -262,7 +262,7 @@ def test_the_page_says_what_it_rests_on() -> None:
     assert "Compared with none" in measured
     assert "SIMULATED" in measured
     assert "[red]x[/nonsense]" in measured
-    assert "Too few questions to say anything: gpt-x lonely" in measured
+    assert "Too few questions, left out: gpt-x lonely" in measured
     assert "level 0.01 finds with 90 % probability" in unparted
     assert "corrected" not in unparted
     assert " .. " in unparted

@@ -82,8 +82,8 @@ def test_what_a_limit_ended_is_told_by_run_and_compare(
     tools = "['none', { name = 'c', base = 'none', tools = ['doubling:double'] }]"
     plan.write_text(plan.read_text(encoding="utf-8").replace("['none']", tools), encoding="utf-8")
     ran = cli("run", plan)
-    assert "What ran out: c: turns 3." in ran.stdout, ran.stdout + ran.stderr
-    assert "What ran out: c: turns 3." in cli("compare", store).stdout
+    assert "Limits reached: c: turns 3." in ran.stdout, ran.stdout + ran.stderr
+    assert "Limits reached: c: turns 3." in cli("compare", store).stdout
     (row,) = json.loads(cli("compare", store, "--json").stdout)["comparisons"]
     assert (row["baseline_budget"], row["budget"], row["limits"]) == (0, 3, {"turns": 3})
     assert cli("verify", store).returncode == 0

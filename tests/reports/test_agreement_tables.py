@@ -98,7 +98,7 @@ def test_equal_answers_that_never_differ_may_share_a_recorded_reply() -> None:
     found = graded(rows)
     report = agreement_report(found, [(JUDGE, OTHER)], "none", answers={seen.trial: "yes" for seen, _ in rows})
     assert {(row.way, row.differing) for row in report.regraded} == {("same_text", 0)}
-    assert "recorded, equal answers share one" in " ".join(shown(agreement_view(report)).split())
+    assert "equal answers share one recorded judge reply" in " ".join(shown(agreement_view(report)).split())
 
 
 def test_what_is_undefined_is_a_dash() -> None:

@@ -66,8 +66,8 @@ def test_what_ran_out_is_told_under_the_table_and_so_is_unknown_cost() -> None:
     page = shown(comparison_table(compare(rows, "none")), 140)
     (line,) = [line for line in page.splitlines() if line.split()[:1] == ["python"] and "34.6k" in line]
     assert line.split()[2:5] == ["0", "0", "23"]
-    assert "What ran out: python: turns 12, tokens 11." in page
-    assert "Trials of unknown cost: 23 (python); the mean is of the others." in page
+    assert "Limits reached: python: turns 12, tokens 11." in page
+    assert "Trials of unknown cost: 23 (python); the mean excludes them." in page
 
 
 def test_unknown_cost_of_a_baseline_is_told_whichever_condition_comes_first() -> None:
@@ -81,7 +81,7 @@ def test_unknown_cost_of_a_baseline_is_told_whichever_condition_comes_first() ->
     unpriced = len([item for item in rows if item.cost_usd is None])
     found = compare(rows, "none")
     assert [row.baseline_unpriced for row in found] == [0, unpriced]
-    told = f"Trials of unknown cost: up to {unpriced} (none); the mean is of the others."
+    told = f"Trials of unknown cost: up to {unpriced} (none); the mean excludes them."
     for order in (found, found[::-1]):
         assert told in shown(comparison_table(order), 140)
 
@@ -132,7 +132,7 @@ def test_scores_of_many_conditions_come_in_blocks_that_lose_none(width: int) -> 
 @pytest.mark.deep
 def test_a_score_over_fewer_questions_says_how_many_and_which_base_it_has() -> None:
     page = " ".join(shown(comparison_table(compare(models_and_conditions(), "none")), 140).split())
-    assert "(n): a score over fewer questions than the row's n; base is that of none over the same." in page
+    assert "(n): score over fewer questions than the row's n; base: score of none on the same questions." in page
     assert "search *39 64.1 64.1" in page
     assert "(n)" not in shown(comparison_table(compare(summaries(), "none")), 140)
 
@@ -202,8 +202,8 @@ def test_a_comparison_has_few_footnotes_and_names_where_the_others_are() -> None
 @pytest.mark.deep
 def test_rows_that_a_footnote_names_are_named_with_their_model_where_there_are_several() -> None:
     page = " ".join(shown(comparison_table(compare(spoiled(), "none")), 200).split())
-    assert "more repeats of on one side than on the other: m python 40 of 40, m search 40 of 40, other python" in page
-    assert "Right is a score of 0.5 or more" in page
+    assert "surplus repeats of a question on one side: m python 40 of 40, m search 40 of 40, other python" in page
+    assert "Right: a score of 0.5 or more" in page
     row = replace(compare(summaries(), "none")[0], ci95=(-30.0, -0.1), p_value=0.06)
     page = shown(comparison_table([row, replace(row, model="other")]), 140)
     assert "whether there is an effect: gpt-x python, other python." in page

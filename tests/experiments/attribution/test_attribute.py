@@ -22,7 +22,7 @@ def test_without_replays_it_reads_what_is_there_and_changes_nothing(ran: Path) -
     page = " ".join(said("attribute", ran).split())
     assert "trusting python against no tools (none) over 6 questions" in page
     assert "SIMULATED" in page
-    assert "None of 18 trials was replayed: what only replays tell is unresolved." in page
+    assert "None of 18 trials was replayed; what needs replays is unresolved." in page
     assert "Questions that flip between single runs" in page
     assert ran.read_bytes() == before
 

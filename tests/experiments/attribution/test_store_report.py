@@ -63,7 +63,7 @@ def test_a_trial_that_was_never_replayed_is_explained_by_its_trace(ran: Path) ->
 
 def test_a_right_trial_is_blamed_for_nothing(ran: Path) -> None:
     right = next(each for each in trials(ran) if each["value"] == 1)
-    assert "This trial is right: there is nothing to blame." in page(ran, right["trial"])
+    assert "This trial is right: nothing to attribute." in page(ran, right["trial"])
 
 
 def test_a_trial_without_tools_has_nothing_to_explain(ran: Path) -> None:

@@ -61,7 +61,7 @@ def test_it_is_told_on_what_each_mechanism_rests() -> None:
         r"\s+", " ", replayed
     )
     alone = page(attribution_view(report(decomposition(replayed=False), design=None)), 120)
-    assert "None of 240 trials was replayed: what only replays tell is unresolved." in alone
+    assert "None of 240 trials was replayed; what needs replays is unresolved." in alone
     assert re.search(r"format lost.* trace ", alone)
     assert "retrieval distraction" not in alone.partition("Wrong trials")[0]
 
@@ -103,7 +103,7 @@ def test_what_is_nothing_in_every_trial_is_told_in_a_line() -> None:
 
 
 def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
-    assert "A harm's name with points above 0" in page(attribution_view(report()), 120)
+    assert "A harm with points above 0" in page(attribution_view(report()), 120)
     alone = report(decomposition(replayed=False), design=None)
     assert "A harm's name" not in page(attribution_view(alone), 120)
 
@@ -124,7 +124,7 @@ def test_trials_are_listed_with_mechanism_method_and_evidence() -> None:
     assert "By trace alone: computational lock-in 1." in shown
     assert re.search(r"retrieval distraction \(misleading content adopted\) +replay +\.82 +1 +1", shown)
     assert re.search(r"computational lock-in +trace +\.82 +1 +0, 1, 2", shown)
-    assert "An attribution by trace or judge is a hypothesis" in shown
+    assert "Attributions by trace or judge are hypotheses" in shown
 
 
 def test_more_trials_than_fit_are_listed_when_they_are_asked_for() -> None:
@@ -135,7 +135,7 @@ def test_more_trials_than_fit_are_listed_when_they_are_asked_for() -> None:
 
 def test_what_lacks_replays_and_what_is_to_be_known_is_told() -> None:
     shown = page(attribution_view(report(unreplayed=3, notes=("two trials have no placebo",))))
-    assert "Replays that are missing are made by attribute --replay" in shown
+    assert "Missing replays: run attribute --replay" in shown
     assert "Two trials have no placebo." in shown
 
 

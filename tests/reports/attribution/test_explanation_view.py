@@ -181,7 +181,7 @@ def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
         score=right(), inputs=inputs(1.0, replay=Replay(rollouts=REPLAYED.rollouts, signals=frozenset({"retrieved"})))
     )
     text = flat(shown(explanation(Explained(found, None))))
-    assert "This trial is right: there is nothing to blame." in text
+    assert "This trial is right: nothing to attribute." in text
     assert "Its search found what the model did not know." in text
 
 

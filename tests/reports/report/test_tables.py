@@ -64,7 +64,7 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
     assert [plate.name for plate in plates(found) if plate.name.startswith("mechanisms")] == []
     (table,) = [each for each in tables(found) if each.section == "Why"]
     assert (table.title, table.columns[-1].title) == (
-        "what wrong trials are attributed to, by trace (first guesses)",
+        "what wrong trials are attributed to, by trace",
         "Wrong trials",
     )
     assert table.rows == (
@@ -76,7 +76,7 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
     mine = replace(report(), findings=found)
     for text in (as_markdown(mine), as_latex(mine), as_html(mine)):
         assert "sampling noise, as without tools" in text
-        assert "by trace (first guesses)" in text
+        assert "by trace" in text
         assert "unresolved</bdi>" not in text
 
     measured = (
