@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @options.models
 @options.conditions
 @options.scorer
-@click.option("--replay", is_flag=True, help="First replay what the options below ask for and is not there yet.")
+@click.option(
+    "--replay", is_flag=True, help="First run the replays that the options below ask for and the store lacks."
+)
 @click.option(
     "--failures",
     type=click.FloatRange(0, 1),
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     metavar="N",
     default=8,
     show_default=True,
-    help="Answers asked for after each step.",
+    help="Early answers sampled after each step.",
 )
 @click.option(
     "--rollouts",
@@ -61,26 +63,26 @@ if TYPE_CHECKING:
     metavar="N",
     default=4,
     show_default=True,
-    help="Runs of everything else that is replayed.",
+    help="Runs of every other replay.",
 )
 @click.option(
     "--steps",
     type=click.Choice(["all", "bisect"]),
     default="all",
     show_default=True,
-    help="Ask after every step, or only where a bisection wants to know.",
+    help="Sample early answers after every step, or only at the steps that a binary search needs.",
 )
 @options.seed("the random sample")
 @options.plan
 @options.max_cost
-@click.option("--live", is_flag=True, help="Let replays ask the web and other programs for what was not recorded.")
+@click.option("--live", is_flag=True, help="Let replays request what was not recorded from the web and other programs.")
 @click.option(
     "--judge", "judges", metavar="NAME", multiple=True, help="Have this judge of the plan read wrong trials first."
 )
 @click.option(
     "--judge-matrix",
     type=options.FilePath(dir_okay=False),
-    help="Correct judges' shares by their errors on planted trials, as `planted score --judges` wrote them.",
+    help="Correct judges' shares by their confusion matrices on synthetic failures, from `planted score --judges`.",
 )
 @click.option("--list", "all_trials", is_flag=True, help="List all wrong trials, not only the first.")
 @options.as_json("decompositions and trials")
@@ -88,15 +90,14 @@ if TYPE_CHECKING:
 @options.plot("the decompositions")
 @click.pass_context
 def attribute_command(context: click.Context, /, store: Path, **given: Any) -> None:
-    """Say why the tools in STORE changed scores: by which mechanisms, trial by trial and in sum.
+    """Attribute the effects of tools in STORE to mechanisms, trial by trial and in sum.
 
-    Per model and condition with tools: the effect against no tools, the flips beside those of chance, and the
-    mechanisms that sum to the effect, in points with intervals; what is not known is in `unresolved`. Then the wrong
-    trials, with the mechanism, the method by which it is known, and the events that are its evidence.
+    Per model and condition with tools: the effect against no tools, flips beside the noise floor, and the mechanisms
+    that sum to the effect, in points with intervals. What is not known is `unresolved`. Then the wrong trials, each
+    with its mechanism, the method, and the events that are evidence.
 
-    Reads what is there and asks nobody. With --replay, a random sample of trials is replayed with one thing
-    changed at a time; what that will cost is told first. With --judge, a judge reads the wrong trials. Exits with 1 if
-    replays or judgements are left undone.
+    Asks no model. With --replay, a random sample of trials is replayed with one thing changed at a time; the cost is
+    estimated first. With --judge, a judge reads the wrong trials. Exits with 1 if replays or judgements are undone.
     """
     from rich.console import Console
 
@@ -275,31 +276,31 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     metavar="N",
     required=True,
-    help="The first event that is not taken from the record, by the number that `show TRIAL` gives it.",
+    help="The first event to replay, by its number in `show TRIAL`.",
 )
 @click.option(
     "--swap",
     metavar="null|placebo|gold|adversarial|FILE",
-    help="Show the tool call at that event with no result, one of another question, the right answer, a wrong one, or "
-    "the text of FILE.",
+    help="Replace the result of the tool call at that event: none, another question's, the right answer, a wrong one, "
+    "or the text of FILE.",
 )
 @click.option("--say", metavar="TEXT", help="Add a user's message before the model is asked.")
-@click.option("--drop", is_flag=True, help="Leave out the tool call at that event, as if it had not been made.")
+@click.option("--drop", is_flag=True, help="Leave out the tool call at that event.")
 @click.option("--answer-now", is_flag=True, help="Ask at once for the answer, without tools.")
 @click.option("--ignore-tools", is_flag=True, help="Ask at once for an answer that ignores all tool results.")
 @click.option("--extend", metavar="LIMIT=N,...", help="Go on with a larger budget, as in turns=20,seconds=900.")
-@click.option("--repair", is_flag=True, help="Make the tool call at that event, which went wrong, anew.")
+@click.option("--repair", is_flag=True, help="Repeat the failed tool call at that event.")
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
     metavar="N",
     default=1,
     show_default=True,
-    help="How often to go on from there.",
+    help="How many replays to run.",
 )
 @options.plan
 @options.max_cost
-@click.option("--live", is_flag=True, help="Ask the web and other programs for what was not recorded.")
+@click.option("--live", is_flag=True, help="Request what was not recorded from the web and other programs.")
 @options.as_json("the new trials")
 def replay_command(
     store: Path,
@@ -318,13 +319,13 @@ def replay_command(
     live: bool,
     as_json: bool,
 ) -> None:
-    """Take up TRIAL of STORE again at one of its events, with one thing changed, to see what it changes.
+    """Fork TRIAL of STORE at one of its events, with one thing changed.
 
-    Without a change, what follows is drawn anew. All before the event is as it was recorded: the kernel is rebuilt by
-    running the recorded cells again, and what they give now is compared. After it, calls in the words of the record get
-    the recorded results. The new trials are stored beside the old one, and no table counts them. The plan is run that
-    the store has kept: take up only what you would run the plan of. Exits with 1 if trials are left undone or failed,
-    with 2 if nothing could be run.
+    Without a change, what follows is sampled again. Everything before the event is as recorded: the kernel is rebuilt
+    by running the recorded cells, and their new outputs are compared with the recorded ones. After the event, a call
+    identical to a recorded one gets the recorded result. The new trials are stored beside the old one and enter no
+    table. The plan kept in the store is run: replay only what you would run yourself. Exits with 1 if trials are undone
+    or failed, with 2 if nothing could be run.
     """
     from rich.console import Console
 

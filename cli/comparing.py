@@ -77,19 +77,19 @@ def compare_command(
 ) -> None:
     """Compare the conditions in STORE with a baseline, paired over questions.
 
-    First the scores of all models under all conditions. Then per model and condition: the score, the difference in
-    points and relative, 95 % intervals from a paired bootstrap over questions, a p-value from a sign-flip permutation
-    test, also corrected for all comparisons shown, right->wrong and wrong->right counts beside what chance alone
-    gives, the smallest effect that could have been seen, tokens and cost. With repeats and --harm (JSON and CSV
-    always), also bounds to the share of trials that a condition harms and helps.
-    Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
-    Where a model called tools that it was not offered, a warning says in how many trials.
+    First the scores of all models under all conditions. Then, per model and condition: the score; the difference in
+    points and relative, with a 95 % interval (paired bootstrap over questions); a p-value (sign-flip permutation test),
+    raw and corrected for all comparisons shown; right->wrong and wrong->right flips beside the noise floor; the minimum
+    detectable effect; tokens and cost. With repeats, --harm adds bounds on the shares of trials harmed and helped (JSON
+    and CSV always have them).
+    If a replayed web had gaps or leaked answers, their rates by condition follow. A warning counts the trials in which
+    a model called tools that it was not offered.
 
-    With --ladder, what each factor from no tools to real ones is worth instead. A ladder is a condition with tools and
-    the arms that lead to it: none, scaffold (its prompt), offered (tools that cannot be called), sham (calls that
-    return nothing), placebo (results of another question) and the real tools. Adjacent arms are contrasted over the
-    questions that are scored in all arms, so that the contrasts sum to the total. Where the arms without prompt were
-    run, Shapley values show how much the order of factors matters.
+    --ladder shows the contribution of each factor between no tools and the real ones instead. A ladder is a condition
+    with tools and its arms: none, scaffold (its prompt), offered (tools that cannot be called), sham (calls that return
+    nothing), placebo (results of another question) and the real tools. Contrasts of adjacent arms use the questions
+    scored in all arms, so they sum to the total. If the arms without prompt were run, Shapley values show how much the
+    order of factors matters.
     """
     if as_ladder:
         options.refuse_given(("baseline", "by", "as_flips", "harm"), "goes without --ladder")
@@ -208,17 +208,17 @@ def agreement_command(
     as_json: bool,
     csv: Path | None,
 ) -> None:
-    """Say how far the scorers of STORE agree on the same trials, and how sure a judge is of its grades.
+    """Agreement of the scorers of STORE on the same trials, and the noise of a judge's grades.
 
-    Per pair of scorers, and for each model and condition: how often they say the same, Cohen's kappa, what each says of
-    accuracy, and whether a condition's effect depends on whom one asks, with 95 % intervals from a bootstrap over
-    questions. Per judge: how often it gives the same answer another grade, where it grades again (`again` under
-    [judging]) or where trials of one question end with the same text, and what that alone does to a comparison.
+    Per pair of scorers, model and condition: raw agreement, Cohen's kappa, each scorer's accuracy, and whether the
+    effect of a condition depends on the scorer, with 95 % intervals (bootstrap over questions). Per judge: how often it
+    grades the same answer differently (from `again` under [judging], or trials of one question with the same text), and
+    what that noise alone does to a comparison.
 
-    With --labels, the causes of failures that people gave on the pages of trials in `toolablate view`. Each person's
-    last label of a trial counts. It is compared with the trial's attribution by each method and with other people's
-    labels: Cohen's kappa over mechanisms, with a 95 % interval from a bootstrap over questions. Labels given blind,
-    while the attribution was hidden, are counted apart, since who sees it first tends to agree with it.
+    --labels compares the causes of failures that people gave in `toolablate view` with the attribution by each method
+    and with other people's labels: Cohen's kappa over mechanisms, with a 95 % interval (bootstrap over questions). Each
+    person's last label of a trial counts. Blind labels, given while the attribution was hidden, are counted apart:
+    seeing the attribution first biases towards it.
     """
     if as_labels:
         options.refuse_given(("run", "as_list"), "goes without --labels")

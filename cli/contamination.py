@@ -17,19 +17,20 @@ from toolablate.traces import options
 )
 @options.as_json("all figures, those of each question among them,")
 def command(plan: Path, questions: int, as_json: bool) -> None:
-    """Let models continue the prompts of benchmarks, and measure how much of these comes back.
+    """Contamination test: models continue the prompts of benchmarks, and the overlap with the rest is measured.
 
-    PLAN is a TOML file of its own kind. Each model is given the first part of each prompt, as a text without a chat
-    template; ROUGE-L of what it writes against the rest of the prompt tells how much of the benchmark it may have seen,
-    beside what chance gives. A prompt of fewer than 10 tokens is left out; nothing is scored that did not come.
+    PLAN is a TOML file of its own kind. Each model gets the first part of each prompt as plain text, without a chat
+    template. ROUGE-L of its continuation against the rest of the prompt estimates how much of the benchmark it has
+    seen, beside the overlap by chance. Prompts of fewer than 10 tokens are left out; missing continuations get no
+    score.
 
-    What came is kept in the plan's file and not asked again: Ctrl-C stops cleanly, and the same command goes on from
-    there. Exits with 1 if continuations are missing, with 2 if nothing could be asked.
+    Continuations are kept in the plan's file and not requested again: Ctrl-C stops cleanly, and the same command
+    resumes. Exits with 1 if continuations are missing, with 2 if nothing could be asked.
 
     \b
       share = 0.4                   # of a prompt's tokens (words, Han and kana
                                     # characters): what a model is given
-      file = "runs/contamination.jsonl"  # what came
+      file = "runs/contamination.jsonl"  # the continuations
       limit = 500                   # the first questions of each benchmark
       seed = 0                      # of chance's pairs, and of the bootstrap
       [benchmarks]

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def status_command(file: Path, as_json: bool) -> None:
     """Show what FILE holds: a store, an archive of the web or recorded replies of models.
 
-    Of a store, how far its trials are, and who runs them, also beside a run. The rate is that of the processes that run
-    now, each since it began; failed trials are run again by the next run of their plan, and are not counted in the time
-    that is left. Of an archive, how many pages and searches, from which hosts, when they were captured, and whether it
-    is sealed. Of recorded replies, how many of which models, when, and the digest of them all.
+    For a store: progress of its trials and the processes that run them, also during a run. The rate is that of the
+    processes running now. The time left does not count failed trials, which the next run of their plan repeats. For an
+    archive: pages, searches, hosts, capture times, and whether it is sealed. For recorded replies: counts by model,
+    times and the root digest.
     """
     if (kind := _kind(file)) != "store":
         (_show_archive if kind == "archive" else _show_replies)(file, as_json)
@@ -69,15 +69,15 @@ def status_command(file: Path, as_json: bool) -> None:
 def verify_command(file: Path, other: Path | None, partial: bool, as_json: bool) -> None:
     """Check FILE: a store, an archive of the web or recorded replies of models.
 
-    Every record is checked against its digest, and references, indexes and a seal against what they name. Exits with 1
-    where something is damaged, with 2 where FILE is none of these.
+    Checks every record against its digest, and references, indexes and a seal against what they name. Exits with 1 on
+    damage, with 2 if FILE is none of these.
 
-    In a store, trials that are planned and not finished are information, not damage; so are calls of tools that a model
-    was not offered, of which it warns, since the model's turns went to them.
+    In a store, planned trials that have not finished are no damage. Calls of tools that a model was not offered are
+    none either, but cause a warning: they used up the model's turns.
 
-    With --same-as, the trials that have ended in both stores are compared as well, in all but times, software and
-    failures that were retried; one that differs is listed with its first difference, and the command exits with 1.
-    It does so as well where a trial has ended in one store alone, and where no trial is the same.
+    --same-as also compares the trials that ended in both stores, in all but times, software and retried failures. Each
+    trial that differs is listed with its first difference. Exits with 1 if any differs, if a trial ended in one store
+    alone, or if no trial is the same.
     """
     import json
     from dataclasses import asdict
@@ -166,14 +166,13 @@ def record_command(
     refresh: bool,
     as_json: bool,
 ) -> None:
-    """Record pages and searches into the archive of PLAN, by the plan's own provider and policy, whatever its mode.
+    """Record pages and searches into the archive of PLAN, with the plan's provider and policy, whatever its mode.
 
-    What the archive holds already is not asked for again, so that after Ctrl-C the same command goes on. Exits with 1
-    if some could not be had, and says why.
+    What the archive already holds is not requested again, so the same command resumes after Ctrl-C. Exits with 1 if
+    anything could not be recorded, and says why.
 
-    With --over, PLAN's archive is begun as an overlay: it holds what is in BASE, a sealed archive, and whatever is
-    recorded into it besides. BASE is left as it is and has to stay where it is. Seal the overlay in its turn to replay
-    it.
+    --over begins PLAN's archive as an overlay: it holds what is in BASE, a sealed archive, and what is recorded on top.
+    BASE is not changed and must stay in its place. Seal the overlay too before replaying it.
     """
     import json
     from dataclasses import asdict
@@ -234,9 +233,9 @@ def _begin_over(archive: Path, base: Path) -> None:
 @click.argument("archive", type=options.FilePath())
 @options.as_json("the seal")
 def seal_command(archive: Path, as_json: bool) -> None:
-    """Close ARCHIVE for good, and print the root digest by which every run that uses it names it.
+    """Seal ARCHIVE, and print the root digest that identifies it in every run.
 
-    A sealed archive can be replayed, copied and shared. It can only be extended by another one: `web record --over`.
+    A sealed archive can be replayed, copied and shared. Only an overlay can extend it: `web record --over`.
     """
     from datetime import UTC, datetime
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
 @options.as_json("how it went")
 def run_command(plan: Path, store: Path | None, limit: int | None, as_json: bool) -> None:
-    """Run PLAN, a TOML file; what the store already holds is not run again.
+    """Run PLAN, a TOML file. Trials that the store already holds are not run again.
 
-    Judges grade when the trials have ended. Ctrl-C stops cleanly, and the same command goes on from there. Exits with 1
-    if trials are left undone or failed, or answers unscored or ungraded, with 2 if the run could not be made.
+    Judges grade after the trials have ended. Ctrl-C stops cleanly; the same command resumes. Exits with 1 if trials are
+    undone or failed, or answers unscored or ungraded; with 2 if the run could not start.
     """
     from rich.console import Console
 
@@ -49,8 +49,8 @@ def run_command(plan: Path, store: Path | None, limit: int | None, as_json: bool
 
 @click.command("power", epilog=options.example("toolablate power plan.toml --effect 5"))
 @click.argument("plan", type=options.FilePath())
-@click.option("--effect", type=float, metavar="POINTS", help="Also say what it takes to see an effect of this size.")
-@click.option("--power", type=float, default=0.8, show_default=True, help="The chance to find an effect that is there.")
+@click.option("--effect", type=float, metavar="POINTS", help="Also the sample size to detect an effect of this size.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Power.")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of the two-sided test.")
 @click.option("--from", "earlier", metavar="STORE", type=options.FilePath(), help="Estimate variances from this store.")
 @click.option("--between", type=float, help="Variance of the true difference over questions; by default 0.02.")
@@ -66,10 +66,10 @@ def power_command(
     within: float | None,
     as_json: bool,
 ) -> None:
-    """Say what effects PLAN could show, before it is run.
+    """Minimum detectable effects of PLAN, before it is run.
 
-    The smallest difference between a condition and the baseline that its questions find at several numbers of repeats,
-    also where the level is corrected for the number of comparisons. Runs nothing and needs no key.
+    Shows the smallest difference from the baseline that its questions can detect at several numbers of repeats, with
+    and without correction for multiple comparisons. Runs nothing and needs no key.
     """
     from toolablate.analysis.power import Aim, power_json
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
@@ -97,7 +97,7 @@ def power_command(
 @click.option("--model", "name", help="With --capabilities: check this model or judge only.")
 @options.as_json("the findings")
 def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_json: bool) -> None:
-    """Say what works on this machine, and how to get the rest; with PLAN, what that plan needs.
+    """Check this machine, and how to get what is missing; with PLAN, what that plan needs.
 
     Each sandbox backend is tried by starting a kernel in it. Exits with 1 if something needed is missing.
 

@@ -46,14 +46,14 @@ OF_LISTS = ("question", "model", "condition", "verdict", "limit")
     help='With --why: the trials that one run called for: its id, "latest", or "all" that the store holds.',
 )
 @click.option("--scorer", metavar="NAME", help="With --why: use the scores of this scorer; by default the run's.")
-@click.option("--whole", is_flag=True, help="Of a replay, show what came before it was taken up as well.")
+@click.option("--whole", is_flag=True, help="Show a replay together with the events before the fork.")
 @click.option("--question", metavar="ID", help="List only trials of this question.")
 @click.option("--model", metavar="NAME", help="List only trials of this model.")
 @click.option("--condition", metavar="NAME", help="List only trials under this condition.")
 @click.option(
     "--verdict",
     type=click.Choice(["correct", "partial", "wrong", "unparsed", "unscored", "failed"]),
-    help="List only trials that ended so.",
+    help="List only trials with this outcome.",
 )
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", default=50, show_default=True, help="List at most so many."
@@ -78,16 +78,15 @@ def show_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """List the trials in STORE, or show the trace of TRIAL, named by the beginning of its id.
+    """List the trials in STORE, or show the trace of TRIAL, given by the beginning of its id.
 
-    Text of models and pages is shown as inert text: control characters and terminal escapes are made visible.
+    Control characters and terminal escapes in texts of models and pages are made visible.
 
-    With --why, one page on why TRIAL went as it did, with tools: what the model answered without tools, what it did
-    step by step and what it believed after each step, where that turned and what turned it, what happens otherwise,
-    the mechanism with the method by which it is known, and what is not known. Beliefs and what happens otherwise are
-    there for trials that were replayed: `attribute --replay`. No model is asked. With the same --run and --scorer,
-    `attribute` and `view` say the same; a trial that the run did not call for is compared with all that the store
-    holds.
+    --why explains a trial with tools on one page: the answers without tools; each step with the early-answer
+    distribution after it; where that turned, and at which result; what the replays gave; the mechanism, with method and
+    confidence; and what is unknown. Early answers and replays need `attribute --replay`. No model is asked. With the
+    same --run and --scorer, `attribute` and `view` agree with it. A trial outside the run is compared with all trials
+    of the store.
     """
     from toolablate.traces.store import Store
 
@@ -259,11 +258,10 @@ def view_command(
     blind: bool,
     as_json: bool,
 ) -> None:
-    """Show STORE in a browser: scores, effects, questions, traces, and why trials went as they did.
+    """Show STORE in a browser: scores, effects, questions, traces, and attributions.
 
-    Serves on this machine alone, to browsers that are given the address that is printed, until Ctrl-C. A run that
-    writes the store meanwhile is followed. What pages are made of is kept in `~/.cache/toolablate/view`, and may be
-    deleted.
+    Serves this machine only, at the printed address, until Ctrl-C. Follows a run that writes the store. The pages'
+    index is kept in `~/.cache/toolablate/view` and can be deleted.
     """
     import json
 
@@ -344,12 +342,11 @@ def report_command(
     no_traces: bool,
     seed: int,
 ) -> None:
-    """Write what STORE holds and what it means into a file that can be sent.
+    """Write a report on STORE into a file that can be sent.
 
-    Scores, effects, flips, mechanisms and domains, in tables and figures, and how to read them; in HTML also some
-    traces, and pairs of them side by side: by default questions that tools turned from right to wrong, of each
-    mechanism those that are surest. An HTML report needs no other file and runs nothing. The same store gives the same
-    bytes.
+    Scores, effects, flips, mechanisms and domains in tables and figures, with notes on reading them. HTML also has
+    traces and side-by-side pairs: by default, for each mechanism, the most certain of the questions that tools turned
+    from right to wrong. An HTML report needs no other file and runs no scripts. The same store gives the same bytes.
     """
     from toolablate.reports.plots.drawing import boxes_note, require_matplotlib
     from toolablate.traces.commands import warn

@@ -190,13 +190,13 @@ class RunProgress:
     def stopping(self) -> None:
         if self._gradings.began:
             self._console.print(
-                "Stopping: what judges are being asked will end in its own time; Ctrl-C again to cancel it",
+                "Stopping: running judgements finish first; Ctrl-C again cancels them",
                 style="yellow",
             )
             return
         self._console.print(
-            f"Stopping: of {counted(self._in_flight, 'trial')} in flight, those that wait to ask for their first reply"
-            " are let go, the others will end in their own time; Ctrl-C again to cancel them",
+            f"Stopping, with {counted(self._in_flight, 'trial')} in flight: queued trials are released, running ones"
+            " finish first; Ctrl-C again cancels them",
             style="yellow",
         )
 
