@@ -149,7 +149,7 @@ LEAST_POINTS = 0.05
 
 def asked(told: Explanation) -> Iterator[str]:
     yield one_line(told.question.prompt, max_chars=QUESTION_CHARS)
-    answered = _short(", ".join(told.explained.evidence.score.extracted)) or "nothing that could be read"
+    answered = _short(", ".join(told.explained.evidence.score.extracted)) or "no readable answer"
     right = right_answer(told.question)
     yield f"It answered {answered}{f' (correct: {right})' if right else ''}."
 
@@ -177,7 +177,7 @@ def right_answer(question: Question) -> str:
 def without_tools(evidence: Evidence) -> Iterator[str]:
     scores = [each.score for each in evidence.no_tools if each.score.value is not None]
     if not scores:
-        yield "The question was not answered without tools, or not scored."
+        yield "No scored trial without tools."
         return
     values = tuple(score.value for score in scores if score.value is not None)
     answers = [_answered(each) for each in scores]
@@ -209,21 +209,21 @@ def summed(evidence: Evidence) -> Iterator[str]:
     found = points(evidence.inputs)
     parts = [f"{mechanism_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
     if parts:
-        yield f"Against no tools it is {signed(sum(found.values()))} points: {', '.join(parts)}."
+        yield f"Compared with no tools: {signed(sum(found.values()))} points ({', '.join(parts)})."
 
 
 def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
     judge = one_line(diagnosis.judge)
     if diagnosis.error_type is None:
-        yield f"The judge {judge} gave no label: {one_line(diagnosis.reason)}"
+        yield f"Judge {judge} gave no label: {one_line(diagnosis.reason)}"
         return
     at = f" ({_events(diagnosis.evidence)})" if diagnosis.evidence else ""
     error = diagnosis.error_type.replace("_", " ")
-    yield f"The judge {judge} reads {error}{at}, a hypothesis: {one_line(diagnosis.reason)}"
+    yield f"Judge {judge}: {error}{at}, a hypothesis: {one_line(diagnosis.reason)}"
     if diagnosis.distraction:
         at = f" ({_events(diagnosis.distraction_evidence)})" if diagnosis.distraction_evidence else ""
         reason = one_line(diagnosis.distraction_reason)
-        yield f"It reads {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
+        yield f"Distraction: {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
 
 
 def _blamed(attribution: Attribution) -> str:
@@ -231,8 +231,8 @@ def _blamed(attribution: Attribution) -> str:
         beyond = chance(attribution.confidence)
         return f"Cause unknown. Probability that it is not chance: {beyond}."
     if attribution.confidence < 0.5:
-        return f"No cause is more likely than all others together. The likeliest is {_sentence(attribution)}."
-    return f"It is attributed to {_sentence(attribution)}."
+        return f"No cause has a probability of .5 or more. The likeliest: {_sentence(attribution)}."
+    return f"Attributed to {_sentence(attribution)}."
 
 
 def _sentence(attribution: Attribution) -> str:
@@ -242,8 +242,8 @@ def _sentence(attribution: Attribution) -> str:
 def _besides(other: Attribution, first: Attribution | None) -> str:
     if first is not None and attributed(other) == attributed(first):
         note = _note(other)
-        return f"The {other.method} says the same ({chance(other.confidence)}){f': {note}' if note else ''}."
-    return f"Or else {_sentence(other)}: {_note(other) or 'a hypothesis'}."
+        return f"By {other.method} as well ({chance(other.confidence)}){f': {note}' if note else ''}."
+    return f"Alternative: {_sentence(other)}: {_note(other) or 'a hypothesis'}."
 
 
 def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:
@@ -253,8 +253,8 @@ def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:
     if attribution.evidence:
         yield f"Evidence: {_events(attribution.evidence)}."
     if attribution.method != "replay":
-        why = "replays have no part in it" if tried else "nothing was tried otherwise"
-        yield f"By trace or judge it is a hypothesis: {why}."
+        why = "no replay supports it" if tried else "not replayed"
+        yield f"Hypothesis: {why}."
 
 
 def _note(attribution: Attribution) -> str:
@@ -265,9 +265,9 @@ def _note(attribution: Attribution) -> str:
 def _gains(evidence: Evidence) -> Iterator[str]:
     signals = evidence.inputs.replay.signals if evidence.inputs.replay else frozenset()
     gains = {
-        "computed": "Its code found what the model did not know.",
+        "computed": "Its code computed what the model did not know.",
         "retrieved": "Its search found what the model did not know.",
-        "answer_leak": "A search result held the answer beside the question.",
+        "answer_leak": "A search result had the answer beside the question.",
     }
     yield from (text for signal, text in gains.items() if signal in signals)
 

@@ -330,17 +330,17 @@ def _lost_by_form(evidence: Evidence) -> float:
 
 
 NOTES: dict[Mechanism, str] = {
-    "format": "the answer that was lost is right when it is asked for once more",
-    "budget": "with a larger budget it is right",
-    "tool_fault": "with tools that work it is right",
-    "retrieval_distraction": "without what was found it is right",
-    "lock_in": "without the computation it is right",
-    "other_results": "without what the tools gave it is right",
-    "calling": "without the calls it is right, whatever they gave",
-    "availability": "without the offer of tools it is right",
-    "prompt": "without the condition's words it is right",
-    "sampling_noise": "drawn again it is mostly right, with the same results or without tools",
-    "own_error": "it is mostly wrong without tools as well",
+    "format": "the answer re-ask gives the right answer",
+    "budget": "right with a larger budget",
+    "tool_fault": "right with tools that work",
+    "retrieval_distraction": "right without what was found",
+    "lock_in": "right without the computation",
+    "other_results": "right without the tools' results",
+    "calling": "right without the calls, whatever their results",
+    "availability": "right without the offer of tools",
+    "prompt": "right without the condition's prompt",
+    "sampling_noise": "resampled, it is mostly right with the same results or without tools",
+    "own_error": "mostly wrong without tools as well",
 }
 
 

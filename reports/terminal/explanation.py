@@ -197,8 +197,8 @@ def turned(told: Explanation) -> Iterator[Said]:
     start, end = steps[flip.after], steps[flip.step]
     where = f"at event {start}" if end - start == 1 else f"in events {start} to {end - 1}"
     yield (
-        f"The share of right answers falls {where}, from {chance(flip.before)} over the steps just before to"
-        f" {chance(flip.level)} over those just after, and stays down"
+        f"The share of right early answers falls {where}, from {chance(flip.before)} just before to"
+        f" {chance(flip.level)} just after, and stays down"
         f" (the same step in {100 * flip.confidence:.0f} % of resamples)."
     )
     for number, event in enumerate(told.conversation[start:end], start=start):
@@ -257,21 +257,20 @@ def _decoded(arguments: str) -> str:
 def _never_fell(evidence: Evidence) -> str:
     assert evidence.trajectory is not None
     first, last = evidence.trajectory.beliefs[0].right.mean, evidence.trajectory.beliefs[-1].right.mean
-    ends = f"{chance(first)} right before anything was read, {chance(last)} before the final reply"
-    return f"The belief in the right answer does not fall for good at any step that was asked about: {ends}."
+    ends = f"{chance(first)} right at the question alone, {chance(last)} before the final reply"
+    return f"Belief in the right answer does not fall for good at any probed step: {ends}."
 
 
 def _by_trace(told: Explanation) -> Iterator[Said]:
     signals = told.explained.evidence.signals
-    yield "What it would have answered after each step was not asked."
+    yield "No early answers were sampled."
     if not signals.changes:
         return
     change = signals.changes[-1]
     seen = f", having seen the results of events {_events_listed(change.results)}" if change.results else ""
     before, after = (one_line(", ".join(each.answer)) for each in (change.before, change.after))
     yield (
-        f"By its words it supported {before} at event {change.before.event}, and {after} at event"
-        f" {change.after.event}{seen}."
+        f"Its text supports {before} at event {change.before.event}, and {after} at event {change.after.event}{seen}."
     )
     for number in change.results[-1:]:
         yield from quoted(number, told.conversation[number], told)
@@ -382,9 +381,9 @@ def _arms(inputs: DecompositionInputs) -> Iterator[Without]:
 def unknowns(told: Explanation) -> Iterator[Said]:
     evidence = told.explained.evidence
     if not evidence.no_tools:
-        yield "Whether the model is right without tools: run the plan with a condition without tools."
+        yield "Accuracy without tools: run the plan with a condition without tools."
     elif len(evidence.no_tools) == 1:
-        yield "How often the model is right without tools: a single trial does not tell (repeats in the plan)."
+        yield "Accuracy without tools: a single trial is too few; raise `repeats` in the plan."
     if told.scripted:
         yield "Outcomes with one thing changed. The model is scripted: its replies never change."
     elif evidence.inputs.replay is None:
@@ -393,11 +392,11 @@ def unknowns(told: Explanation) -> Iterator[Said]:
         yield from _noise(evidence)
     if _words_or_offer(told.explained):
         yield (
-            "Whether the offer of tools did it or the condition's words: 'scaffold' among the plan's conditions, which"
-            " has the words alone, would tell."
+            "Offer of tools or prompt: add the condition 'scaffold' (the prompt without tools) to the plan to"
+            " separate them."
         )
     if _is_open(told.explained.attribution) and not evidence.diagnoses:
-        yield "In which way it was drawn away, as a judge reads it:"
+        yield "How it was distracted, by a judge:"
         yield Apart(f"toolablate attribute {_store(told)} --judge NAME")
     yield "The whole trace:"
     yield Apart(f"toolablate show {_store(told)} {_trial(told)}")

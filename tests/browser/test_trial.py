@@ -61,7 +61,7 @@ def test_a_page_says_what_the_store_says(replays: Site, browse: Browse) -> None:
     assert told.explained.attribution is not None
     marked = [int(each.get_attribute("data-event") or -1) for each in page.locator(".event.is-evidence").all()]
     assert set(told.explained.attribution.evidence) <= set(marked)
-    assert page.locator(".why-first").inner_text().startswith("It is attributed to ")
+    assert page.locator(".why-first").inner_text().startswith("Attributed to ")
 
 
 def test_beliefs_stand_in_a_figure_and_beside_their_events(replays: Site, browse: Browse) -> None:

@@ -154,7 +154,7 @@ def test_a_judge_reads_wrong_trials_and_its_labels_are_shown(chat_server: ChatSe
     assert not any("calls" in read for each in found for read in each["diagnoses"])
     assert labels == {"q0": ["reasoning"], "q1": ["calculation"], "q2": ["reasoning"], "q3": []}
     wrong = next(each["trial"] for each in found if each["question"] == "q0")
-    assert "reads reasoning (event 1), a hypothesis" in " ".join(said("show", "--why", store, wrong).split())
+    assert ": reasoning (event 1), a hypothesis" in " ".join(said("show", "--why", store, wrong).split())
     asked = len(chat_server.requests)
     assert called("attribute", store, "--judge", "j").exit_code == 0
     assert len(chat_server.requests) == asked

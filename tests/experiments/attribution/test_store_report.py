@@ -57,7 +57,7 @@ def test_a_trial_that_was_never_replayed_is_explained_by_its_trace(ran: Path) ->
     wrong = next(each for each in trials(ran) if each["attribution"])
     text = " ".join(page(ran, wrong["trial"]).split())
     assert ", by trace, confidence" in text
-    assert "By trace or judge it is a hypothesis" in text
+    assert "Hypothesis: not replayed" in text
     assert f"toolablate attribute {ran} --replay" in text
 
 

@@ -50,7 +50,7 @@ def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -
     text = flat(shown())
     assert "It answered B (correct: A)." in text
     assert "3 of 4 right: A; A; C (wrong); A" in text
-    assert "falls at event 1, from .94 over the steps just before to .00 over those just after, and stays down" in text
+    assert "falls at event 1, from .94 just before to .00 just after, and stays down" in text
     assert "web_search gives (event 1): │ Plants take molecular nitrogen from the air." in text
 
 
@@ -121,7 +121,7 @@ def test_the_mechanism_comes_with_method_confidence_and_what_others_say() -> Non
     assert "retrieval distraction (misleading content adopted), by replay, confidence .82" in text
     assert "Without the result it is right in 3 of 4." in text
     assert "Evidence: event 1." in text
-    assert "Or else computational lock-in, by trace, confidence .40: code decides." in text
+    assert "Alternative: computational lock-in, by trace, confidence .40: code decides." in text
 
 
 def test_a_hypothesis_that_says_the_same_is_no_other() -> None:
@@ -129,8 +129,8 @@ def test_a_hypothesis_that_says_the_same_is_no_other() -> None:
     assert told.explained.attribution is not None
     same = told.explained.attribution.model_copy(update={"method": "trace", "confidence": 0.8, "note": ""})
     lines = list(why(replace(told, explained=replace(told.explained, hypotheses=(same,)))))
-    assert "The trace says the same (.80)." in lines
-    assert not any(line.startswith("Or else") for line in lines)
+    assert "By trace as well (.80)." in lines
+    assert not any(line.startswith("Alternative:") for line in lines)
 
 
 def test_what_judges_read_is_told_as_a_hypothesis() -> None:
@@ -138,8 +138,8 @@ def test_what_judges_read_is_told_as_a_hypothesis() -> None:
     read_so = Diagnosis(judge="j@1", reason="R", evidence=(0, 2), distraction_reason="D", **known)
     silent = Diagnosis(judge="k@1", reason="no format", trial=IDENTITY, error_type=None, distraction=None)
     judged = flat(shown(explanation(explained(evidence(diagnoses=(read_so, silent))))))
-    assert "The judge j@1 reads knowledge (events 0, 2), a hypothesis: R It reads over-engineering, a hyp" in judged
-    assert "The judge k@1 gave no label: no format" in judged
+    assert "Judge j@1: knowledge (events 0, 2), a hypothesis: R Distraction: over-engineering, a hyp" in judged
+    assert "Judge k@1 gave no label: no format" in judged
 
 
 def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
@@ -151,7 +151,7 @@ def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
 def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands_that_would_find_out() -> None:
     found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
     text = shown(explanation(found))
-    assert "By trace or judge it is a hypothesis" in text
+    assert "Hypothesis: not replayed" in text
     assert "toolablate attribute runs/a.sqlite --replay" in text
     assert f"toolablate replay runs/a.sqlite {IDENTITY[:10]} --from 1 --swap null --repeats 8" in text
     assert "right now" not in text
@@ -161,14 +161,14 @@ def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands
 def test_replays_that_no_label_rests_on_are_not_denied() -> None:
     text = flat(shown(explanation(explained(evidence(inputs=inputs()), method="trace"))))
     assert "7 of 8 right told to ignore" in text
-    assert "nothing was tried" not in text
-    assert "By trace or judge it is a hypothesis: replays have no part in it." in text
+    assert "not replayed" not in text
+    assert "Hypothesis: no replay supports it." in text
     assert "the trial is not in the latest sample" in text
     assert "Or this trial alone" not in text
 
 
 def test_where_no_arm_has_the_words_alone_it_is_not_known_whether_they_did_it() -> None:
-    unsure = "Whether the offer of tools did it or the condition's words"
+    unsure = "Offer of tools or prompt: add the condition 'scaffold'"
     found = explained(evidence(), mechanism="availability", confidence=0.8)
     assert found.evidence.signals.prompted
     assert unsure in flat(shown(explanation(found)))
@@ -188,7 +188,7 @@ def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
 def test_a_trial_without_a_fall_says_so() -> None:
     steady = believed((1, 0, 0))
     text = flat(shown(explanation(explained(evidence(trajectory=steady, flip=None)))))
-    assert "does not fall for good at any step that was asked about: .12 right before anything was read" in text
+    assert "does not fall for good at any probed step: .12 right at the question alone" in text
 
 
 def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
@@ -238,7 +238,7 @@ def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:
 
 def test_without_bare_trials_it_is_said() -> None:
     text = flat(shown(explanation(explained(evidence(no_tools=())))))
-    assert "The question was not answered without tools, or not scored." in text
+    assert "No scored trial without tools." in text
     assert "run the plan with a condition without tools" in text
 
 
