@@ -30,7 +30,7 @@ LEAST_SCALE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class EffectBar:
     """An effect and its interval on a line from -`scale` to `scale` points, in percent of its length from the left.
     `low` and `high` are None where there is no interval."""
 
@@ -48,7 +48,7 @@ class ArmSummary:
     accuracy: Accuracy | None = None
     compared: Comparison | None = None
     flips: FlipMatrix | None = None
-    bar: Bar | None = None
+    bar: EffectBar | None = None
 
     @property
     def percent(self) -> float | None:
@@ -111,11 +111,11 @@ def _line(arm: ArmCounts, found: Findings | None) -> ArmSummary:
     )
 
 
-def _bar(row: Comparison, most: float) -> Bar | None:
+def _bar(row: Comparison, most: float) -> EffectBar | None:
     if row.delta_points is None:
         return None
     low, high = row.ci95 or (None, None)
-    return Bar(
+    return EffectBar(
         _place(row.delta_points, most),
         None if low is None else _place(low, most),
         None if high is None else _place(high, most),

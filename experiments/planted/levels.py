@@ -17,7 +17,7 @@ from toolablate.analysis.attribution.decomposition import (
     mechanisms,
     terms,
 )
-from toolablate.experiments.planted.worlds import Mode, ScenarioRun, Way, World, doubled
+from toolablate.experiments.planted.setups import Mode, ScenarioRun, ScenarioSetup, Way, doubled
 from toolablate.traces.records import Budget
 
 FALL = 0.3
@@ -52,32 +52,32 @@ class Parts:
     mechanisms: Mapping[EffectMechanism, float]
 
 
-def levels(world: World, run: ScenarioRun, trial: str = "") -> Levels:
+def levels(setup: ScenarioSetup, run: ScenarioRun, trial: str = "") -> Levels:
     """Of a run of the trial `trial`, whose replays draw what fails as it did; on the average over trials where it is
     ""."""
-    believes = world.believed(run)[world.right]
-    extended = world.level(extension(world, run, trial)) if run.limit else believes
-    repaired = world.level(repair(world, run, trial)) if run.fault is not None else extended
+    believes = setup.believed(run)[setup.right]
+    extended = setup.level(extension(setup, run, trial)) if run.limit else believes
+    repaired = setup.level(repair(setup, run, trial)) if run.fault is not None else extended
     return Levels(
-        arms=arms(world),
-        observed=believes * world.in_form(run),
+        arms=arms(setup),
+        observed=believes * setup.in_form(run),
         re_asked=believes,
         extended=extended,
         repaired=repaired,
-        rollouts={swapped: world.level(rollout(world, run, swapped, trial)) for swapped in _subsets(run.toolsets)},
-        aside=believed(world.scenario, world.influences(run), aside=True)[world.right],
+        rollouts={swapped: setup.level(rollout(setup, run, swapped, trial)) for swapped in _subsets(run.toolsets)},
+        aside=believed(setup.scenario, setup.influences(run), aside=True)[setup.right],
     )
 
 
-def arms(world: World) -> dict[ArmKind, float]:
+def arms(setup: ScenarioSetup) -> dict[ArmKind, float]:
     def from_start(mode: Mode) -> float:
-        return world.level(Way(world.condition.budget, modes=dict.fromkeys(TOOLSETS, mode)))
+        return setup.level(Way(setup.condition.budget, modes=dict.fromkeys(TOOLSETS, mode)))
 
     def untouched(*, prompted: bool, offered: bool) -> float:
-        now = Situation(prompted, frozenset(world.offers) if offered else frozenset(), 0, ())
-        return believed(world.scenario, influences(world.scenario, now))[world.right]
+        now = Situation(prompted, frozenset(setup.offers) if offered else frozenset(), 0, ())
+        return believed(setup.scenario, influences(setup.scenario, now))[setup.right]
 
-    prompted = bool(world.condition.prompt)
+    prompted = bool(setup.condition.prompt)
     return {
         "none": untouched(prompted=False, offered=False),
         "scaffold": untouched(prompted=prompted, offered=False),
@@ -88,28 +88,28 @@ def arms(world: World) -> dict[ArmKind, float]:
     }
 
 
-def extension(world: World, run: ScenarioRun, trial: str = "") -> Way:
+def extension(setup: ScenarioSetup, run: ScenarioRun, trial: str = "") -> Way:
     """The run gone on with within twice its budget."""
-    return Way(doubled(world.condition.budget), dict(enumerate(run.made)), trial=trial)
+    return Way(doubled(setup.condition.budget), dict(enumerate(run.made)), trial=trial)
 
 
-def repair(world: World, run: ScenarioRun, trial: str = "") -> Way:
+def repair(setup: ScenarioSetup, run: ScenarioRun, trial: str = "") -> Way:
     """The run from its first fault on, with tools that work, and with twice its budget where that ran out."""
-    return Way(_budget(world, run), dict(enumerate(run.made[: run.fault])), fails=False, trial=trial)
+    return Way(_budget(setup, run), dict(enumerate(run.made[: run.fault])), fails=False, trial=trial)
 
 
-def rollout(world: World, run: ScenarioRun, swapped: frozenset[Toolset], trial: str = "") -> Way:
+def rollout(setup: ScenarioSetup, run: ScenarioRun, swapped: frozenset[Toolset], trial: str = "") -> Way:
     """The run from its first result on: with the results that it had, or with sound ones where there is a fault, and
     placebos for those of some toolsets."""
     modes: dict[Toolset, Mode] = dict.fromkeys(swapped, "placebo")
     if run.fault is not None:
-        return Way(_budget(world, run), modes=modes, fails=False, trial=trial)
+        return Way(_budget(setup, run), modes=modes, fails=False, trial=trial)
     given = {place: made for place, made in enumerate(run.made) if TOOLSET_OF[made.kind] not in swapped}
-    return Way(_budget(world, run), given, modes, trial=trial)
+    return Way(_budget(setup, run), given, modes, trial=trial)
 
 
 def parts(
-    world: World, run: ScenarioRun, found: Levels, score: float, re_asked: float, there: frozenset[ArmKind]
+    setup: ScenarioSetup, run: ScenarioRun, found: Levels, score: float, re_asked: float, there: frozenset[ArmKind]
 ) -> Parts:
     """Of a trial with this score, by the decomposition's own rules; `there` are the arms that it has runs of."""
     given: dict[ArmKind, tuple[float, ...]] = {arm: (found.arms[arm],) for arm in found.arms if arm in there}
@@ -118,9 +118,9 @@ def parts(
     repaired = found.repaired if run.fault is not None else extended
     inputs = DecompositionInputs(
         model="",
-        condition=world.condition.name,
-        question=world.scenario.question,
-        unit=("question", world.scenario.question),
+        condition=setup.condition.name,
+        question=setup.scenario.question,
+        unit=("question", setup.scenario.question),
         trial="",
         score=score,
         arms=Arms(
@@ -137,18 +137,18 @@ def parts(
             extended=(extended,),
             repaired=(repaired,),
             rollouts={frozenset(swapped): (level,) for swapped, level in found.rollouts.items()},
-            signals=signals(world, run, found),
+            signals=signals(setup, run, found),
         ),
     )
     summed = terms(inputs, inputs.replay, calling="sham" in there)
     return Parts(summed, mechanisms(inputs, inputs.replay, summed))
 
 
-def signals(world: World, run: ScenarioRun, found: Levels) -> frozenset[Signal]:
+def signals(setup: ScenarioSetup, run: ScenarioRun, found: Levels) -> frozenset[Signal]:
     """Which names the contents of a run deserve: by what the belief in the right answer is without them."""
     names: set[Signal] = set()
     shapley = {
-        toolset: found.re_asked - world.believed(run, moved_by(world, run, toolset))[world.right]
+        toolset: found.re_asked - setup.believed(run, moved_by(setup, run, toolset))[setup.right]
         for toolset in TOOLSETS
     }
     if shapley["code"] <= -FALL and found.aside - found.re_asked >= FALL / 2:
@@ -160,15 +160,15 @@ def signals(world: World, run: ScenarioRun, found: Levels) -> frozenset[Signal]:
     return frozenset(names)
 
 
-def moved_by(world: World, run: ScenarioRun, toolset: Toolset) -> tuple[Influence, ...]:
+def moved_by(setup: ScenarioSetup, run: ScenarioRun, toolset: Toolset) -> tuple[Influence, ...]:
     """What a toolset's results and the replies that asked for them did to the belief; what a fault of the tool did is
     not among them."""
     of_content = {"commits", "holds"} if run.fault is not None else {"commits", "holds", "fail"}
-    return tuple(each for each in world.influences(run) if each.toolset == toolset and each.source in of_content)
+    return tuple(each for each in setup.influences(run) if each.toolset == toolset and each.source in of_content)
 
 
-def _budget(world: World, run: ScenarioRun) -> Budget:
-    return doubled(world.condition.budget) if run.limit else world.condition.budget
+def _budget(setup: ScenarioSetup, run: ScenarioRun) -> Budget:
+    return doubled(setup.condition.budget) if run.limit else setup.condition.budget
 
 
 def _subsets(toolsets: frozenset[Toolset]) -> Iterator[frozenset[Toolset]]:

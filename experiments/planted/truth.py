@@ -18,11 +18,11 @@ from toolablate.analysis.attribution.decomposition import EffectMechanism as Dec
 from toolablate.analysis.attribution.decomposition import Term
 from toolablate.experiments.plans.plan import file_digest
 from toolablate.experiments.planted.levels import FALL, Levels, Parts, extension, levels, moved_by, parts, repair
-from toolablate.experiments.planted.worlds import (
+from toolablate.experiments.planted.setups import (
     Outputs,
     ScenarioRun,
+    ScenarioSetup,
     Way,
-    World,
     calls_of,
     offers_of,
     refuse_unknown,
@@ -65,23 +65,23 @@ class Causes:
     without: Mapping[Mechanism, Belief]
 
 
-def causes(world: World, run: ScenarioRun, trial: str) -> Causes:
+def causes(setup: ScenarioSetup, run: ScenarioRun, trial: str) -> Causes:
     """Of the run of the trial `trial`."""
     without: dict[Mechanism, Belief] = {}
     if run.limit:
-        without["budget"] = _mean_belief(world, extension(world, run, trial))
+        without["budget"] = _mean_belief(setup, extension(setup, run, trial))
     if run.fault is not None:
-        without["tool_fault"] = _mean_belief(world, repair(world, run, trial))
-    every = world.influences(run)
+        without["tool_fault"] = _mean_belief(setup, repair(setup, run, trial))
+    every = setup.influences(run)
     removed: dict[Mechanism, Iterable[Influence]] = {
-        "retrieval_distraction": moved_by(world, run, "search"),
-        "lock_in": moved_by(world, run, "code"),
+        "retrieval_distraction": moved_by(setup, run, "search"),
+        "lock_in": moved_by(setup, run, "code"),
         "calling": [each for each in every if each.source == "called"],
         "availability": [each for each in every if each.source == "offered"],
         "prompt": [each for each in every if each.source == "prompted"],
     }
-    without |= {mechanism: world.believed(run, tuple(each)) for mechanism, each in removed.items() if each}
-    return Causes(world.right, world.believed(run), believed(world.scenario, ()), without)
+    without |= {mechanism: setup.believed(run, tuple(each)) for mechanism, each in removed.items() if each}
+    return Causes(setup.right, setup.believed(run), believed(setup.scenario, ()), without)
 
 
 def cause_at(found: Causes, u: float) -> Mechanism:
@@ -114,8 +114,8 @@ def chances(found: Causes, letter: str) -> dict[Mechanism, float]:
     return shares
 
 
-def _mean_belief(world: World, way: Way) -> Belief:
-    ended = [(probability, world.believed(run)) for probability, run in runs(world, way)]
+def _mean_belief(setup: ScenarioSetup, way: Way) -> Belief:
+    ended = [(probability, setup.believed(run)) for probability, run in runs(setup, way)]
     _, first = ended[0]
     return {letter: sum(probability * belief[letter] for probability, belief in ended) for letter in first}
 
@@ -182,13 +182,13 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Questions by the ids of their records, and what holds for all trials of one model; `worlds` are those that were
+    """Questions by the ids of their records, and what holds for all trials of one model; `setups` are those that were
     needed so far, by question and condition."""
 
     questions: Mapping[str, Question]
     scenarios: Scenarios
     outputs: Outputs
-    worlds: dict[tuple[str, str], World] = field(default_factory=dict)
+    setups: dict[tuple[str, str], ScenarioSetup] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,30 +264,30 @@ def _arms(model: SimulatedModel, ran: Sequence[tuple[Condition, list[Trace]]]) -
             yield _Arm(model, condition, kinds, tuple(traces))
 
 
-def _world(known: _Known, arm: _Arm, question: Question) -> World:
+def _setup(known: _Known, arm: _Arm, question: Question) -> ScenarioSetup:
     if question.target.kind != "choice" or len(question.target.letters) != 1:
         raise InputError(
             f"question {question.id!r} has not one right letter, so no truth can be computed", code="no_truth"
         )
     (right,) = question.target.letters
     key = (question.id, arm.condition.identity())
-    if key not in known.worlds:
+    if key not in known.setups:
         offers = offers_of(arm.traces[0])
-        known.worlds[key] = World(known.scenarios.of(question), right, arm.condition, offers, known.outputs)
-    return known.worlds[key]
+        known.setups[key] = ScenarioSetup(known.scenarios.of(question), right, arm.condition, offers, known.outputs)
+    return known.setups[key]
 
 
 def _trial(known: _Known, arm: _Arm, trace: Trace) -> TrialTruth:
     question = known.questions[trace.trial.question]
-    world, run = _world(known, arm, question), run_of(trace)
+    setup, run = _setup(known, arm, question), run_of(trace)
     said = Message(role="assistant", content=trace.answer or "")
     letter = answer_of([said], question)
     if letter is None:
         raise InputError(f"trial {trace.trial.id} has an answer that no scenario gives", code="no_truth")
-    right = letter == world.right
+    right = letter == setup.right
     score = float(right and is_in_form(said))
-    found, why = levels(world, run, trace.trial.id), causes(world, run, trace.trial.id)
-    trajectory = tuple(_believed_at(world, trace, event) for event in belief_steps(trace.events))
+    found, why = levels(setup, run, trace.trial.id), causes(setup, run, trace.trial.id)
+    trajectory = tuple(_believed_at(setup, trace, event) for event in belief_steps(trace.events))
     flip, steps = exact_flip(trajectory), belief_steps(trace.events)
     mechanism, likely = _cause(arm, trace, question, why, letter) if score < 1 else (None, {})
     return TrialTruth(
@@ -302,7 +302,7 @@ def _trial(known: _Known, arm: _Arm, trace: Trace) -> TrialTruth:
         flip=flip,
         turned_at=None if flip is None else steps[flip - 1],
         levels=found,
-        parts=parts(world, run, found, score, float(right), arm.there),
+        parts=parts(setup, run, found, score, float(right), arm.there),
         mechanism=mechanism,
         chances=likely,
     )
@@ -326,14 +326,14 @@ def _cause(
     return cause_at(why, u), chances(why, letter)
 
 
-def _believed_at(world: World, trace: Trace, event: int) -> float:
+def _believed_at(setup: ScenarioSetup, trace: Trace, event: int) -> float:
     """The probability that an answer that is asked for before this event is right."""
     change = AnswerNow()
-    start = changed_start(trace.events, event, change, world.condition)
+    start = changed_start(trace.events, event, change, setup.condition)
     specs = next(each.request.tools for each in trace.events if isinstance(each, ModelCall))
     closing = Message(role="user", content=start.closing)
     request = ModelRequest(messages=(*start.messages, closing), tools=specs, tool_choice="none")
-    return belief(world.scenario, situation(request))[world.right]
+    return belief(setup.scenario, situation(request))[setup.right]
 
 
 def _condition(known: _Known, arm: _Arm, trials: Sequence[TrialTruth]) -> ConditionTruth:
@@ -342,9 +342,9 @@ def _condition(known: _Known, arm: _Arm, trials: Sequence[TrialTruth]) -> Condit
     expected: list[tuple[float, Parts]] = []
     realised: list[tuple[float, Parts]] = []
     for name, own in asked.items():
-        world = _world(known, arm, by_id[name])
-        ways = [(p / len(asked), run, levels(world, run)) for p, run in runs(world, Way(arm.condition.budget))]
-        expected += [(p, parts(world, run, found, found.observed, found.re_asked, arm.there)) for p, run, found in ways]
+        setup = _setup(known, arm, by_id[name])
+        ways = [(p / len(asked), run, levels(setup, run)) for p, run in runs(setup, Way(arm.condition.budget))]
+        expected += [(p, parts(setup, run, found, found.observed, found.re_asked, arm.there)) for p, run, found in ways]
         realised += [(1 / len(asked) / len(own), trial.parts) for trial in own]
     total = summed(expected)
     return ConditionTruth(

@@ -236,8 +236,6 @@ _OWN = ("tool ", "intervention ")
 
 _UNDER_ANOTHER_NAME = "; or mend its module under another name (my_tools_2): its own conditions alone are then run anew"
 
-_OF_THE_TEXT = "; this store's digest is of the module's text, as an earlier toolablate took it, and not of its code"
-
 
 def require_same_environment(connection: sqlite3.Connection, store: Path, fingerprint: Mapping[str, str]) -> None:
     """Refuses a run whose trials could not be compared with those that are done, or that a living recorder is at.
@@ -256,8 +254,7 @@ def require_same_environment(connection: sqlite3.Connection, store: Path, finger
             raise InputError(
                 f"the trials in {store} ran with {part} = {earlier[part]!r}; this plan says {fingerprint[part]!r}",
                 hint="trials of two environments cannot be compared: name another store (--store), or change it back"
-                + (_UNDER_ANOTHER_NAME if part.startswith(_OWN) else "")
-                + (_OF_THE_TEXT if part.startswith(_OWN) and " " not in earlier[part] else ""),
+                + (_UNDER_ANOTHER_NAME if part.startswith(_OWN) else ""),
                 code="other_environment",
             )
 

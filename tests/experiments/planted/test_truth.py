@@ -14,8 +14,8 @@ from tests.experiments.planted.acted import RIGHT, Acted, act, write_plan
 from toolablate.agents.simulated.planted.mind import drawn
 from toolablate.agents.simulated.policy import Offer
 from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.planted.setups import Made, Outputs, ScenarioRun, ScenarioSetup, Way, refuse_unknown, runs
 from toolablate.experiments.planted.truth import Causes, TrialTruth, cause_at, causes, chances, exact_flip, truth_of
-from toolablate.experiments.planted.worlds import Made, Outputs, ScenarioRun, Way, World, refuse_unknown, runs
 from toolablate.tools.interventions import InterventionSetting, open_interventions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, SimulatedModel
@@ -230,9 +230,11 @@ def test_chances_are_those_of_all_draws_that_give_the_letter() -> None:
     assert all(seen[cause] / len(draws) == pytest.approx(chance, abs=0.02) for cause, chance in computed.items())
 
 
-def world(scenario: dict[str, Any], **condition: Any) -> World:
+def setup(scenario: dict[str, Any], **condition: Any) -> ScenarioSetup:
     arm = Condition(name="python", **condition)
-    return World(scenario_of(scripts={"code": scenario}), "B", arm, {"code": Offer("python", "code")}, Outputs(()))
+    return ScenarioSetup(
+        scenario_of(scripts={"code": scenario}), "B", arm, {"code": Offer("python", "code")}, Outputs(())
+    )
 
 
 TWO_CELLS = {
@@ -249,7 +251,7 @@ def fail(**options: Any) -> tuple[InterventionUse, ...]:
 
 
 def test_runs_of_calls_that_fail_at_random_have_the_probabilities_of_their_patterns() -> None:
-    flaky = world(TWO_CELLS, interventions=fail(rate=0.25))
+    flaky = setup(TWO_CELLS, interventions=fail(rate=0.25))
     found = {tuple(made.broken for made in run.made): p for p, run in runs(flaky, Way(Budget()))}
     # Where the first call fails and the second works, all is as where both work but for what the phrase needs.
     assert sum(found.values()) == pytest.approx(1)
@@ -262,14 +264,14 @@ def test_runs_of_calls_that_fail_at_random_have_the_probabilities_of_their_patte
 def test_the_calls_that_are_to_fail_are_counted_as_the_intervention_counts_them(
     calls: list[int], broken: list[bool]
 ) -> None:
-    ((_, run),) = runs(world(TWO_CELLS, interventions=fail(calls=calls)), Way(Budget()))
+    ((_, run),) = runs(setup(TWO_CELLS, interventions=fail(calls=calls)), Way(Budget()))
     assert [made.broken for made in run.made] == broken
-    ((_, other),) = runs(world(TWO_CELLS, interventions=fail(tools=["search"])), Way(Budget()))
+    ((_, other),) = runs(setup(TWO_CELLS, interventions=fail(tools=["search"])), Way(Budget()))
     assert [made.broken for made in other.made] == [False, False]
 
 
 def test_a_substitute_of_a_replay_leaves_to_chance_which_calls_fail_as_it_was() -> None:
-    flaky = world(TWO_CELLS, interventions=fail(rate=0.5))
+    flaky = setup(TWO_CELLS, interventions=fail(rate=0.5))
     for trial in map(str, range(20)):
         draws = open_interventions(flaky.condition.interventions, InterventionSetting(seed=trial))
         failing = [random.Random(f"{draws[0].seed} {number}").random() < 0.5 for number in (1, 2)]
@@ -279,7 +281,7 @@ def test_a_substitute_of_a_replay_leaves_to_chance_which_calls_fail_as_it_was() 
 
 
 def test_of_calls_that_no_trial_made_the_last_alone_holds_what_is_waited_for() -> None:
-    last_fails = world(TWO_CELLS, interventions=fail(calls=[2]))
+    last_fails = setup(TWO_CELLS, interventions=fail(calls=[2]))
     ((_, run),) = runs(last_fails, Way(Budget()))
     assert last_fails.believed(run)["C"] < 0.3
     ((_, sound),) = runs(last_fails, Way(Budget(), fails=False))
@@ -298,12 +300,12 @@ def test_of_calls_that_no_trial_made_the_last_alone_holds_what_is_waited_for() -
     ],
 )
 def test_a_budget_ends_a_run_where_the_agent_would(budget: Budget, turns: int, made: int, limit: str | None) -> None:
-    ((_, run),) = runs(world(TWO_CELLS), Way(budget))
+    ((_, run),) = runs(setup(TWO_CELLS), Way(budget))
     assert (run.turns, len(run.made), run.limit) == (turns, made, limit)
 
 
 def test_causes_take_away_one_thing_each() -> None:
-    short = world(TWO_CELLS | {"offered": {"A": 0.5}, "called": {"D": 0.5}}, budget=Budget(turns=1))
+    short = setup(TWO_CELLS | {"offered": {"A": 0.5}, "called": {"D": 0.5}}, budget=Budget(turns=1))
     run = ScenarioRun(1, (Made("code", "one", "nothing"),), "turns")
     found = causes(short, run, "trial")
     assert list(found.without) == ["budget", "calling", "availability"]

@@ -159,7 +159,7 @@ class ScenarioRun:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ScenarioSetup:
     """One question under one condition with tools."""
 
     scenario: Scenario
@@ -214,15 +214,15 @@ class Way:
         return (limits, frozenset(self.given.items()), frozenset(self.modes.items()), self.fails, self.trial)
 
 
-def runs(world: World, way: Way) -> list[tuple[float, ScenarioRun]]:
+def runs(setup: ScenarioSetup, way: Way) -> list[tuple[float, ScenarioRun]]:
     """All runs with their probabilities, which sum to 1; of runs that come to the same, one stands for all. Of limits
     those of turns and of tool calls are known."""
-    turns = [turn for _, turn in script_turns(world.scenario, frozenset(world.offers))]
+    turns = [turn for _, turn in script_turns(setup.scenario, frozenset(setup.offers))]
     going, ended = [(1.0, ScenarioRun())], list[tuple[float, ScenarioRun]]()
     for turn in turns:
         if all(run.turns >= way.budget.turns for _, run in going):
             break
-        after = [(p * q, more) for p, run in going for q, more in _through(world, way, run, turn)]
+        after = [(p * q, more) for p, run in going for q, more in _through(setup, way, run, turn)]
         ended += [(p, run) for p, run in after if run.limit]
         going = [(p, run) for p, run in after if not run.limit]
     return ended + [(p, replace(run, limit=_before_answer(run, way.budget))) for p, run in going]
@@ -232,17 +232,17 @@ def _before_answer(run: ScenarioRun, budget: Budget) -> Limit | None:
     return "turns" if run.turns >= budget.turns else None
 
 
-def _through(world: World, way: Way, run: ScenarioRun, turn: Turn) -> Iterator[tuple[float, ScenarioRun]]:
+def _through(setup: ScenarioSetup, way: Way, run: ScenarioRun, turn: Turn) -> Iterator[tuple[float, ScenarioRun]]:
     """One more reply with the calls that it makes, each of which may fail."""
     branches = [(1.0, run.made)]
     left = max(way.budget.tool_calls - len(run.made), 0)
     for call in turn.calls[:left]:
         branches = _merged(
-            world,
+            setup,
             [
                 (p * q, (*made, more))
                 for p, made in branches
-                for q, more in _called(world, way, call.kind, call.text, made)
+                for q, more in _called(setup, way, call.kind, call.text, made)
             ],
         )
     limit: Limit | None = "tool_calls" if left < len(turn.calls) else None
@@ -250,21 +250,23 @@ def _through(world: World, way: Way, run: ScenarioRun, turn: Turn) -> Iterator[t
         yield p, ScenarioRun(run.turns + 1, made, limit)
 
 
-def _merged(world: World, branches: Sequence[tuple[float, tuple[Made, ...]]]) -> list[tuple[float, tuple[Made, ...]]]:
+def _merged(
+    setup: ScenarioSetup, branches: Sequence[tuple[float, tuple[Made, ...]]]
+) -> list[tuple[float, tuple[Made, ...]]]:
     """One for all that move the belief alike, before their first fault and in all."""
     if len(branches) < 2:
         return list(branches)
     found: dict[object, tuple[float, tuple[Made, ...]]] = {}
     for p, made in branches:
-        marks = _marks(world, made), *(_fault_of(world, made, kind) for kind in sorted(world.offers))
+        marks = _marks(setup, made), *(_fault_of(setup, made, kind) for kind in sorted(setup.offers))
         before, kept = found.get(marks, (0.0, made))
         found[marks] = (before + p, kept)
     return list(found.values())
 
 
-def _fault_of(world: World, made: tuple[Made, ...], kind: CallKind) -> object:
+def _fault_of(setup: ScenarioSetup, made: tuple[Made, ...], kind: CallKind) -> object:
     place = _last_fault(made, kind)
-    return None if place is None else (place, _marks(world, made[:place]))
+    return None if place is None else (place, _marks(setup, made[:place]))
 
 
 def _last_fault(made: Sequence[Made], kind: CallKind) -> int | None:
@@ -276,37 +278,37 @@ def _last_fault(made: Sequence[Made], kind: CallKind) -> int | None:
     return found
 
 
-def _marks(world: World, made: Sequence[Made]) -> tuple[object, ...]:
+def _marks(setup: ScenarioSetup, made: Sequence[Made]) -> tuple[object, ...]:
     """What results do to a belief, now and as far as it depends on what is still to come."""
     results = [each.result for each in made]
-    reactions = (each for script in world.scenario.scripts.values() for each in script.reactions)
+    reactions = (each for script in setup.scenario.scripts.values() for each in script.reactions)
     last = {each.kind: each.failed for each in results}
     return (tuple(fits(each, results) for each in reactions), tuple(sorted(last.items())))
 
 
 def _called(
-    world: World, way: Way, kind: CallKind, asked: str, before: tuple[Made, ...]
+    setup: ScenarioSetup, way: Way, kind: CallKind, asked: str, before: tuple[Made, ...]
 ) -> Iterator[tuple[float, Made]]:
     if (given := way.given.get(len(before))) is not None:
         yield 1.0, given
         return
-    broken, message = _failing(world, way, kind, before) if way.fails else (0.0, "")
+    broken, message = _failing(setup, way, kind, before) if way.fails else (0.0, "")
     if broken:
         yield broken, Made(kind, asked, message, broken=True)
     if broken < 1:
         mode = way.modes.get(TOOLSET_OF[kind], "real")
-        yield 1 - broken, Made(kind, asked, world.outputs.of(world.scenario, mode, kind, asked))
+        yield 1 - broken, Made(kind, asked, setup.outputs.of(setup.scenario, mode, kind, asked))
 
 
-def _failing(world: World, way: Way, kind: CallKind, before: Sequence[Made]) -> tuple[float, str]:
+def _failing(setup: ScenarioSetup, way: Way, kind: CallKind, before: Sequence[Made]) -> tuple[float, str]:
     """The probability that the next call fails, and what the model is shown then: the last intervention says it."""
     works, message = 1.0, ""
-    failing = (use for use in world.condition.interventions if use.name == "fail")
+    failing = (use for use in setup.condition.interventions if use.name == "fail")
     for place, use in enumerate(failing):
         options = FailOptions.model_validate(dict(use.options))
         tools = options.tools
-        in_scope = [made for made in before if tools is None or world.offers[made.kind].tool in tools]
-        ours = tools is None or world.offers[kind].tool in tools
+        in_scope = [made for made in before if tools is None or setup.offers[made.kind].tool in tools]
+        ours = tools is None or setup.offers[kind].tool in tools
         if not ours or (options.calls is not None and len(in_scope) + 1 not in options.calls):
             continue
         draw = random.Random(f"{way.trial} fail {place} {len(before) + 1}").random()  # noqa: S311 - a simulation
