@@ -66,7 +66,7 @@ class Comparison:
 
     `by` and `group` are None for all questions together; else `by` says what they are grouped by (`domain`,
     `difficulty`, `language` or `kind`) and `group` which of these it is (empty where questions do not say).
-    `simulated` tells that the model is a stand-in, not a measurement.
+    `simulated`: a simulated model, no measurement.
     """
 
     model: str

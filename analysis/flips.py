@@ -141,7 +141,7 @@ class Flip:
     baseline_score, score     mean over the repeats of each side, in [0, 1]; right is at least 0.5
     baseline_trials, trials   ids of the trials that these rest on, by repeat
 
-    `simulated` tells that the model is a stand-in, not a measurement.
+    `simulated`: a simulated model, no measurement.
     """
 
     model: str

@@ -120,7 +120,7 @@ class Waterfall:
                            corrected for
     shapley              None where an arm without prompt is lacking (`lacking` says which) or there is no prompt
 
-    `simulated` tells that the model is a stand-in, not a measurement.
+    `simulated`: a simulated model, no measurement.
     """
 
     model: str
@@ -527,7 +527,7 @@ def _without_ladder(path: Path, found: Sequence[Ladder], conditions: Mapping[str
     if parted is not None:
         ends = " and ".join(map(_shown, (parted.arms["none"], parted.toolset)))
         return InputError(
-            f"No model has ended trials under both ends of a ladder, and an arm between: {ends}",
+            f"No ladder is complete: no model has finished trials under both of its ends and an arm between: {ends}",
             hint="Run the plan again: it does what is missing. Trials of earlier runs are read with --run all.",
             code="no_ladder",
         )

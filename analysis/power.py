@@ -62,7 +62,7 @@ class Variances:
     model, baseline, condition   whose they are; empty where they are assumed
     contrast                         of a ladder, whose neighbouring arms these two are: its name; else empty
     measured                     what they were estimated from; None where they are assumed
-    simulated                    the model is a stand-in, so they say nothing of a real one
+    simulated                    a simulated model: no measurement of a real one
     between                      over questions of the true difference, clusters counted in: times `design_effect`
     within                       of one trial's score around its question's mean, the mean of both conditions
     between_least, within_most   these are `between` and `within`, but where nothing parts them in the earlier run (no

@@ -277,7 +277,7 @@ def _refuse_others(path: Path, is_export: Callable[[Path], bool]) -> None:
     others = [] if not path.exists() else [each.name for each in path.iterdir() if not is_export(each)]
     if others:
         raise InputError(
-            f"-o: {path} holds other things, such as {min(others)!r}, and would be replaced",
+            f"-o: {path} has other files, such as {min(others)!r}, and would be replaced",
             hint="name a folder that is empty or not there",
             code="unwritable",
         )
@@ -377,7 +377,7 @@ def _scorers(store: Store, given: Mapping[str, Any]) -> Sequence[str]:
     found = scorers_of(store, ReplayDesign(scorer=given["scorer"] or ""), given["run"])
     if not found or set(found) - set(known):
         raise InputError(
-            f"--scorer: trials of {store.path} have scores by {', '.join(known) or 'nobody'}",
+            f"--scorer: scorers of {store.path}: {', '.join(known) or 'none'}",
             hint="name one of them",
             code="several_scorers" if given["scorer"] is None else "unknown_scorer",
         )

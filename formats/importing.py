@@ -180,7 +180,7 @@ def _before(path: Path) -> _Before:
         runs = store.runs()
         if any(not run.imported for run in runs):
             raise InputError(
-                f"{path} holds trials that a plan ran; imported trials cannot be compared with those",
+                f"{path} has trials that a plan ran; imported trials cannot be compared with these",
                 hint="Import into a store of its own (--store).",
                 code="not_imported",
             )
@@ -197,7 +197,7 @@ def _refuse_one_name_for_two(arms: Sequence[ImportedArm]) -> None:
         other = called.setdefault(condition.name, arm)
         if other.log.condition.identity() != condition.identity() and other.log.model == arm.log.model:
             raise InputError(
-                f"{arm.log.file} and {other.log.file} are different conditions of one name,"
+                f"{arm.log.file} and {other.log.file} have different conditions named"
                 f" {one_line(condition.name, max_chars=80)!r}",
                 hint="Import them one after the other, each with a --condition NAME of its own.",
                 code="one_name",

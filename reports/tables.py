@@ -236,5 +236,5 @@ def simulated_banner() -> Text:
     return Text.assemble(
         " ",
         (" SIMULATED ", "bold black on yellow"),
-        " a stand-in that imitates a model; nothing here is a measurement",
+        " a simulated model: no measurement",
     )

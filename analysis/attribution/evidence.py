@@ -109,7 +109,7 @@ class Explained(Outlined):
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """`conversation` are the events of the trial, `store` the path by which commands name its store; `simulated` tells
-    that the model is a stand-in and no measurement, `scripted` that it says what its script says, whatever is changed.
+    that the model is simulated (no measurement), `scripted` that it says what its script says, whatever is changed.
     """
 
     explained: Explained

@@ -108,7 +108,7 @@ class NoToolTrial:
     score: Score
 
 
-_NOTHING = _Finding("unknown", 0.2, (), "no signal of the trace points to a mechanism")
+_NOTHING = _Finding("unknown", 0.2, (), "no signal in the trace")
 
 
 def attribute_by_trace(
@@ -154,7 +154,7 @@ def _beside_bare(
     wrong = {each.signals.answer for each in no_tools if (each.score.value or 0.0) < RIGHT}
     sure, note = finding.confidence, finding.note
     if finding.mechanism in ("lock_in", *_READ) and signals.answer and signals.answer in wrong:
-        sure, note = sure / 2, f"{note}, and a trial without tools has this answer, too"
+        sure, note = sure / 2, f"{note}, and a trial without tools has the same answer"
     if finding is _NOTHING:
         named, left, chance = expected.beyond, 0.0, 1.0
     else:
@@ -165,7 +165,7 @@ def _beside_bare(
     if named >= max(noise, own):
         return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}")
     by_noise = noise >= own
-    said = "it may be wrong by the same chance" if by_noise else "no tool need have done it"
+    said = "sampling noise may explain it" if by_noise else "no tool is needed to explain it"
     if finding is not _NOTHING:
         said += f", or else (probability {named / whole:.2f}) {note}"
     elif by_noise:
@@ -197,7 +197,7 @@ def _budget(signals: Signals, score: Score) -> _Finding | None:
 
 def _format(signals: Signals, score: Score) -> _Finding | None:
     if score.verdict == "unparsed" and signals.budget.stopped is None:
-        how = "broke off" if signals.ending.cut_off else "holds no answer that could be read"
+        how = "broke off" if signals.ending.cut_off else "has no readable answer"
         return _Finding("format", 0.9, _one(signals.ending.event), f"the reply {how}")
     form = signals.misstated
     if form is None:
@@ -240,13 +240,13 @@ def _read(signals: Signals, mechanism: Mechanism) -> _Finding | None:
     if min(echoed, signals.echo.from_tools_alone) < ECHOED:
         return None
     evidence = tuple(event for event in signals.echo.by_event if event in read)
-    return _Finding(mechanism, 0.4, evidence, "the reply is in the words of what was read")
+    return _Finding(mechanism, 0.4, evidence, "the reply copies the wording of what was read")
 
 
 def _calling(signals: Signals) -> _Finding | None:
     if not signals.calls or any(call.gave for call in signals.calls):
         return None
-    return _Finding("calling", 0.7, tuple(call.event for call in signals.calls), "no call gave anything to go by")
+    return _Finding("calling", 0.7, tuple(call.event for call in signals.calls), "no call returned anything usable")
 
 
 def _availability(signals: Signals) -> _Finding | None:
@@ -259,7 +259,7 @@ def _availability(signals: Signals) -> _Finding | None:
 def _prompt(signals: Signals) -> _Finding | None:
     if signals.calls or signals.unused or not signals.prompted:
         return None
-    return _Finding("prompt", 0.4, (), "no tools were offered, and the condition has words of its own")
+    return _Finding("prompt", 0.4, (), "no tools were offered, and the condition has its own prompt")
 
 
 def _by_rules(signals: Signals) -> Iterator[_Finding | None]:
@@ -277,15 +277,15 @@ def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _T
     adopted = signals.adoption
     if adopted is not None and adopted.is_new and adopted.form in forms and adopted.event in results:
         if turned is None:
-            return _Taken(0.6, (adopted.event,), "the answer stands in a result and was not said before")
+            return _Taken(0.6, (adopted.event,), "the answer occurs in a result and was not given before")
         evidence = (turned.before.event, adopted.event, turned.after.event)
-        return _Taken(0.8, evidence, "the answer changed to one that a result holds")
+        return _Taken(0.8, evidence, "the answer changed to one that occurs in a result")
     if turned is None:
         # Of a program alone: pages hold much of what a question says.
         repeats = adopted is not None and adopted.in_question and adopted.last and adopted.said_before is None
         if adopted is not None and repeats and adopted.form == "code" and "code" in forms:
             return _Taken(
-                0.45, (adopted.event,), "the answer is a program's last result, though the question has it, too"
+                0.45, (adopted.event,), "the answer is a program's last result, and occurs in the question as well"
             )
         return None
     seen = (event for event in turned.results if event in results)

@@ -47,7 +47,7 @@ def place_of(kept: Mapping[str, Any]) -> tuple[int, int]:
     """Of a log's model and condition among those of the store that it was exported from. Raises ValueError."""
     place = kept.get("place", [0, 0])
     if not (isinstance(place, list) and [type(each) for each in place] == [int, int]):
-        raise ValueError("its place among models and conditions is no pair of whole numbers")
+        raise ValueError("its position among models and conditions must be a pair of whole numbers")
     return place[0], place[1]
 
 

@@ -97,7 +97,7 @@ def condition_of(header: "EvalLog", first: "ModelEvent | None", called: Collecti
     if (kept := ours(header.eval.metadata).get("condition")) is not None:
         condition = Condition.model_validate(kept)
         if condition.resumed is not None:
-            raise ValueError("its condition goes on from a trial, which the log does not hold")
+            raise ValueError("its condition forks a trial that the log does not have")
         return condition
     tools = sorted({clean_text(tool.name) for tool in first.tools} if first else called or ())
     system = [message for message in (first.input if first else []) if message.role == "system"]
@@ -282,7 +282,7 @@ def _label(said: Any, where: str, place: str, events: int) -> Label:
 
 
 def _bad(where: str, place: str, said: str) -> InputError:
-    return InputError(f"{where} cannot be taken: metadata.{_KEY}{one_line(place)}: {said}", code="bad_sample")
+    return InputError(f"{where} is invalid: metadata.{_KEY}{one_line(place)}: {said}", code="bad_sample")
 
 
 # Reads an Inspect log.
@@ -356,7 +356,7 @@ def _require_bounded(path: Path, file: BinaryIO) -> None:
     if path.suffix == ".json":
         if (size := path.stat().st_size) > _MOST_OF_JSON:
             raise InputError(
-                f"{path} has {size:,} bytes; a log in one JSON file of at most {_MOST_OF_JSON:,} is read",
+                f"{path} has {size:,} bytes; JSON logs may have at most {_MOST_OF_JSON:,}",
                 hint=f"`inspect log convert --to eval {path.name}` writes one whose samples are read one by one.",
                 code="too_large",
             )

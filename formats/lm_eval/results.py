@@ -93,7 +93,7 @@ def model_of(results: Results, samples: Path, named: str | None) -> ImportedMode
         if isinstance(name, str) and name.strip():
             return ImportedModel(name=name_of(name, "unnamed"))
     raise InputError(
-        f"{samples}: there is no results_TIME.json beside it that says which model this is",
+        f"{samples}: no results_TIME.json beside it, which names the model",
         hint="Put it there, or name the model with --model NAME.",
         code="no_model",
     )
@@ -220,7 +220,7 @@ def read_row(path: Path, number: int, line: bytes) -> dict[str, Any]:
     lacking = [key for key in _NEEDED if key not in row] if isinstance(row, dict) else list(_NEEDED)
     if lacking:
         raise InputError(
-            f"{path}:{number}: this is no sample of lm-evaluation-harness: {', '.join(lacking)} is missing",
+            f"{path}:{number}: not a sample of lm-evaluation-harness: {', '.join(lacking)} is missing",
             hint="Its samples are written by `lm_eval --log_samples`, as samples_TASK_TIME.jsonl.",
             code="not_lm_eval",
         )

@@ -121,7 +121,7 @@ def _header(where: str, text: str) -> tuple[str, str]:
     if not (sign and name and name.isascii() and all(letter.isalnum() or letter in "-_." for letter in name)):
         raise InputError(f"{where}: there is one that is no NAME=VALUE", code="usage")
     if not (value and value.isascii() and value.isprintable()):
-        raise InputError(f"{where}: the value of {name} is empty, or holds what no header can", code="usage")
+        raise InputError(f"{where}: the value of {name} is empty or not allowed in a header", code="usage")
     return name, value
 
 

@@ -361,7 +361,8 @@ def test_ends_of_a_ladder_that_no_model_has_both_of_are_named(cli: Cli, tmp_path
     (tmp_path / "plan.toml").write_text(other, encoding="utf-8")
     assert cli("run", tmp_path / "plan.toml", "--store", tmp_path / "s.sqlite").returncode == 0
     with pytest.raises(
-        InputError, match="No model has ended trials under both ends of a ladder, and an arm between: none and python"
+        InputError,
+        match="No ladder is complete: no model has finished trials under both of its ends and an arm between: none and python",
     ):
         read_ladders(tmp_path / "s.sqlite", run="all")
 

@@ -121,7 +121,7 @@ def test_why_a_run_ended_early_is_told(inspect_logs: Path, store: Path, tmp_path
     [
         ({"scorers": "match"}, "its scorers are no list of names"),
         ({"scorers": [["match"]]}, "its scorers are no list of names"),
-        ({"place": [True, 0]}, "its place among models and conditions is no pair of whole numbers"),
+        ({"place": [True, 0]}, "its position among models and conditions must be a pair of whole numbers"),
     ],
 )
 def test_what_was_kept_in_a_log_and_changed_since_is_refused(
@@ -193,7 +193,7 @@ def test_a_condition_that_goes_on_from_a_trial_is_no_arm(inspect_logs: Path, sto
         content["eval"]["metadata"] = {"toolablate": {"condition": resumed}}
 
     log = changed(inspect_logs / "plain.eval", tmp_path / "r.eval", header=header)
-    assert "goes on from a trial" in refused(store, log)
+    assert "forks a trial" in refused(store, log)
 
 
 def test_parameters_that_are_no_number_are_left_out_and_texts_left_alone(
@@ -277,7 +277,7 @@ def test_a_store_that_a_plan_ran_into_is_left_alone(inspect_logs: Path, tmp_path
     with Recorder(path) as recorder:
         recorder.plan(run(), QUESTIONS, [MODEL], [NONE, CODE], trials())
     before = path.read_bytes()
-    assert "holds trials that a plan ran" in refused(path, inspect_logs / "plain.eval")
+    assert "has trials that a plan ran" in refused(path, inspect_logs / "plain.eval")
     assert path.read_bytes() == before
 
 
@@ -285,5 +285,5 @@ def test_no_plan_runs_into_a_store_of_imports(inspect_logs: Path, store: Path) -
     from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, run, trials
 
     imported(store, inspect_logs / "plain.eval")
-    with Recorder(store) as recorder, pytest.raises(InputError, match="imported from logs"):
+    with Recorder(store) as recorder, pytest.raises(InputError, match="has imported trials"):
         recorder.plan(run(), QUESTIONS, [MODEL], [NONE, CODE], trials())

@@ -59,7 +59,7 @@ def test_tables_without_rows_are_no_configurations(store: Path, tmp_path: Path) 
 
 
 def test_a_card_that_was_edited_is_not_replaced(store: Path, folder: Path) -> None:
-    assert "holds other things, such as 'README.md'" in refused("datasets", store, "-o", folder)
+    assert "has other files, such as 'README.md'" in refused("datasets", store, "-o", folder)
 
 
 def test_simulated_models_are_told_at_the_top(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_nothing_runs_into_a_store_of_imports(back: Path, tmp_path: Path) -> Non
         "[[models]]\nprovider = 'simulated'\nname = 'sim'\n",
         encoding="utf-8",
     )
-    assert "holds trials that were imported from logs" in refused("run", tmp_path / "plan.toml")
+    assert "has imported trials" in refused("run", tmp_path / "plan.toml")
     (tmp_path / "asked.toml").write_text(
         "store = 'new.sqlite'\nconditions = ['none']\nquestions.file = 'builtin'\n"
         "[[models]]\nprovider = 'imported'\nname = 'gone'\n",
@@ -162,7 +162,7 @@ def test_an_arm_gets_another_name(tmp_path: Path) -> None:
     with Store(store) as opened:
         assert [condition.name for condition in opened.conditions()] == ["second"]
     both = path, samples("capitals", TWO_SHOT)
-    assert "different conditions of one name" in refused(
+    assert "have different conditions named" in refused(
         "import", "lm-eval", *both, "--store", store, "--condition", "x"
     )
     assert "is no name" in refused("import", "lm-eval", path, "--store", store, "--condition", "a\x1b[31mb")
@@ -172,7 +172,7 @@ def test_what_cannot_be_exported_is_refused(store: Path, tmp_path: Path) -> None
     replays = called("export", "inspect", store, "-o", tmp_path / "logs", "--replays")
     assert (replays.exit_code, "No such option" in replays.output) == (2, True)
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-    assert "holds other things" in refused("export", "inspect", store, "-o", tmp_path)
+    assert "has other files" in refused("export", "inspect", store, "-o", tmp_path)
 
 
 @pytest.mark.deep
@@ -185,10 +185,10 @@ def test_logs_that_inspect_wrote_are_never_replaced(store: Path, tmp_path: Path,
     assert len(mine) == 2
     theirs, odd = logs / "plain.eval", logs / "odd.eval"
     theirs.write_bytes((inspect_logs / "plain.eval").read_bytes())
-    assert "holds other things, such as 'plain.eval'" in refused("export", "inspect", store, "-o", logs)
+    assert "has other files, such as 'plain.eval'" in refused("export", "inspect", store, "-o", logs)
     theirs.unlink()
     odd.write_bytes(b"no log")
-    assert "holds other things, such as 'odd.eval'" in refused("export", "inspect", store, "-o", logs)
+    assert "has other files, such as 'odd.eval'" in refused("export", "inspect", store, "-o", logs)
     assert set(logs.iterdir()) == {*mine, odd}
 
 

@@ -192,7 +192,7 @@ def test_it_writes_a_folder_of_tables_and_replaces_its_own(store: Path, tmp_path
 
 def test_what_is_not_its_own_is_left_alone(store: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
-    assert "holds other things, such as 'mine.txt'" in refused("parquet", store, "-o", tmp_path)
+    assert "has other files, such as 'mine.txt'" in refused("parquet", store, "-o", tmp_path)
     assert "is a file" in refused("parquet", store, "-o", store)
     assert "is a file" in refused("parquet", store, "-o", tmp_path / "mine.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
@@ -201,10 +201,10 @@ def test_what_is_not_its_own_is_left_alone(store: Path, tmp_path: Path) -> None:
 def test_a_table_of_others_that_has_the_name_of_one_of_these_is_no_earlier_export(store: Path, tmp_path: Path) -> None:
     theirs = tmp_path / "questions.parquet"
     pq.write_table(pyarrow.table({"prompt": ["mine"]}), theirs)
-    assert "holds other things, such as 'questions.parquet'" in refused("parquet", store, "-o", tmp_path)
+    assert "has other files, such as 'questions.parquet'" in refused("parquet", store, "-o", tmp_path)
     assert pq.read_table(theirs).to_pylist() == [{"prompt": "mine"}]
     theirs.write_bytes(b"no table")
-    assert "holds other things" in refused("parquet", store, "-o", tmp_path)
+    assert "has other files" in refused("parquet", store, "-o", tmp_path)
     assert theirs.read_bytes() == b"no table"
 
 
@@ -212,7 +212,7 @@ def test_scores_of_another_scorer_count_where_it_is_named(store: Path, tmp_path:
     assert called("parquet", store, "-o", tmp_path, "--scorer", "gpt-x", "--no-attributions").exit_code == 0
     values = {each["value"] for each in pq.read_table(tmp_path / "trials.parquet").to_pylist()}
     assert values == {None, 0.5}
-    assert "have scores by choice, judge" in refused("parquet", store, "-o", tmp_path, "--scorer", "other")
+    assert ": choice, judge" in refused("parquet", store, "-o", tmp_path, "--scorer", "other")
 
 
 def test_a_store_that_is_none_leaves_no_folder(tmp_path: Path) -> None:

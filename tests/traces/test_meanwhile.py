@@ -156,7 +156,7 @@ def test_trials_that_a_killed_process_wrote_are_not_taken_for_those_of_a_new_sto
         assert killed.stdout.readline() == "up\n"
         killed.kill()
     path.rename(tmp_path / "moved.db")
-    with pytest.raises(StoreError, match=r"s\.db-wal of one that was moved or deleted") as caught:
+    with pytest.raises(StoreError, match=r"s\.db-wal of a store that was moved or deleted") as caught:
         Recorder(path)
     assert caught.value.code == "orphaned"
     assert not path.exists()

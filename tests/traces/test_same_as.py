@@ -110,7 +110,7 @@ async def test_what_failed_in_one_is_a_difference(tmp_path: Path) -> None:
 
 async def test_stores_with_nothing_in_common_are_refused(tmp_path: Path) -> None:
     here = await store(tmp_path / "here.sqlite", {0: "A"})
-    with pytest.raises(InputError, match="no trial in common"):
+    with pytest.raises(InputError, match="no finished trial in common"):
         same_as(here, await store(tmp_path / "there.sqlite", {1: "A"}))
 
 

@@ -133,11 +133,11 @@ async def test_a_store_whose_tables_were_changed_is_neither_read_nor_written(tmp
         connection.executescript(CHANGES[change])
     before = _contents(tmp_path)
     for opener in (Store, Recorder):
-        with pytest.raises(StoreError, match="is not laid out as a store") as caught:
+        with pytest.raises(StoreError, match="does not have the layout of a store") as caught:
             opener(path)
         assert caught.value.code == "changed_layout"
     (problem,) = verify(path).problems
-    assert "is not laid out as a store" in problem.what
+    assert "does not have the layout of a store" in problem.what
     assert _contents(tmp_path) == before
 
 

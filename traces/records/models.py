@@ -156,13 +156,13 @@ class OpenAIModel(_Model):
     def _endpoint_holds_no_secret(self) -> Self:
         if _USER_INFO.match(self.endpoint):
             raise ValueError(
-                f"endpoint of {self.name!r}: it holds a user name or password, which would be stored;"
+                f"endpoint of {self.name!r}: a user name or password in it would be stored;"
                 " put the secret into an environment variable and name that as api_key_env"
             )
         if "?" in self.endpoint or "#" in self.endpoint:
             raise ValueError(
-                f"endpoint of {self.name!r}: it has a query or a fragment (? or #), which may hold a secret and"
-                " would be stored; leave it out: the paths of the API are added to the endpoint's end"
+                f"endpoint of {self.name!r}: a query or fragment (? or #) in it may be a secret and"
+                " would be stored; leave it out (API paths are appended to the endpoint)"
             )
         return self
 

@@ -123,7 +123,7 @@ class Gate:
         while not self._try():
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"Cannot write the store {self._store}: a toolablate that opens it has stopped half-way",
+                    f"Cannot write the store {self._store}: a process that was opening it has stopped half-way",
                     hint="End that process, and run again. Reading (compare, show) works meanwhile.",
                     code="locked",
                 )
@@ -283,7 +283,7 @@ def check_layout(connection: sqlite3.Connection, path: object) -> None:
     changed = sorted({f"{kind} {name}" for kind, name, *_ in set(found) ^ set(schema().layout)})
     named = ", ".join(changed[:3]) + (" ..." if changed[3:] else "")
     raise StoreError(
-        f"{path} is not laid out as a store; added, changed or missing: {named}",
+        f"{path} does not have the layout of a store; added, changed or missing: {named}",
         hint="Somebody changed its tables. Read a copy that nobody has changed.",
         code="changed_layout",
     )
@@ -444,7 +444,7 @@ def _create(path: Path) -> None:
     # The name needs no number: the lock is held, and what an earlier crash left there is worth nothing.
     if has_wal(path.resolve()):
         raise StoreError(
-            f"There is no store at {path}, but {path.name}-wal of one that was moved or deleted while it was written",
+            f"There is no store at {path}, but {path.name}-wal of a store that was moved or deleted during a run",
             hint=f"Put the store back, or delete {path.name}-wal: the trials in it are of no use without it.",
             code="orphaned",
         )

@@ -66,7 +66,7 @@ def same_as(here: str | PathLike[str], there: str | PathLike[str], *, partial: b
     both = sorted(left & right)
     if not both:
         raise InputError(
-            f"{here} and {there} have no trial in common that has ended in both",
+            f"{here} and {there} have no finished trial in common",
             hint="A replay has the same questions, models and conditions, by a plan that differs in its mode alone.",
             code="nothing_in_common",
         )

@@ -238,7 +238,7 @@ def check_scorers(connection: sqlite3.Connection, scorers: Sequence[str]) -> Non
         query = "SELECT 1 FROM scores GROUP BY trial HAVING count(DISTINCT scorer) > 1 LIMIT 1"
         if len(known) > 1 and connection.execute(query).fetchone():
             raise InputError(
-                f"The trials have scores by several scorers: {', '.join(known)}",
+                f"Several scorers graded these trials: {', '.join(known)}",
                 hint="Say which one to compare by.",
                 code="several_scorers",
             )

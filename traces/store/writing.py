@@ -245,7 +245,7 @@ def require_same_environment(connection: sqlite3.Connection, store: Path, finger
     earlier = _earlier_fingerprint(connection, store)
     if IMPORTED in earlier and IMPORTED not in fingerprint:
         raise InputError(
-            f"{store} holds trials that were imported from logs: their models cannot be asked, and none can join them",
+            f"{store} has imported trials: their models cannot be called, and no trials can be added",
             hint="name another store (--store) for what is to be run",
             code="imported",
         )

@@ -49,7 +49,7 @@ def test_judges_are_priced_anchored_and_asked_in_order(tmp_path: Path) -> None:
         (judge_at(NOWHERE) * 2, "judges: the name 'j' is used twice"),
         ("[[judges]]\nprovider = 'simulated'\nname = 'j'\n", "judges[0]: provider is 'simulated', allowed is 'openai'"),
         ("[[judges]]\nprovider = 'scripted'\nname = 'j'\nscript = 'none'\n", "judges: j: cannot read"),
-        (judge_at("http://me:pw@127.0.0.1/v1"), "endpoint of 'j': it holds a user name or password"),
+        (judge_at("http://me:pw@127.0.0.1/v1"), "endpoint of 'j': a user name or password in it"),
         ("[judging]\nprompt = 'mine'\n", "judging.prompt: found 'mine', allowed is 'own' or 'row'"),
         ("[judging]\nasks = 0\n", "judging.asks"),
         ("[judging]\nagain = -1\n", "judging.again"),

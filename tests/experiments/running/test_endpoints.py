@@ -172,6 +172,6 @@ def test_doctor_and_run_agree_on_a_key(
 def test_a_plan_with_a_password_in_an_endpoint_is_refused(tmp_path: Path, cli: Cli, store: Path) -> None:
     ran = cli("run", endpoint_plan(tmp_path, "http://user:hunter2@127.0.0.1:9/v1", count=1))
     assert ran.returncode == 2
-    assert "endpoint of 'm': it holds a user name or password" in " ".join(ran.stderr.split())
+    assert "endpoint of 'm': a user name or password in it" in " ".join(ran.stderr.split())
     assert "hunter2" not in ran.stderr + ran.stdout
     assert not store.exists()
