@@ -69,8 +69,8 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
     if last is None:
         if following is None:
             raise InputError(
-                "the model never answered a request in this trial, so there is nothing to go on from",
-                hint="run the plan again: trials that failed are run anew",
+                "the model never answered a request in this trial: nothing to replay",
+                hint="run the plan again: it repeats failed trials",
                 code="nothing_recorded",
             )
         asked = following.request.messages

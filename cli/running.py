@@ -139,7 +139,7 @@ def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_j
             mark, style = marks[finding.state]
             table.add_row(finding.topic, inert(finding.name), Text(mark, style=style), inert(finding.detail))
             if finding.remedy:
-                table.add_row("", "", "", inert(f"to mend: {finding.remedy}", "bold"))
+                table.add_row("", "", "", inert(f"fix: {finding.remedy}", "bold"))
         Console().print(table)
     raise SystemExit(0 if fit_to_run(findings, loaded) else 1)
 

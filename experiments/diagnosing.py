@@ -153,7 +153,7 @@ def told(wanted: Sequence[FailureReading], cost: float | None) -> str:
     failures = f"{counted(len({reading.trial for reading in wanted}), 'failure')} to be read"
     judges = counted(len({reading.judge.name for reading in wanted}), "judge")
     if cost is None:
-        return f"{failures} by {judges}, at a cost that is not known: a judge has no price"
+        return f"{failures} by {judges}, at unknown cost: a judge has no price"
     return f"{failures} by {judges}, for about ${cost:.4g} by the length of what is read"
 
 
@@ -163,7 +163,7 @@ def refuse_too_dear(cost: float | None, max_cost: float | None) -> None:
         return
     if cost is None:
         raise InputError(
-            "--max-cost: what this would cost is not known, since a judge has no price",
+            "--max-cost: the cost is unknown: a judge has no price",
             hint="give the judge a price in the plan, or leave --max-cost out",
             code="unknown_cost",
         )

@@ -122,7 +122,7 @@ def listening(endpoint: str, topic: str, name: str = "") -> CheckResult:
         with socket.create_connection((parts.hostname or "", port), timeout=5):
             return CheckResult(topic, name, "ok", "something listens there (no request was sent)")
     except (OSError, ValueError) as error:
-        return CheckResult(topic, name, "missing", f"nothing answers: {error}", "start the server, or mend the plan")
+        return CheckResult(topic, name, "missing", f"nothing answers: {error}", "start the server, or fix the plan")
 
 
 def _corpus(plan: Plan) -> Iterator[CheckResult]:
@@ -182,7 +182,7 @@ def _servers(plan: Plan, names: tuple[str, ...]) -> Iterator[CheckResult]:
             yield listening(section.url, "web", f"{name} ({server_address(section).place})")
         elif shutil.which(section.command[0]) is None:
             detail = f"there is no command {section.command[0]!r}"
-            yield CheckResult("web", name, "missing", detail, "install it, or mend the server's table in the plan")
+            yield CheckResult("web", name, "missing", detail, "install it, or fix the server's table in the plan")
         else:
             yield CheckResult("web", name, "ok", f"{section.command[0]} is there (it was not started)")
 

@@ -365,15 +365,15 @@ def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | 
 
 def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
     for name in sorted(reading.ladders.prompted):
-        yield f"set against {name!r}, which has words of its own: no condition has neither words nor tools"
+        yield f"compared with {name!r}, which has its own system prompt; no prompt-free baseline was run"
     if lonely:
         yield f"{_counted(lonely)} left out: no trial of the same question without tools has a score"
     if unreplayed:
-        yield f"{_counted(unreplayed)} chosen by the design without replays, or with none that tell: unresolved"
+        yield f"{_counted(unreplayed)} in the sample without usable replays: unresolved"
     if reading.re_asks.never_re_asked:
         yield (
-            f"{_counted(reading.re_asks.never_re_asked)} without an answer that could be read, among arms and"
-            " replays, never asked again: they count as wrong at their level"
+            f"{_counted(reading.re_asks.never_re_asked)} of arms and replays without a readable answer,"
+            " never re-asked: counted as wrong"
         )
 
 

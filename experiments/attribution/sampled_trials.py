@@ -95,7 +95,7 @@ def _chosen(
     trace = store.trace(seen.trial)
     if isinstance(model(trace.trial.model), ScriptedModel):
         raise InputError(
-            f"model {seen.model!r} is a script: what it would have said otherwise, nobody knows",
+            f"model {seen.model!r} is scripted: its replies never change",
             hint="--model keeps to models that can be asked",
             code="scripted",
         )

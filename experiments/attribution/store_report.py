@@ -177,8 +177,7 @@ def refuse_scripted(store: Path, models: Sequence[str]) -> None:
     for name in scripted:
         if not models or any(name in (label, label.rpartition("@")[0]) for label in models):
             raise InputError(
-                f"--replay: the model {one_line(name, max_chars=80)!r} is scripted, and says what its script says"
-                " whatever is changed",
+                f"--replay: the model {one_line(name, max_chars=80)!r} is scripted: its replies never change",
                 hint="name other models with --model; what the traces tell is shown without --replay",
                 code="scripted",
             )
@@ -192,7 +191,7 @@ def refuse_alone(store: Path, *, run: str = "latest", scorer: str | None = None)
         baseline = opened.runs()[-1].baseline
     if any(map(has_ladder, labelled.values())) and not arms_below(labelled, baseline):
         raise InputError(
-            f"--replay: {store} has no scored trial without tools to set others against",
+            f"--replay: {store} has no scored trial without tools to compare with",
             hint="run the plan with a condition without tools as well, such as 'none'",
             code="no_bare",
         )
@@ -241,7 +240,7 @@ def _require_known(option: str, names: Sequence[str], there: Set[str]) -> None:
         if name not in there:
             known = ", ".join(one_line(each, max_chars=80) for each in sorted(there)) or "none"
             raise InputError(
-                f"{option}: no trial with tools can be explained of {one_line(name, max_chars=80)!r}",
+                f"{option}: no trial with tools to attribute of {one_line(name, max_chars=80)!r}",
                 hint=f"Those that are there: {known}.",
                 code=f"unknown_{option.removeprefix('--')}",
             )
@@ -287,19 +286,19 @@ def why_not(of: Unexplained, store: Path) -> Iterator[str]:
             yield f"Trial {trial} is a replay of trial {parent}, from its event {of.event} on with a change."
             yield f"What it was made for is explained there: toolablate show {at} {parent} --why"
         case "failed":
-            yield f"Trial {trial} failed by its infrastructure, so that it says nothing of the model or its tools."
-            yield "The same run does it again: toolablate run PLAN"
+            yield f"Trial {trial} failed in infrastructure: nothing to attribute to the model or its tools."
+            yield "Run it again: toolablate run PLAN"
         case "no_tools":
-            yield f"Trial {trial} had no tools: there is nothing that tools could have done to it."
+            yield f"Trial {trial} had no tools: nothing to attribute to tools."
             yield f"Trials with tools are listed by: toolablate attribute {at} --list"
         case "arm":
-            yield f"Trial {trial} is of an arm whose tools were only offered, or gave what stands in for their results."
-            yield f"Trials with real tools, which are set against it: toolablate attribute {at} --list"
+            yield f"Trial {trial} is of an arm whose tools were only offered or returned substitutes."
+            yield f"Trials with real tools, compared with it: toolablate attribute {at} --list"
         case "unscored":
-            yield f"Trial {trial} has no score that counts, so that nobody knows whether it is wrong."
-            yield f"What was said: toolablate show {at} {trial}"
+            yield f"Trial {trial} has no usable score: cannot be classified as right or wrong."
+            yield f"Its trace: toolablate show {at} {trial}"
         case "no_bare":
-            yield f"Trial {trial} has no scored trial of its question without tools that it could be set against."
+            yield f"Trial {trial} has no scored trial of its question without tools to compare with."
             yield "Run the plan with a condition without tools as well, such as 'none': toolablate run PLAN"
 
 
@@ -307,11 +306,11 @@ def replays_told(done: "Attributed") -> Iterator[str]:
     """What an attribution by replay has run, what it could not, and what is left."""
     spent = "at a cost that is not known" if done.estimated_usd is None else f"for {dollars(done.spent_usd)}"
     made = counted(done.replays - done.missing, "replay")
-    yield f"{counted(done.chosen, 'trial')} sampled, {made} there; what was run now was {spent}."
+    yield f"{counted(done.chosen, 'trial')} sampled, {made} there; this run spent {spent}."
     for each in done.refused:
         yield f"{counted(each.replays, 'replay')} ({each.purpose}) cannot be made: {one_line(each.message)}"
     if done.missing:
-        yield f"{counted(done.missing, 'replay')} missing; the same command goes on from there."
+        yield f"{counted(done.missing, 'replay')} missing; the same command resumes."
 
 
 # Reads out of a store what people hold for the causes of its trials, beside what is attributed to these now.

@@ -108,7 +108,7 @@ def _read(path: Path, content: bytes) -> tuple[dict[tuple[object, ...], Continua
             place = ".".join(map(str, first["loc"]))
             raise InputError(
                 f"{path}:{number}: no continuation of a prompt: {place + ': ' if place else ''}{first['msg']}",
-                hint="mend or take out that line, whose question is then asked again, or name another file",
+                hint="fix or delete that line, or name another file",
                 code="damaged_file",
             ) from None
         found.setdefault(continuation.asked, continuation)

@@ -94,7 +94,7 @@ def record(plan: Plan, wanted: RecordingRequest, *, tell: Tell) -> Recorded:
     offline = plan.search is not None and plan.search.provider == "corpus"
     if wanted.queries and offline:
         raise InputError(
-            "search.provider: a corpus is there without being recorded",
+            "search.provider: a corpus needs no recording",
             hint="name the service whose results are to be recorded",
             code="nothing_to_record",
         )

@@ -162,7 +162,7 @@ async def _open(
     cache = await stack.enter_async_context(ResponseCache(plan.replies.file, write=recording))
     if not recording and replayed and replayed != _replay(cache.root()):
         raise InputError(
-            f"replies.file: {plan.replies.file} is just being recorded into",
+            f"replies.file: {plan.replies.file} is being recorded by another run",
             hint="Wait until that run is done, and run again.",
             code="replies_changed",
         )

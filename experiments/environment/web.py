@@ -82,7 +82,7 @@ def asks_the_web(plan: Plan, parts: frozenset[str]) -> bool:
 def search_section(plan: Plan) -> SearchSection:
     if plan.search is None:
         raise InputError(
-            "searching needs a table [search] in the plan, and there is none",
+            "search needs a table [search] in the plan",
             hint='provider = "ddgs" searches live; provider = "corpus", corpus = "documents.jsonl" offline',
             code="no_search",
         )
@@ -108,7 +108,7 @@ def open_plan_archive(plan: Plan, parts: frozenset[str], stack: "AsyncExitStack 
     archive = stack.enter_context(open_archive(folder, write=recording))
     if plan.web.mode == "replay" and not archive.sealed:
         raise InputError(
-            f"web.archive: {plan.web.archive} is not sealed, so that it could still change",
+            f"web.archive: {plan.web.archive} is not sealed: it could still change",
             hint=f"when all is recorded: toolablate web seal {plan.web.archive}",
             code="not_sealed",
         )

@@ -80,8 +80,8 @@ def _of_one(forked: ForkedTrial) -> float | None:
 def told(estimate: Estimate) -> str:
     trials = "1 trial" if estimate.missing == 1 else f"{estimate.missing:,} trials"
     if estimate.usd is None:
-        return f"{trials} to run, at a cost that is not known: a model or judge has no price"
-    return f"{trials} to run, for about ${estimate.usd:.4g} by what was recorded from there on"
+        return f"{trials} to run, at unknown cost: a model or judge has no price"
+    return f"{trials} to run, for an estimated ${estimate.usd:.4g}"
 
 
 def estimated_cost(parent: Parent, start: Start, budget: Budget) -> float | None:
@@ -110,7 +110,7 @@ def refuse_too_dear(cost: float | None, max_cost: float | None) -> None:
         return
     if cost is None:
         raise InputError(
-            "--max-cost: what this would cost is not known, since a model or judge has no price",
+            "--max-cost: the cost is unknown: a model or judge has no price",
             hint="give it a price in the plan, or leave --max-cost out",
             code="unknown_cost",
         )

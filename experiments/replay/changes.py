@@ -83,7 +83,7 @@ def refuse_unfit(change: Rerun, specs: Sequence[ToolSpec]) -> None:
     """Raises InputError for a substitute for no tool, and for tools that the trial does not have."""
     if bool(change.substitute) != bool(change.tools):
         raise InputError(
-            "rerun: `substitute` says what is given, and `tools` in place of whose results; one of them is missing",
+            "rerun: `substitute` and `tools`, whose results it replaces, go together; one of them is missing",
             hint="name both, or neither",
             code="bad_change",
         )
@@ -121,7 +121,7 @@ def with_shown(start: Start, conversation: Sequence[Event], results: Sequence[Sh
     messages, left = _replaced(start.messages, turns, texts)
     if left:
         raise InputError(
-            f"rerun: shown: {len(left)} of the results are no more in what the model reads",
+            f"rerun: shown: {len(left)} of the results are no longer in the model's context",
             hint="name results that the conversation still has at this event",
             code="wrong_event",
         )
@@ -213,13 +213,13 @@ def swapped_call(conversation: Sequence[Event], event: int, change: ReplayChange
     recorded = _tool_call(conversation, event, f"--{change.kind}")
     if recorded.output == NOT_ALLOWED:
         raise InputError(
-            f"--from: the tool call of event {event} was not executed, since the condition bars its tools",
+            f"--from: the tool call of event {event} was not executed: the condition bars its tools",
             hint="--say can tell the model what the tool would have",
             code="not_called",
         )
     if isinstance(change, Repair) and recorded.status == "ok":
         raise InputError(
-            f"--from: the tool call of event {event} worked, so there is nothing to repair",
+            f"--from: the tool call of event {event} worked: nothing to repair",
             hint="--swap shows another result",
             code="not_broken",
         )
@@ -274,7 +274,7 @@ def _complete(start: Start) -> tuple[Message, ...]:
 def _with_message(start: Start, text: str, event: int) -> Start:
     if start.node == "act":
         raise InputError(
-            f"--say: at event {event} calls of the model wait for their results, and nothing can be said before these",
+            f"--say: at event {event} calls wait for their results; no message can come before these",
             hint="name the request that follows, or the one that made the calls",
             code="wrong_event",
         )

@@ -181,9 +181,7 @@ class Parents:
             return self._moved(self._path)
         run = self._store.run_of(origin.id)
         if run is None:
-            raise InputError(
-                f"{self._store.path} holds no run that called for this trial", hint=_REMEDY, code="no_plan"
-            )
+            raise InputError(f"{self._store.path} has no run that planned this trial", hint=_REMEDY, code="no_plan")
         if run.imported:
             raise InputError(
                 f"trial {origin.id[:10]} was imported from a log: its model cannot be asked again",

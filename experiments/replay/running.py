@@ -303,8 +303,8 @@ class Cap:
             return
         self.stop.stop()
         self.progress.warn(
-            f"--max-cost: ${self.spent:.4g} are spent, more than was thought, and ${self.max_cost:.4g} are allowed: no"
-            " more trials are begun"
+            f"--max-cost: ${self.spent:.4g} spent, more than estimated, of ${self.max_cost:.4g} allowed: no more trials"
+            " are started"
         )
 
 
@@ -339,7 +339,7 @@ async def swap_of(content: Content, recorded: ToolCall, before: tuple[Event, ...
     if content == "placebo":
         if name not in opened.askable:
             raise InputError(
-                f"--swap placebo: it is made from what {name!r} really gives, which may not be asked again",
+                f"--swap placebo: a placebo needs a new call of {name!r}, which is not allowed",
                 hint="--live allows it; or --swap null, gold, adversarial or a FILE",
                 code="not_recorded",
             )
@@ -380,7 +380,7 @@ def refuse_without_placebo(forked: ForkedTrial, replay_environment: ReplayEnviro
     for name in change.tools:
         if name not in opened.askable:
             raise InputError(
-                f"rerun: a placebo is made from what {name!r} really gives, which may not be asked again",
+                f"rerun: a placebo needs a new call of {name!r}, which is not allowed",
                 hint=f"--live allows it; a tool that is not built in needs placebo sources as well: {_REMEDY}",
                 code="not_recorded",
             )

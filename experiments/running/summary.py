@@ -95,7 +95,7 @@ def _print_missing(launched: Launched, console: Console) -> None:
     if launched.elsewhere:
         console.print(
             f"{launched.elsewhere} of {counted(launched.planned, 'trial')} {be} being run by another process;"
-            f" `{_program()} status {launched.store}` tells how far it is.",
+            f" `{_program()} status {launched.store}` shows its progress.",
             style="yellow",
             markup=False,
             soft_wrap=True,

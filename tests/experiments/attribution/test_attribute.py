@@ -86,7 +86,7 @@ def test_without_trials_without_tools_nothing_is_replayed(alone: Path) -> None:
 def test_a_mistake_is_a_sentence(cli: Cli, ran: Path) -> None:
     told = cli("attribute", ran, "--model", "nobody")
     assert told.returncode == 2
-    assert told.stderr.startswith("toolablate: --model: no trial with tools can be explained of 'nobody'")
+    assert told.stderr.startswith("toolablate: --model: no trial with tools to attribute of 'nobody'")
 
 
 @pytest.mark.deep
@@ -172,7 +172,7 @@ def test_what_judges_may_cost_is_refused_before_they_are_asked(chat_server: Chat
 @pytest.mark.deep
 def test_a_scripted_model_is_not_replayed(chat_server: ChatServer, tmp_path: Path) -> None:
     store = failing_store(tmp_path, chat_server)
-    with pytest.raises(InputError, match="is scripted, and says what its script says"):
+    with pytest.raises(InputError, match="is scripted: its replies never change"):
         called_through("attribute", store, "--replay")
     page = " ".join(
         said("show", "--why", store, json.loads(said("attribute", store, "--json"))["trials"][0]["trial"]).split()

@@ -96,7 +96,7 @@ def test_a_judge_that_keeps_no_format_is_given_up_and_asked_again_only_if_it_may
         done = diagnose(store, progress=progress)
     assert (done.missing, len(chat_server.requests)) == (4, 10)
     told = shown.export_text()
-    assert "14 failures to be read by 1 judge, at a cost that is not known" in told
+    assert "14 failures to be read by 1 judge, at unknown cost" in told
     assert "j: 4 failures left unread, 10 failed in a row" in told
     assert any(
         "10 failures without labels: no labels in the judge's only reply" in line for line in diagnoses_told(done)

@@ -133,7 +133,7 @@ def test_searches_are_recorded_for_all_who_want_as_many_results_or_fewer(
         (("archive = 'kept'\n", ""), ["http://example.org/"], "web.archive: missing"),
         (("", ""), [], "nothing to record"),
         (("", ""), ["--urls", "absent.txt"], "--urls: cannot read absent.txt"),
-        (("'searxng'", "'corpus'\ncorpus = 'builtin'"), ["--queries", "plan.toml"], "a corpus is there without"),
+        (("'searxng'", "'corpus'\ncorpus = 'builtin'"), ["--queries", "plan.toml"], "a corpus needs no recording"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused(

@@ -187,7 +187,7 @@ def test_without_leave_a_live_web_is_not_asked(library: Library, chat_server: Ch
     assert call.lookup is not None
     assert (call.lookup.kind, call.lookup.miss) == ("page", "not_in_archive")
     chat_server.answers(by_turn(opening(url="-"), opening(url=library.pages[1]), reply("Answer: 4")))
-    with pytest.raises(InputError, match="may not be asked again") as caught:
+    with pytest.raises(InputError, match="needs a new call") as caught:
         replay(store, trial, 1, "placebo")
     assert caught.value.code == "not_recorded"
     assert len(library.requests) == asked
