@@ -1,4 +1,4 @@
-"""The score of an attribution as tables, beside what it is to reach."""
+"""The score of an attribution as tables."""
 
 import json
 from collections.abc import Iterator
@@ -15,76 +15,42 @@ from toolablate.reports import numbers
 from toolablate.reports.tables import Fitted, figures, names, simulated_banner
 from toolablate.reports.terminal.attribution import matrices_view
 
-LEAST_F1 = {"replay": 0.85, "trace": 0.65, "judge": None}
-LEAST_EXACT, LEAST_NEAR, LEAST_JOINT = 0.60, 0.80, 0.50
-MOST_CALIBRATION_ERROR, MOST_POINTS, MOST_BLAMED = 0.05, 1.0, 0.10
-COVERED = (0.85, 0.95)
-
 
 @dataclass(frozen=True, slots=True)
-class AimedFigure:
-    """A figure beside its aim (`at_least`, `at_most`, or both), and beside what needs no method: the best that can be
-    known, the commonest cause, a guess. None where there is none."""
+class ScoreFigure:
+    """A figure beside what needs no method: the best that can be known, the commonest cause, a guess. None where there
+    is none."""
 
     what: str
     found: float | None
-    at_least: float | None = None
-    at_most: float | None = None
     at_best: float | None = None
     majority: float | None = None
     guessed: float | None = None
     percent: bool = True
 
-    @property
-    def met(self) -> bool | None:
-        if self.found is None or (self.at_least is None and self.at_most is None):
-            return None
-        enough = self.at_least is None or self.found >= self.at_least
-        return enough and (self.at_most is None or self.found <= self.at_most)
 
-
-def figures_of(score: PlantedScore) -> Iterator[AimedFigure]:
-    """Aims of replay are shown of other methods, too, where the figure has a meaning there."""
-    replay = score.method == "replay"
-    yield AimedFigure(
-        what="macro-F1 over causes",
-        found=score.macro_f1,
-        at_least=LEAST_F1[score.method],
-        at_best=score.at_best,
-        majority=score.majority,
-        guessed=score.guessed,
-        percent=False,
+def figures_of(score: PlantedScore) -> Iterator[ScoreFigure]:
+    yield ScoreFigure(
+        "macro-F1 over causes", score.macro_f1, score.at_best, score.majority, score.guessed, percent=False
     )
-    yield AimedFigure(
-        what="step exact",
-        found=score.steps.exact,
-        at_least=LEAST_EXACT if replay else None,
-        majority=score.constant_step,
-        guessed=score.guessed_step,
-    )
-    yield AimedFigure("step within 1", score.steps.near, LEAST_NEAR if replay else None)
-    yield AimedFigure("a step where none is", score.steps.false)
-    yield AimedFigure("cause and step", score.steps.joint, LEAST_JOINT if replay else None)
-    yield AimedFigure(
-        "calibration error (ECE)",
-        score.calibration_error,
-        at_most=MOST_CALIBRATION_ERROR if replay else None,
-        at_best=score.error_of_calibrated,
-        percent=False,
-    )
-    yield AimedFigure("pure sampling noise blamed on tools", score.blamed, at_most=MOST_BLAMED if replay else None)
+    yield ScoreFigure("step exact", score.steps.exact, majority=score.constant_step, guessed=score.guessed_step)
+    yield ScoreFigure("step within 1", score.steps.near)
+    yield ScoreFigure("a step where none is", score.steps.false)
+    yield ScoreFigure("cause and step", score.steps.joint)
+    yield ScoreFigure("calibration error (ECE)", score.calibration_error, score.error_of_calibrated, percent=False)
+    yield ScoreFigure("pure sampling noise blamed on tools", score.blamed)
     if score.shares:
         weights = [each.mechanisms for each in score.shares]
         realised, arms, expected = (
             sum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
             for values in zip(*((each.realised, each.arms, each.expected) for each in score.shares), strict=True)
         )
-        yield AimedFigure("share error, points", realised, at_most=MOST_POINTS, at_best=arms, percent=False)
-        yield AimedFigure("the same, of what repeats tend to", expected, percent=False)
-    yield AimedFigure("coverage of 90 % intervals", score.whole.share, *COVERED)
-    yield AimedFigure("the same, without marked ones", score.whole.share_unmarked)
-    yield AimedFigure("the same, over samples of questions", score.sampled.share, *COVERED)
-    yield AimedFigure("those, without marked ones", score.sampled.share_unmarked)
+        yield ScoreFigure("share error, points", realised, arms, percent=False)
+        yield ScoreFigure("the same, of what repeats tend to", expected, percent=False)
+    yield ScoreFigure("coverage of 90 % intervals", score.whole.share)
+    yield ScoreFigure("the same, without marked ones", score.whole.share_unmarked)
+    yield ScoreFigure("the same, over samples of questions", score.sampled.share)
+    yield ScoreFigure("those, without marked ones", score.sampled.share_unmarked)
 
 
 _SHORT = {
@@ -101,24 +67,23 @@ _SHORT = {
 
 
 def planted_json(score: PlantedScore) -> str:
-    """The fields of the record, with the figures that have an aim; what is unknown is null, what has no verdict
-    "none"."""
+    """The fields of the record, and the figures of the table; what is unknown is null, what has no verdict "none"."""
     found: dict[str, Any] = asdict(score)
     found["confusion"] = {
         cause: {str(said or "none"): count for said, count in row.items()} for cause, row in score.confusion.items()
     }
     found["judges"] = [each.model_dump(mode="json") for each in score.judges]
-    found["figures"] = [{**asdict(each), "met": each.met} for each in figures_of(score)]
+    found["figures"] = [asdict(each) for each in figures_of(score)]
     return json.dumps(found, ensure_ascii=False, indent=2)
 
 
 def planted_view(score: PlantedScore) -> RenderableType:
     shown = list(figures_of(score))
     return Group(
-        _title(f"Attribution by {score.method} against what was planted"),
+        _title(f"Attribution by {score.method} against ground truth"),
         simulated_banner(),
         _figures(shown),
-        _title("What is said (across) of what is true (down)"),
+        _title("Attributed cause (across) by true cause (down)"),
         _confusion(score),
         *matrices_view(score.judges),
         Padding(Text("\n".join(_footnotes(score)), style="dim"), (0, 1, 1, 1)),
@@ -129,13 +94,11 @@ def _title(text: str) -> Text:
     return Text(f" {text}", style="bold", overflow="fold")
 
 
-def _figures(shown: list[AimedFigure]) -> Fitted:
+def _figures(shown: list[ScoreFigure]) -> Fitted:
     return Fitted(
         (
             names("", [Text(each.what) for each in shown]),
             figures("found", [Text(_written(each, each.found), style="bold") for each in shown]),
-            figures("aim", [_aim(each) for each in shown]),
-            figures("", ["" if each.met is None else "met" if each.met else "missed" for each in shown]),
             figures("at best", [_or_blank(each, each.at_best) for each in shown]),
             figures("majority", [_or_blank(each, each.majority) for each in shown]),
             figures("guess", [_or_blank(each, each.guessed) for each in shown]),
@@ -143,23 +106,14 @@ def _figures(shown: list[AimedFigure]) -> Fitted:
     )
 
 
-def _written(figure: AimedFigure, value: float | None) -> str:
+def _written(figure: ScoreFigure, value: float | None) -> str:
     if value is None:
         return numbers.UNKNOWN
     return f"{100 * value:.1f} %" if figure.percent else f"{value:.3f}"
 
 
-def _or_blank(figure: AimedFigure, value: float | None) -> str:
+def _or_blank(figure: ScoreFigure, value: float | None) -> str:
     return "" if value is None else _written(figure, value)
-
-
-def _aim(figure: AimedFigure) -> str:
-    low, high = figure.at_least, figure.at_most
-    if low is not None and high is not None:
-        return f"{_written(figure, low)} .. {_written(figure, high)}"
-    if low is not None:
-        return f"≥ {_written(figure, low)}"
-    return "" if high is None else f"≤ {_written(figure, high)}"
 
 
 def _confusion(score: PlantedScore) -> Fitted:
