@@ -71,7 +71,7 @@ def test_by_replay_only_what_was_replayed_has_one(planted_run: Path) -> None:
     assert told["confusion"].keys() <= told["f1"].keys()
 
 
-def test_the_command_shows_the_figures_beside_their_aims(cli: Cli, planted_run: Path) -> None:
+def test_the_command_shows_the_figures(cli: Cli, planted_run: Path) -> None:
     shown = cli("planted", "score", store_of(planted_run), "--method", "trace", "--samples", "2")
     assert shown.returncode == 0, shown.stderr
     for words in ("SIMULATED", "macro-F1 over causes", "Who&When", "Attributed cause (across)"):
