@@ -135,7 +135,7 @@ REPLY_TOKENS = 400
 
 def estimated_cost(plan: Plan, wanted: Sequence[FailureReading], store: Store) -> float | None:
     """US dollars, each judge asked once about each failure; None where the price of one is not known. What a response
-    cache of recorded replies gives, and a scripted judge, cost nothing."""
+    cache gives, and a scripted judge, cost nothing."""
     total = 0.0
     for reading in wanted:
         model = reading.judge.model
