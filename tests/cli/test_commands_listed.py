@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 
 import click
+import pytest
+from click.testing import CliRunner
 
+from toolablate.benchmarks import registry
 from toolablate.cli import group
 
 FORMATS = ("export", "import")
@@ -36,3 +39,9 @@ def test_each_command_shows_an_example_in_its_help() -> None:
     for path, command in every(group, click.Context(group, info_name="toolablate")):
         told = command.get_help(click.Context(command, info_name=path, terminal_width=200))
         assert f"Example:\n    {path} " in told, path
+
+
+def test_help_needs_no_command_of_a_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "commands", dict)
+    shown = CliRunner().invoke(group, ["--help"])
+    assert (shown.exit_code, "Benchmarks" in shown.output) == (0, False)
