@@ -301,7 +301,7 @@ def _require_sound(sample: Sample) -> None:
 
 
 def _unsound(sample: Sample, said: str) -> InputError:
-    return InputError(f"{sample.where} cannot be taken: {said}", code="bad_sample")
+    return InputError(f"{sample.where} is invalid: {said}", code="bad_sample")
 
 
 def place_arms(arms: Sequence[ImportedArm], earlier: Sequence[ImportedLog], trials: Iterable[Trial]) -> None:

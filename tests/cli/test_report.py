@@ -84,6 +84,7 @@ def test_one_page_says_what_the_store_says_and_needs_nothing_else(ran: Path, tmp
     assert page.stat().st_size < 5_000_000
 
 
+@pytest.mark.deep
 def test_figures_say_what_compare_and_attribute_say(ran: Path, tmp_path: Path) -> None:
     written(ran, "-o", tmp_path / "r.html", "--no-traces")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -183,7 +183,7 @@ def test_what_no_store_can_hold_is_found_before_anything_is_written(
             sample.update(change)
 
     log = changed(inspect_logs / "plain.eval", tmp_path / "p.eval", last)
-    assert f"sample 'sum-3', epoch {change.get('epoch', 2)} cannot be taken: {said}" in refused(store, log)
+    assert f"sample 'sum-3', epoch {change.get('epoch', 2)} is invalid: {said}" in refused(store, log)
 
 
 def test_a_condition_that_goes_on_from_a_trial_is_no_arm(inspect_logs: Path, store: Path, tmp_path: Path) -> None:

@@ -500,7 +500,7 @@ def test_what_can_be_no_label_is_refused_by_file_sample_and_key(
             sample["metadata"]["labels"] = [whole | each for each in labels] if some else labels
 
     log = changed(log_of(study, tmp_path / "logs"), tmp_path / "bad.eval", hostile)
-    assert f"{log}: sample 'q0', epoch 1 cannot be taken: {told}" in refused(store, log)
+    assert f"{log}: sample 'q0', epoch 1 is invalid: {told}" in refused(store, log)
 
 
 def test_a_failed_sample_has_none(study: Path, store: Path, tmp_path: Path) -> None:

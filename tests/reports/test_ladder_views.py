@@ -90,7 +90,7 @@ def test_what_does_not_count_and_what_is_missing_is_told() -> None:
     for told in (
         "gpt-x  ladder of python  over 148 questions",
         "2 questions are left out",
-        "rest on 15 clusters",
+        "use 15 clusters",
         "Not run, so the adjacent contrasts are merged: offered.",
         "The bound oracle is over 140 questions.",
         "Bounds start at python:placebo",

@@ -254,7 +254,7 @@ async def test_what_bears_on_one_trial_is_found_among_all(tmp_path: Path) -> Non
             alike = [other for other in seen if (other.question, other.model) == (each.question, each.model)]
             assert store.summaries(scorers=["judge"], beside=each.trial) == alike
         assert store.seen_conditions() == store.conditions_of(seen)
-        with pytest.raises(InputError, match="several scorers"):
+        with pytest.raises(InputError, match="Several scorers"):
             store.summaries(beside=planned[0].id)
 
 

@@ -160,6 +160,7 @@ def test_the_page_has_the_table_and_what_to_know_before_reading_it(store: Path) 
     assert re.search(r"EE +59 +\d\d\.\d\d GLM-4\.6 +64\.41 Seed-1\.6-Thinking +42\.37", page.output)
 
 
+@pytest.mark.deep
 def test_ranks_beside_other_benchmarks_by_name(store: Path, tmp_path: Path) -> None:
     table = PAPER.table("10")
     names = ("MMLU-Pro", "HLE")

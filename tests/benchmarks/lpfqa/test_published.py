@@ -106,6 +106,7 @@ def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
         load_lpfqa(path)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("prompt", "reference"),
     [

@@ -176,7 +176,7 @@ def test_what_no_price_is_known_of_is_told_as_not_known(scored: Path) -> None:
 
 def test_a_script_is_not_asked_what_else_it_would_have_said(good_plan: Path) -> None:
     store = run(good_plan)
-    with pytest.raises(InputError, match="model 'recorded' is a script"):
+    with pytest.raises(InputError, match="model 'recorded' is scripted"):
         attribute(store, ReplayDesign())
     assert replays_of(store) == set()
 
