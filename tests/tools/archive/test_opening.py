@@ -25,7 +25,7 @@ def test_what_is_no_archive_is_refused_and_left_alone(tmp_path: Path) -> None:
         info(tmp_path / "none")
     (tmp_path / "notes.txt").write_text("mine")
     for write in False, True:
-        with pytest.raises(InputError, match="n(ot|either) an archive"):
+        with pytest.raises(InputError, match=r"n(ot|either) an archive"):
             open_archive(tmp_path, write=write)
     with pytest.raises(InputError, match="is not an archive"):
         open_archive(tmp_path / "notes.txt")
