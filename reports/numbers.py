@@ -2,8 +2,6 @@
 
 import math
 
-from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
-
 UNKNOWN = "-"
 SMALL = "*"
 """Marks intervals that rest on too few questions."""
@@ -31,6 +29,9 @@ def interval(bounds: tuple[float, float] | None, unit: str = "", *, small: bool 
 
 def small_note(differing: str = "that differ") -> str:
     """What SMALL means."""
+    # `status` shows numbers, and does not wait for what computes effects.
+    from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+
     few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} {differing}"
     return f"{SMALL}: {few}; do not rely on their intervals."
 
