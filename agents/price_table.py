@@ -51,7 +51,7 @@ def table_price(model: OpenAIModel, now: datetime) -> Price | Unpriced:
     """The price by the table's entry for the model's endpoint, as it stands at `now` (with a time zone)."""
     address = _address(model.endpoint)
     if address is None:
-        return Unpriced(f"{model.endpoint} is an address of somebody's own, which no price table knows")
+        return Unpriced(f"{model.endpoint} is not an address of the price table")
     # Loading it takes longer than all the rest of reading a plan.
     from genai_prices.data import providers
 

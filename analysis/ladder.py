@@ -434,7 +434,7 @@ def _with_holm(waterfall: Waterfall, p_values: Sequence[float | None], compariso
     )
 
 
-# Reads a store's ladders: what `ladder` and the end of `run` share.
+# Reads a store's ladders: what `compare --ladder` and the end of `run` share.
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,7 +485,7 @@ def read_ladders(
 
 
 def waterfalls_of(path: Path, summaries: Iterable[TrialSummary]) -> list[Waterfall]:
-    """The waterfalls of summaries of a store, the same that `ladder` shows."""
+    """The waterfalls of summaries of a store, the same that `compare --ladder` shows."""
     seen = list(summaries)
     with Store(path) as store:
         return waterfalls(seen, ladders(store.conditions_of(seen)))

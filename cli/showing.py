@@ -182,7 +182,7 @@ def _print_resumptions(store: "Store", trial: str, console: "Console") -> None:
     found = store.resumptions(trial)
     if not found:
         return
-    console.print(f"Taken up again in {counted(len(found), 'trial')}:")
+    console.print(f"Forked into {counted(len(found), 'trial')}:")
     for identity, condition in list(found.items())[:SHOWN_RESUMPTIONS]:
         console.print(Text(f"  {identity[:ID_CHARS]}  {one_line(condition.name)}"), soft_wrap=True)
     if len(found) > SHOWN_RESUMPTIONS:

@@ -87,7 +87,7 @@ def price_findings(plan: Plan) -> Iterator[CheckResult]:
 
 
 def web_findings(plan: Plan) -> Iterator[CheckResult]:
-    """Whether what the plan's tools would ask is there; the archive is checked as `web verify` checks it."""
+    """Whether what the plan's tools would ask is there; the archive is checked as `verify` checks it."""
     try:
         conditions = plan.resolved_conditions()
         parts, servers = needed(conditions), servers_needed(conditions)

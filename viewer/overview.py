@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from toolablate.analysis.attribution.report import ATTRIBUTED_AS, mechanism_name
 from toolablate.analysis.comparison import Comparison
-from toolablate.analysis.effect import Accuracy
+from toolablate.analysis.effect import SIGNIFICANT, Accuracy
 from toolablate.analysis.findings import Findings, FlipMatrix
 from toolablate.analysis.selection import Ending, Selection
 from toolablate.reports import numbers
@@ -167,6 +167,7 @@ def overview(request: Request) -> Response:
         scale=scale(found),
         link=_link,
         numbers=numbers,
+        significant=SIGNIFICANT,
         mechanism_name=mechanism_name,
         accounts_of=accounts_of,
         rests_on=rests_on,

@@ -85,7 +85,7 @@ def import_published(published: Path, output: Path) -> None:
     """Bring in published questions from PUBLISHED, a JSONL or another source that `lpfqa import` takes.
 
     A row has question, options, answer_letter and discipline, and may have field, subfield, difficulty, id and
-    language. What else it has is passed over.
+    language. Other keys are ignored.
     """
     from toolablate.benchmarks.encyclo_k.published import load_published_questions
     from toolablate.benchmarks.questions import write_questions

@@ -29,8 +29,8 @@ def bring_in(source: Path, output: Path, as_list: bool) -> None:
     hf:OWNER/NAME@REVISION, either with #SPLIT).
 
     A row has prompt_id, prompt and response_reference, which holds a reference answer and the points that an answer has
-    to meet; it may have primary_domain, secondary_domain, judge_system_prompt and judge_prompt_template. What else it
-    has is passed over.
+    to meet; it may have primary_domain, secondary_domain, judge_system_prompt and judge_prompt_template.
+    Other keys are ignored.
     """
     from toolablate.benchmarks.lpfqa.published import load_lpfqa
     from toolablate.benchmarks.questions import write_questions

@@ -399,7 +399,7 @@ def _ablation_notes(found: Ablation) -> Iterator[str]:
         " on both sides."
     )
     yield (
-        f"{NOISE}: sampling noise may explain it (p Holm of {SIGNIFICANT:g} or more, or unknown), corrected for"
+        f"{NOISE}: not significant (p Holm of {SIGNIFICANT:g} or more, or unknown), corrected for"
         f" {numbers.counted(found.comparisons, 'comparison')} in these tables."
     )
     shown: list[Row] = [*found.rows, *found.averages]

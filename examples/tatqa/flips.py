@@ -18,7 +18,7 @@ from pathlib import Path
 
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import Bare, attribute_by_trace
+from toolablate.analysis.attribution.trace_rules import NoToolTrial, attribute_by_trace
 from toolablate.traces.records import Attribution, Question, Score, Trace
 from toolablate.traces.store import Store
 
@@ -59,7 +59,7 @@ def flips(store: Store) -> list[LabelledFlip]:
     for seen in sorted(_seen(store), key=lambda each: each[TURNED].question.id):
         for baseline in BASELINES:
             before, after = seen[baseline], seen[TURNED]
-            label = attribute_by_trace(after.signals, after.score, [Bare(before.signals, before.score)])
+            label = attribute_by_trace(after.signals, after.score, [NoToolTrial(before.signals, before.score)])
             if before.score.value == 1 and label is not None:
                 found.append(_flip(baseline, before, after, label))
     return sorted(found, key=lambda flip: BASELINES.index(flip.baseline))

@@ -187,7 +187,7 @@ def _gathered(
         design=design,
         decompositions=tuple(decompositions(all_inputs)) if all_inputs and trial is None else (),
         unreplayed=unreplayed,
-        notes=tuple(_notes(lonely, unreplayed, reading)),
+        notes=tuple(_notes(lonely, unreplayed, reading, all_inputs)),
     )
 
 
@@ -363,7 +363,7 @@ def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | 
     )
 
 
-def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
+def _notes(lonely: int, unreplayed: int, reading: _Reading, all_inputs: Sequence[DecompositionInputs]) -> Iterator[str]:
     for name in sorted(reading.ladders.prompted):
         yield f"compared with {name!r}, which has its own system prompt; no prompt-free baseline was run"
     if lonely:
@@ -375,6 +375,13 @@ def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
             f"{_counted(reading.re_asks.never_re_asked)} of arms and replays without a readable answer,"
             " never re-asked: counted as wrong"
         )
+    for condition in sorted({inputs.condition for inputs in all_inputs}):
+        arms = [inputs.arms for inputs in all_inputs if inputs.condition == condition]
+        if lacking := [arm for arm in ("offered", "sham", "placebo") if not any(getattr(each, arm) for each in arms)]:
+            yield (
+                f"{condition!r} has no {' and no '.join(lacking)} arm: what only arms show (calling, availability) is"
+                f" unresolved. A ladder of it in the plan adds them: docs/conditions.md#the-ladder"
+            )
 
 
 def _counted(trials: int) -> str:

@@ -80,7 +80,7 @@ def refuse_other_judges(matrices: Sequence[JudgeMatrix], diagnoses: Iterable[Dia
     of = ", ".join(map(_named, matrices)) or "no judge"
     raise InputError(
         f"--judge-matrix: it is of {of}; the labels here are of {', '.join(map(_named, made.values()))}",
-        hint="have the same judge, by the same model record and wording, read a planted store: docs/attribution.md",
+        hint="have the same judge (model record and wording) read a store of synthetic failures: docs/attribution.md",
         code="other_judge",
     )
 
@@ -93,10 +93,10 @@ def _refused(said: str) -> InputError:
     return InputError(f"--judge-matrix: {said}", hint=_HINT, code="bad_matrix")
 
 
-# Reads a store for `attribute` and `explain`: what its tools did to scores, and why one trial went as it did.
+# Reads a store for `attribute` and `show --why`: what its tools did to scores, and why one trial went as it did.
 
 
-Reason = Literal["counterfactual", "failed", "no_tools", "arm", "unscored", "no_bare"]
+Reason = Literal["counterfactual", "failed", "no_tools", "arm", "unscored", "no_baseline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def refuse_alone(store: Path, *, run: str = "latest", scorer: str | None = None)
         raise InputError(
             f"--replay: {store} has no scored trial without tools to compare with",
             hint="run the plan with a condition without tools as well, such as 'none'",
-            code="no_bare",
+            code="no_baseline",
         )
 
 
@@ -218,7 +218,7 @@ def read_explanation(
         found = explained(store, run="all", scorer=scorer, trial=trace.trial.id)
     if not found.explained:
         named = scorer or (found.design.scorer if found.design else "")
-        return Unexplained(trace.trial.id, "no_bare" if _counts(store, trace.trial.id, named) else "unscored")
+        return Unexplained(trace.trial.id, "no_baseline" if _counts(store, trace.trial.id, named) else "unscored")
     return Explanation(
         explained=found.explained[0],
         question=question,
@@ -297,18 +297,23 @@ def why_not(of: Unexplained, store: Path) -> Iterator[str]:
         case "unscored":
             yield f"Trial {trial} has no usable score: cannot be classified as right or wrong."
             yield f"Its trace: toolablate show {at} {trial}"
-        case "no_bare":
+        case "no_baseline":
             yield f"Trial {trial} has no scored trial of its question without tools to compare with."
             yield "Run the plan with a condition without tools as well, such as 'none': toolablate run PLAN"
 
 
 def replays_told(done: "Attributed") -> Iterator[str]:
     """What an attribution by replay has run, what it could not, and what is left."""
-    spent = "at a cost that is not known" if done.estimated_usd is None else f"for {dollars(done.spent_usd)}"
+    cost = (
+        "the cost of this run is not known"
+        if done.estimated_usd is None
+        else f"this run cost {dollars(done.spent_usd)}"
+    )
     made = counted(done.replays - done.missing, "replay")
-    yield f"{counted(done.chosen, 'trial')} sampled, {made} there; this run spent {spent}."
+    yield f"{counted(done.chosen, 'trial')} sampled, {made} there; {cost}."
     for each in done.refused:
-        yield f"{counted(each.replays, 'replay')} ({each.purpose}) cannot be made: {one_line(each.message)}"
+        why = one_line(each.message, max_chars=1_000)
+        yield f"{counted(each.replays, 'replay')} ({each.purpose}) cannot be made: {why}"
     if done.missing:
         yield f"{counted(done.missing, 'replay')} missing; the same command resumes."
 

@@ -166,7 +166,7 @@ def read_distractions(path: Path) -> Mapping[str, Distraction]:
                 found[row["question"]] = row["distraction"]
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path}:{number}: is no line of what was planted", hint=_HINT, code="bad_labels"
+                f"{path}:{number}: is no line of synthetic failures", hint=_HINT, code="bad_labels"
             ) from None
     return found
 

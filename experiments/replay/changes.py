@@ -260,7 +260,9 @@ def _tool_call(conversation: Sequence[Event], event: int, option: str) -> ToolCa
         calls = [str(place) for place, each in enumerate(conversation) if isinstance(each, ToolCall)]
         raise InputError(
             f"{option}: event {event} is no tool call but {found.kind!r}",
-            hint=f"the tool calls of this trial are the events {', '.join(calls)}" if calls else "this trial has none",
+            hint=f"its tool calls: event{'s' if len(calls) > 1 else ''} {', '.join(calls)}"
+            if calls
+            else "this trial has none",
             code="wrong_event",
         )
     return found

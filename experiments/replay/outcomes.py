@@ -80,7 +80,7 @@ def print_replayed(replayed: Replayed, store: Path, console: Console) -> None:
 def _line(each: TrialOutcome) -> str:
     parts = [each.trial[:ID_CHARS], each.outcome, each.verdict or "not scored"]
     if each.extracted:
-        parts.append(f"read {', '.join(map(one_line, each.extracted))}")
+        parts.append(f"answered {', '.join(map(one_line, each.extracted))}")
     if each.mismatches:
         parts.append(f"{counted(each.mismatches, 'recorded call')} gave something else when made again")
     if each.misses:

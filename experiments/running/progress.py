@@ -232,7 +232,7 @@ class RunProgress:
 
 
 def told_of_given_up(model: str, given_up: GivenUp) -> str:
-    left = f"; {counted(given_up.count, 'trial')} left undone" if given_up.count else ""
+    left = f"; {counted(given_up.count, 'trial')} not run" if given_up.count else ""
     said = one_line(". ".join(line.strip() for line in given_up.reason.splitlines()), max_chars=600)
     return f"{one_line(model)} was given up: {said}{left}"
 

@@ -98,7 +98,7 @@ def remarks(step: AlignedStep) -> Iterator[str]:
         elif event.kind == "answer" and event.limit is not None:
             yield f"ran out of {event.limit.replace('_', ' ')}"
         elif event.kind == "rebuilt":
-            yield f"taken up again here, after {event.calls} calls were made again"
+            yield f"forked here, after {event.calls} calls were made again"
         elif event.kind == "tool_call":
             if event.changes:
                 yield f"changed by {', '.join(change.intervention for change in event.changes)}"

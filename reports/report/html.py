@@ -67,10 +67,8 @@ def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str
             f" chance gives, over {asked}, which are too few to rely on the intervals (in points: {named})"
         )
     if unsure:
-        parts.append(
-            f"of {numbers.counted(len(unsure), 'condition')} {asked} cannot tell a difference from chance (in points:"
-            f" {_named(unsure)})"
-        )
+        does = f"{numbers.counted(len(unsure), 'condition')} {'does' if len(unsure) == 1 else 'do'}"
+        parts.append(f"{does} not differ from it by more than chance gives over {asked} (in points: {_named(unsure)})")
     return f"{model_name(model, findings)}:{score} {_sentence('; '.join(parts))}".rstrip()
 
 

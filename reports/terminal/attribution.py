@@ -109,7 +109,7 @@ def _remarks(decomposition: Decomposition, design: ReplayDesign | None) -> Itera
 
 
 def _of_nothing(name: str) -> str:
-    return mechanism_name(name) + (" (of answers that could not be read)" if name == "format_loss" else "")
+    return mechanism_name(name) + (" (unreadable answers)" if name == "format_loss" else "")
 
 
 def _replayed(decomposition: Decomposition, design: ReplayDesign | None) -> str:
@@ -373,7 +373,7 @@ def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]
     if any(
         each.points > 0 and each.name in HARMS for decomposition in decompositions for each in decomposition.mechanisms
     ):
-        yield "A harm with points above 0: gains without a signal outweigh it."
+        yield "A harm can have points above 0: gains from the same tool that no signal tells apart."
     if any(
         each.points and each.name == "computation_misled"
         for decomposition in decompositions

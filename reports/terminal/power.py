@@ -273,13 +273,13 @@ def _of_variances(table: PowerTable) -> Iterator[str]:
     yield f"95 % interval: over other questions of the same kind, from the earlier run{less}."
     if unsure := [each for each in variances if _unsure(each)]:
         most = max(each.between_ci95[1] for each in unsure if each.between_ci95 is not None)
-        cut = " It came out below 0, which is taken as 0." if any(found.cut for found in measured) else ""
+        cut = " The estimate was negative and is set to 0." if any(found.cut for found in measured) else ""
         reach = f": anything from 0 to {most:.2g}" if most else ""
         yield (
             f"{UNSURE if len(variances) > 1 else 'between'}: the earlier run is too small to tell what differs between"
-            f" questions from chance{reach}.{cut} What more repeats help is not known."
+            f" questions from chance{reach}.{cut} The gain from more repeats is unknown."
         )
     if any(found.between is None for found in measured):
-        yield "a .. b: the variances cannot be separated; bounds from all sampling noise to none."
+        yield "a .. b: the variances cannot be separated; bounds from all within-question variance to none."
     if design.clusters != design.questions or any(found.clusters != found.questions for found in measured):
         yield "The plan's questions are assumed to be clustered like those of the earlier run."

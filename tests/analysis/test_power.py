@@ -183,7 +183,7 @@ def test_a_component_that_came_out_below_0_is_said_to_be_the_one_between() -> No
         (found,), _ = measured_variances(rows, "none")
         if found.variances.measured is not None and found.variances.measured.cut:
             break
-    assert "It came out below 0, which is taken as 0." in shown(power_view(power_table(DESIGN, Aim(), [found])), 200)
+    assert "The estimate was negative and is set to 0." in shown(power_view(power_table(DESIGN, Aim(), [found])), 200)
 
 
 @pytest.mark.parametrize(("count", "comparisons", "told"), [(5, 1, [False, False]), (6, 10, [True, False])])

@@ -150,8 +150,8 @@ def _refuse_two_substitutes(uses: Sequence[InterventionUse]) -> None:
     standing_in = [use.name for use in uses if use.name in SUBSTITUTES]
     if len(standing_in) > 1:
         raise InputError(
-            f"interventions: {standing_in[0]!r} and {standing_in[1]!r} are in one condition, and only one can answer in"
-            " the tool's place",
+            f"interventions: {standing_in[0]!r} and {standing_in[1]!r} are substitutes in one condition, and a"
+            " tool's output can have only one",
             hint="make two conditions of it",
             code="two_substitutes",
         )
@@ -162,8 +162,7 @@ def _refuse_late_substitute(uses: Sequence[InterventionUse]) -> None:
     late = next((use.name for use in uses[1:] if use.name in SUBSTITUTES), None)
     if late is not None:
         raise InputError(
-            f"interventions: {late!r} stands behind {one_line(uses[0].name, 80)!r}, and what answers in the tool's"
-            " place has to stand next to it",
+            f"interventions: {late!r} comes after {one_line(uses[0].name, 80)!r}; a substitute must come first",
             hint=f"name {late!r} first: the first intervention is the nearest to the tool",
             code="late_substitute",
         )

@@ -132,7 +132,7 @@ class UnusedTool:
 @dataclass(frozen=True, slots=True)
 class CallSeen:
     """A call that was answered. `gave` tells whether it gave the model something of the tool's own to go by: it worked
-    (or printed something before it raised), found something, and no substitute supported the tool."""
+    (or printed something before it raised), found something, and was not a substitute."""
 
     event: int
     tool: str

@@ -87,7 +87,7 @@ def test_a_trial_that_cannot_be_set_against_any_says_so(alone: Path) -> None:
     told = said("show", "--why", alone, only)
     assert "has no scored trial of its question without tools" in told
     assert "such as 'none'" in told
-    assert json.loads(said("show", "--why", alone, only, "--json"))["reason"] == "no_bare"
+    assert json.loads(said("show", "--why", alone, only, "--json"))["reason"] == "no_baseline"
 
 
 def test_a_counterfactual_points_to_the_trial_that_it_goes_on_from(replayed: Replayed) -> None:

@@ -245,7 +245,7 @@ CLUSTERED = [
     ("interventions", "target", "said"),
     [
         ('["placebo"]', {}, "conditions: p: no placebo of 'web_search' for the question 'q1'"),
-        ('["truncate", "placebo"]', {}, "interventions: 'placebo' stands behind 'truncate'"),
+        ('["truncate", "placebo"]', {}, "interventions: 'placebo' comes after 'truncate'"),
         ('["adversarial"]', {"relative": 1e308}, "question 'q2': an adversary finds nothing wrong to say"),
     ],
 )  # fmt: skip

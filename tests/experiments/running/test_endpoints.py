@@ -140,7 +140,7 @@ def test_an_endpoint_that_refuses_the_key_is_not_asked_for_every_trial(
     ran = cli("run", endpoint_plan(tmp_path, chat_server.url, count=40))
     assert ran.returncode == 1
     assert len(chat_server.requests) <= 4
-    assert "left undone" in ran.stderr
+    assert "not run" in ran.stderr
     assert "api_key_env" in ran.stderr
 
 

@@ -98,12 +98,12 @@ def test_what_is_nothing_in_every_trial_is_told_in_a_line() -> None:
     prompt = replace(nothing, name="prompt")
     without = replace(found, mechanisms=(*(nothing if each is lost else each for each in others), prompt))
     shown = page(attribution_view(report(without)), 120)
-    assert "0 in every trial: format lost (of answers that could not be read), prompt." in shown
+    assert "0 in every trial: format lost (unreadable answers), prompt." in shown
     assert not re.search(r"format lost +0\.0", shown)
 
 
 def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
-    assert "A harm with points above 0" in page(attribution_view(report()), 120)
+    assert "A harm can have points above 0" in page(attribution_view(report()), 120)
     alone = report(decomposition(replayed=False), design=None)
     assert "A harm's name" not in page(attribution_view(alone), 120)
 

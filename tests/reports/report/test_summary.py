@@ -36,8 +36,8 @@ def test_what_is_not_sure_is_told_as_such_with_its_points() -> None:
     )
     said = list(in_short(replace(FOUND, comparisons=rows, why=None)))
     assert [each.partition(". ")[2] for each in said] == [
-        "Of 2 conditions 60 questions cannot tell a difference from chance (in points: a \u221230.0 (\u221261.0 to +1.0), b"
-        " \u221230.0 (\u221261.0 to +1.0))."
+        "2 conditions do not differ from it by more than chance gives over 60 questions (in points: a \u221230.0 (\u221261.0"
+        " to +1.0), b \u221230.0 (\u221261.0 to +1.0))."
     ] * 2
     assert said[1].startswith("n (simulated): ")
     assert list(in_short(replace(FOUND, comparisons=(), why=None))) == []
@@ -52,8 +52,8 @@ def test_what_differs_over_few_questions_is_told_with_what_it_rests_on() -> None
     (said,) = in_short(replace(FOUND, comparisons=rows, why=None))
     assert said.partition(". ")[2] == (
         "1 condition differs from it by more than chance gives, over 60 questions, which are too few to rely on the"
-        " intervals (in points: b \u221230.0 (\u221250.0 to \u22129.0)); of 1 condition 60 questions cannot tell a difference"
-        " from chance (in points: a \u221230.0 (\u221250.0 to \u22129.0))."
+        " intervals (in points: b \u221230.0 (\u221250.0 to \u22129.0)); 1 condition does not differ from it by"
+        " more than chance gives over 60 questions (in points: a \u221230.0 (\u221250.0 to \u22129.0))."
     )
 
 
