@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from toolablate.agents.spending import Spending
-from toolablate.tools.user_code import load_own, registered
+from toolablate.tools.user_code import load_own, open_own, registered
 from toolablate.traces.errors import InputError, ModelError, ToolablateError
+from toolablate.traces.plugins import MISSING
 from toolablate.traces.records import (
     Budget,
     Condition,
@@ -148,23 +149,20 @@ def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
     where a key, script or playbook is missing or cannot be used, or the model is asked for what its endpoint cannot
     take; it makes no request.
     """
+    there_are = f"there are {', '.join(registered('providers'))}" if registered("providers") else MISSING
     if isinstance(model, ImportedModel):
         raise InputError(
-            f"model {model.name!r} was imported from a log and cannot be asked",
-            hint="Allowed are openai, scripted and simulated.",
-            code="imported",
+            f"model {model.name!r} was imported from a log and cannot be asked", hint=there_are, code="imported"
         )
     if model.provider not in registered("providers"):
-        there_are = ", ".join(registered("providers"))
         raise InputError(
-            f"model {model.name!r}: there is no provider {model.provider!r}",
-            hint=f"there are {there_are}",
-            code="unknown_provider",
+            f"model {model.name!r}: there is no provider {model.provider!r}", hint=there_are, code="unknown_provider"
         )
     opening: Any = load_own(model.provider, "providers")
-    if not callable(opening):
-        raise InputError(f"providers: {model.provider!r} cannot be called with a model", code="bad_provider")
-    source: ModelSource = opening(model, builtin=playbook) if isinstance(model, SimulatedModel) else opening(model)
+    options = {"builtin": playbook} if isinstance(model, SimulatedModel) else {}
+    source: ModelSource = open_own(
+        model.provider, "providers", lambda: opening(model, **options), ("session", "close"), "a ModelSource"
+    )
     return source
 
 

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from toolablate.benchmarks.prompt import LETTERS, letters_for
 from toolablate.benchmarks.question_files import FileFinder
-from toolablate.benchmarks.registry import question_set
+from toolablate.benchmarks.registry import question_set, told_broken
 from toolablate.benchmarks.rows.row_errors import Identities, LineError, at, shown
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.benchmarks.scoring.texts import compiled
@@ -43,7 +43,16 @@ def questions_of(file: str, *, folder: str | Path | None = None) -> tuple[Questi
     """What a plan's `questions.file` names: a question set of a benchmark, or what `load_questions` reads. Raises
     InputError."""
     named = question_set(file)
-    return load_questions(file, folder=folder) if named is None else named
+    if named is not None:
+        return named
+    try:
+        return load_questions(file, folder=folder)
+    except InputError as error:
+        broken = told_broken() if error.code == "unreadable" and not Path(file).exists() else ""
+        if not broken:
+            raise
+        # The set of a broken benchmark is not known, and looks like a file.
+        raise InputError(error.message, hint=f"{error.hint} {broken}".strip(), code=error.code) from error
 
 
 def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tuple[Question, ...]:

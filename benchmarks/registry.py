@@ -12,13 +12,17 @@ A distribution names each of its benchmarks in the entry-point group `toolablate
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, ToolablateError
+from toolablate.traces.plugins import by_name, checked, having, only, package
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    import click
+
     from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
     from toolablate.traces.records import Question
 
@@ -39,17 +43,22 @@ class Benchmark:
     description: str
     questions: "Mapping[str, str | Callable[[], Iterable[Question]]]" = field(default_factory=dict)
     scorers: "Mapping[str, str | Callable[..., Scorer | AsyncScorer]]" = field(default_factory=dict)
-    command: str = ""
+    command: "str | click.Command" = ""
+
+    def __post_init__(self) -> None:
+        """Raises TypeError for what `toolablate --help` and lists of names could not show."""
+        if not isinstance(self.description, str):
+            raise TypeError(f"description must be a text, not {self.description!r}")
+        for name, value in (("questions", self.questions), ("scorers", self.scorers)):
+            if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+                raise TypeError(f"{name} must be a mapping from names, not {value!r}")
 
 
 @cache
 def benchmarks() -> Mapping[str, Benchmark | InputError]:
     """By the name of the entry point, sorted; one that cannot be had is the error that says why, and is no obstacle to
     the others."""
-    points: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=GROUP):
-        points.setdefault(point.name, []).append(point)
-    return {name: _loaded(name, points[name]) for name in sorted(points)}
+    return {name: _loaded(name, points) for name, points in sorted(by_name(GROUP).items())}
 
 
 def question_set(name: str) -> "tuple[Question, ...] | None":
@@ -57,7 +66,13 @@ def question_set(name: str) -> "tuple[Question, ...] | None":
     if not is_question_set(name):
         return None
     found = _claimed("question set", name, lambda benchmark: benchmark.questions)
-    return None if found is None else tuple(_resolved(*found)())
+    if found is None:
+        return None
+    owner, named = found
+    questions: tuple[Question, ...] = _called(
+        f"the question set {name!r} of {_owner(owner)}", lambda: _questions(_resolved(owner, named)())
+    )
+    return questions
 
 
 def is_question_set(name: str) -> bool:
@@ -75,7 +90,19 @@ def scorer_factory(name: str) -> "Callable[..., Scorer | AsyncScorer] | None":
     """What makes a scorer of a benchmark, or None where none has a scorer of this name. Raises InputError."""
     _refuse_broken(name)
     found = _claimed("scorer", name, lambda benchmark: benchmark.scorers)
-    return None if found is None else _resolved(*found)
+    if found is None:
+        return None
+    said = f"the scorer {name!r} of {_owner(found[0])}"
+    make: Callable[..., Scorer | AsyncScorer] = _called(said, partial(_resolved, *found), callable, "a function")
+
+    @wraps(make, updated=())
+    def made(**options: Any) -> "Scorer | AsyncScorer":
+        scorer: Scorer | AsyncScorer = _called(
+            said, partial(make, **options), having("name", "version", "score"), "an object with name, version and score"
+        )
+        return scorer
+
+    return made
 
 
 def scorer_names() -> tuple[str, ...]:
@@ -90,15 +117,23 @@ def commands() -> dict[str, str]:
 
 def command(name: str) -> Any:
     """The click command of the benchmark of this name. Raises InputError."""
+    import click
+
     found = benchmarks()[name]
     if isinstance(found, InputError):
         raise found
-    return _resolved(name, found.command)
+    return _called(
+        f"the command of {_owner(name)}",
+        partial(_resolved, name, found.command),
+        lambda command: isinstance(command, click.Command),
+        "a click command",
+    )
 
 
-def broken() -> tuple[InputError, ...]:
-    """Of the benchmarks that cannot be loaded."""
-    return tuple(each for each in benchmarks().values() if isinstance(each, InputError))
+def told_broken() -> str:
+    """Of the benchmarks that cannot be loaded, whose names are not known; "" where there are none."""
+    broken = (each.message for each in benchmarks().values() if isinstance(each, InputError))
+    return " ".join(f"{message[0].upper()}{message[1:]}." for message in broken)
 
 
 def _refuse_broken(name: str) -> None:
@@ -113,33 +148,29 @@ def _good() -> Iterator[tuple[str, Benchmark]]:
             yield name, each
 
 
-def _loaded(name: str, points: list[EntryPoint]) -> Benchmark | InputError:
-    if len(points) > 1:
-        return InputError(
-            f"the benchmark {name!r} is named by two distributions: {' and '.join(map(_distribution, points))}",
-            hint="Uninstall one of them.",
-            code="two_benchmarks",
-        )
-    (point,) = points
+def _loaded(name: str, points: "tuple[EntryPoint, ...]") -> Benchmark | InputError:
     try:
-        found = point.load()
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is told, and what is not of this benchmark goes on
-        return _unloadable(name, point, f"{type(error).__name__}: {error}")
-    if not isinstance(found, Benchmark):
-        return _unloadable(name, point, f"{point.value} is no toolablate.benchmarks.Benchmark, but {found!r:.80}")
+        point = only(points, f"the benchmark {name!r}")
+        found: Benchmark = checked(
+            f"{_told(name, point)} cannot be loaded",
+            point.load,
+            lambda found: isinstance(found, Benchmark),
+            "a toolablate.benchmarks.Benchmark",
+            hint=f"Fix its entry point in the group {GROUP}, {name} = {point.value!r}, or uninstall it.",
+            code="bad_benchmark",
+        )
+    except InputError as error:
+        return error
     return found
 
 
-def _unloadable(name: str, point: EntryPoint, why: str) -> InputError:
-    return InputError(
-        f"the benchmark {name!r} of {_distribution(point)} cannot be loaded: {why}",
-        hint=f"Fix its entry point in the group {GROUP}, {name} = {point.value!r}, or uninstall it.",
-        code="bad_benchmark",
-    )
+def _told(name: str, point: "EntryPoint") -> str:
+    return f"the benchmark {name!r} of {package(point)}{f' {point.dist.version}' if point.dist else ''}"
 
 
-def _distribution(point: EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown distribution"
+def _owner(name: str) -> str:
+    """A benchmark that was loaded, with its distribution."""
+    return _told(name, by_name(GROUP)[name][0])
 
 
 def _claimed(kind: str, name: str, of: Callable[[Benchmark], Mapping[str, Any]]) -> tuple[str, Any] | None:
@@ -160,10 +191,21 @@ def _resolved(owner: str, named: Any) -> Any:
     if not isinstance(named, str):
         return named
     module, _, attribute = named.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (Exception, SystemExit) as error:
-        raise InputError(
-            f"the benchmark {owner!r}: {named} cannot be imported: {type(error).__name__}: {error}",
-            code="bad_benchmark",
-        ) from error
+    return checked(
+        f"{_owner(owner)}: {named} cannot be imported",
+        lambda: getattr(importlib.import_module(module), attribute),
+        code="bad_benchmark",
+    )
+
+
+def _questions(given: "Iterable[Question]") -> "tuple[Question, ...]":
+    from toolablate.traces.records import Question
+
+    questions = tuple(given)
+    for each in questions:
+        if not isinstance(each, Question):
+            raise TypeError(f"a Question is expected, found {each!r:.80}")
+    return questions
+
+
+_called = partial(checked, code="bad_benchmark", passing=(ToolablateError,))

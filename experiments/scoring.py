@@ -11,7 +11,7 @@ from typing import Self
 
 from toolablate.benchmarks.judging.answers import Judge
 from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
-from toolablate.benchmarks.scoring.scorers import scorer_for
+from toolablate.benchmarks.scoring.scorers import JUDGE, scorer_for
 from toolablate.experiments.plans.plan import Design, Plan, QuestionsSection
 from toolablate.sandbox import open_sandbox
 from toolablate.traces.errors import InputError, ScoringError
@@ -19,10 +19,6 @@ from toolablate.traces.records import Model, OpenAIModel, Question, Score, Trace
 from toolablate.traces.store import Recorder, Store
 
 # The judges of a plan, and the questions whose answers they grade.
-
-
-SCORER = "judge"
-"""What `questions.scorer` says where a judge is to score."""
 
 
 def judges_of(plan: Plan) -> tuple[Judge, ...]:
@@ -38,7 +34,7 @@ def judges_of(plan: Plan) -> tuple[Judge, ...]:
 
 def is_judged(section: QuestionsSection, question: Question) -> bool:
     """Whether a judge scores its answers: the plan says so, or it says nothing and only a judge can."""
-    return section.scorer == SCORER or (section.scorer is None and question.target.kind == "reference")
+    return section.scorer == JUDGE or (section.scorer is None and question.target.kind == "reference")
 
 
 def idle_judges(plan: Plan, questions: Iterable[Question]) -> str:
@@ -48,7 +44,7 @@ def idle_judges(plan: Plan, questions: Iterable[Question]) -> str:
     names = ", ".join(repr(model.name) for model in plan.judges)
     return (
         f"judges: no question needs a judge, so none is asked ({names}); they score targets of kind 'reference',"
-        f' or all questions where questions.scorer = "{SCORER}"'
+        f' or all questions where questions.scorer = "{JUDGE}"'
     )
 
 
@@ -182,18 +178,9 @@ class Scorers:
     def _make(self, name: str) -> Scorer | AsyncScorer:
         section, sandbox = self._section, self._sandbox
         options = {"pattern": section.pattern} if section.pattern else {}
-        try:
-            scorer = scorer_for(
-                name,
-                unparsed=section.unparsed,
-                sandbox=lambda: open_sandbox(sandbox.backend, sandbox.limits),
-                **options,
-            )
-        except ScoringError as error:
-            if error.code == "unknown_scorer":
-                allowed = f"{error.hint.removesuffix('.')}, {SCORER}."
-                raise ScoringError(error.message, hint=allowed, code=error.code) from None
-            raise
+        scorer = scorer_for(
+            name, unparsed=section.unparsed, sandbox=lambda: open_sandbox(sandbox.backend, sandbox.limits), **options
+        )
         if isinstance(scorer, AsyncScorer):
             self._opened.append(scorer)
         return scorer

@@ -27,11 +27,13 @@ from toolablate.tools.user_code import (
     is_ours,
     load_own,
     module_digest,
+    open_own,
     options_of,
     registered,
     source_digest,
 )
 from toolablate.traces.errors import InputError
+from toolablate.traces.plugins import MISSING
 from toolablate.traces.records import InterventionUse, Question, ToolUse
 
 # Each is imported where one is opened: most runs open few kinds of tools, and reading a plan opens none.
@@ -259,7 +261,8 @@ def _open(use: ToolUse, opening: Opening) -> Sequence[Tool]:
     if use.name.startswith(_MCP):
         return opening.of_server(use)
     if kind := _kind(use.name):
-        return [kind.open(opening)]
+        parts = ("spec", "template", "refusal", "call", "close")
+        return [open_own(use.name, "tools", lambda: kind.open(opening), parts, "a Tool")]
     function = function_tool(use.name)
     return [function.open(options_of(use, function))]
 
@@ -285,8 +288,7 @@ def _refuse_unknown(name: str) -> None:
 
 
 def _unknown(name: str) -> NoReturn:
-    missing = "" if is_ours("python", "tools") else "the entry points of toolablate are missing: install it anew; "
-    missing = "" if is_ours("python", "tools") else "the entry points of toolablate are missing: install it anew; "
+    missing = "" if is_ours("python", "tools") else f"{MISSING}; "
     raise InputError(
         f"tools: there is no tool {one_line(name, 80)!r}",
         hint=f"{missing}there are {', '.join(tool_names())}; a function of your own is named as"

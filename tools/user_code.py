@@ -6,18 +6,21 @@ import importlib
 import importlib.util
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
 from toolablate.tools.function import FunctionTool, read_options
 from toolablate.tools.text import one_line
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, ToolablateError
+from toolablate.traces.plugins import by_name, checked, having, only, package
 from toolablate.traces.records import ToolUse
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 Key = Literal["tools", "interventions", "conditions", "mcp", "search_providers", "providers"]
 """The entry-point group in which a package names them is `toolablate.` and this. Our own stand in the same groups."""
@@ -35,17 +38,10 @@ Own = TypeVar("Own")
 
 
 @lru_cache
-def registered(key: Key = "tools") -> dict[str, tuple[EntryPoint, ...]]:
+def registered(key: Key = "tools") -> "dict[str, tuple[EntryPoint, ...]]":
     """What installed packages name, ours first; more than one entry point where several packages claim a name, which
     `load_own` refuses."""
-    points: dict[str, tuple[EntryPoint, ...]] = {}
-    for point in sorted(entry_points(group=f"toolablate.{key}"), key=lambda point: _package(point) != "toolablate"):
-        points[point.name] = (*points.get(point.name, ()), point)
-    return points
-
-
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist else ""
+    return by_name(f"toolablate.{key}")
 
 
 def package_of(name: str, key: Key) -> str:
@@ -56,7 +52,7 @@ def package_of(name: str, key: Key) -> str:
 
 def is_ours(name: str, key: Key) -> bool:
     """Whether it is registered by this package itself."""
-    return any(_package(point) == "toolablate" for point in registered(key).get(name, ()))
+    return any(package(point) == "toolablate" for point in registered(key).get(name, ()))
 
 
 def is_own(name: str, key: Key) -> bool:
@@ -173,21 +169,31 @@ def load_own(name: str, key: Key) -> object:
     """By the name that a package registered, or `package.module:attribute`. Raises InputError, which names the package
     whose entry point cannot be loaded, or all packages that claim the name."""
     points = registered(key).get(name, ())
-    said = f"{key}: {one_line(name, 80)!r}"
-    if len(points) > 1:
-        packages = " and ".join(sorted(map(_package, points)))
-        raise InputError(
-            f"{said} is claimed by several packages: {packages}",
-            hint="uninstall all but one of them, or have one rename its entry point",
-            code="claimed_twice",
-        )
-    module, _, attribute = (points[0].value if points else name).partition(":")
-    if points and (package := _package(points[0])):
-        said += f" of the package {package}"
+    value = only(points, f"{key}: {one_line(name, 80)!r}").value if points else name
+    module, _, attribute = value.partition(":")
+    said = _said(name, key)
     found: object = _import(module, said, _unknown(key))
     for part in attribute.split("."):
         found = _attribute(found, part, f"{said}: there is no {one_line(part, 80)!r} in {module!r}", _unknown(key))
     return found
+
+
+def open_own(name: str, key: Key, opening: Callable[[], object], parts: Sequence[str], expected: str) -> Any:
+    """What `opening` makes with what a package registered: an object with these attributes. Raises InputError, which
+    names the package, where it fails or makes something else."""
+    return checked(
+        f"{_said(name, key)} cannot be opened",
+        opening,
+        having(*parts),
+        expected,
+        code=f"bad_{_NOUNS[key]}",
+        passing=(ToolablateError,),
+    )
+
+
+def _said(name: str, key: Key) -> str:
+    points = registered(key).get(name, ())
+    return f"{key}: {one_line(name, 80)!r}" + (f" of the package {package(points[0])}" if points else "")
 
 
 def _attribute(of: object, name: str, said: str, code: str) -> object:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolablate.traces.errors import InputError
+from toolablate.traces.plugins import MISSING, by_name, checked, only, package
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -68,41 +71,48 @@ class PluginGroup(SuggestingGroup):
         return sorted(self._points)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Raises InputError for one that cannot be imported."""
-        point = self._points.get(cmd_name)
-        if point is None:
+        """Raises InputError for one that cannot be loaded, and for one that several packages claim."""
+        points = self._points.get(cmd_name)
+        if points is None:
             return None
-        try:
-            command: click.Command = point.load()
-        except Exception as error:
-            from toolablate.traces.errors import InputError
-
-            raise InputError(
-                f"the command {cmd_name!r} cannot be imported from {point.value}: {error}",
-                hint=f"reinstall or remove {point.dist.name if point.dist else 'its package'}",
-                code="bad_plugin",
-            ) from error
+        said = f"the command '{self.name} {cmd_name}'"
+        point = only(points, said)
+        command: click.Command = checked(
+            f"{said} of {package(point)} cannot be loaded from {point.value}",
+            point.load,
+            lambda found: isinstance(found, click.Command),
+            "a click command",
+            hint=f"reinstall or remove {package(point)}",
+            code="bad_plugin",
+        )
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from toolablate.traces.errors import InputError
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not self._points and not ctx.resilient_parsing:
+            ctx.fail(MISSING)
+        return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         told = []
         for name in self.list_commands(ctx):
             try:
                 command = self.get_command(ctx, name)
                 told.append((name, command.get_short_help_str(formatter.width) if command else ""))
             except InputError:
-                told.append((name, "(cannot be imported)"))
+                told.append((name, "(cannot be loaded)"))
         with formatter.section("Commands"):
-            formatter.write_dl(told)
+            # click cannot write an empty list.
+            formatter.write_dl(told) if told else formatter.write_text(f"None: {MISSING}")
 
     @cached_property
-    def _points(self) -> "dict[str, EntryPoint]":
-        from importlib.metadata import entry_points
-
-        found = (point for point in entry_points(group=self._group) if point.name.startswith(self._prefix))
-        return {point.name.removeprefix(self._prefix): point for point in found}
+    def _points(self) -> "dict[str, tuple[EntryPoint, ...]]":
+        return {
+            name.removeprefix(self._prefix): points
+            for name, points in by_name(self._group).items()
+            if name.startswith(self._prefix) and name != self._prefix
+        }
 
 
 STOPPED = "Stopped; what was finished is kept, and the same command goes on from there."

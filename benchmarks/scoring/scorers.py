@@ -12,7 +12,7 @@ from toolablate.benchmarks.answer_extraction.letters import read_letters
 from toolablate.benchmarks.answer_extraction.numbers import read_number
 from toolablate.benchmarks.answer_extraction.spans import read_spans
 from toolablate.benchmarks.prompt import letters_for
-from toolablate.benchmarks.registry import broken, scorer_factory, scorer_names
+from toolablate.benchmarks.registry import scorer_factory, scorer_names, told_broken
 from toolablate.benchmarks.scoring.code import CodeScorer
 from toolablate.benchmarks.scoring.math import MathScorer
 from toolablate.benchmarks.scoring.scorer import (
@@ -145,6 +145,10 @@ SCORERS: Mapping[str, Callable[..., Scorer | AsyncScorer]] = {
 }
 
 
+JUDGE = "judge"
+"""What `questions.scorer` of a plan names where judges grade; `scorer_for` does not make them."""
+
+
 def scorer_for(name: str, *, sandbox: Callable[[], Sandbox] | None = None, **options: Any) -> Scorer | AsyncScorer:
     """Builds a scorer by its name, or by the kind of a question's target, which is the name
     of its default scorer, but for `text`, where that is `exact`. A scorer that runs code does so in what `sandbox`
@@ -156,11 +160,9 @@ def scorer_for(name: str, *, sandbox: Callable[[], Sandbox] | None = None, **opt
     name = "exact" if name == "text" else name
     make = SCORERS.get(name) or scorer_factory(name)
     if make is None:
-        known = f"Allowed are {', '.join([*SCORERS, *scorer_names()])}."
+        known = f"Allowed are {', '.join([*SCORERS, *scorer_names(), JUDGE])}."
         raise ScoringError(
-            f"there is no scorer {name!r}",
-            hint=" ".join([known, *(f"And {error.message}." for error in broken())]),
-            code="unknown_scorer",
+            f"there is no scorer {name!r}", hint=f"{known} {told_broken()}".strip(), code="unknown_scorer"
         )
     allowed = inspect.signature(make).parameters
     if "unparsed" not in allowed and options.get("unparsed") == "wrong":

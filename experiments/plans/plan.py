@@ -32,6 +32,7 @@ from toolablate.sandbox import BACKENDS, Limits
 from toolablate.tools.text import one_line
 from toolablate.tools.user_code import package_of, registered
 from toolablate.traces.errors import InputError
+from toolablate.traces.plugins import MISSING
 from toolablate.traces.records import (
     Budget,
     Condition,
@@ -110,6 +111,8 @@ class RunnerSection(Section):
 
 def _of_known_provider(model: object) -> object:
     provider = model.get("provider") if isinstance(model, dict) else None
+    if provider is not None and not registered("providers"):
+        raise ValueError(f"models: no provider is registered: {MISSING}")
     if isinstance(provider, str) and provider not in ("imported", *registered("providers")):
         expected = ", ".join(map(repr, registered("providers")))
         about = {"discriminator": "'provider'", "tag": one_line(provider, 80), "expected_tags": expected}

@@ -49,7 +49,7 @@ def shown(*arguments: str) -> str:
 
 
 def test_ours_come_by_the_same_way() -> None:
-    assert not registry.broken()
+    assert not registry.told_broken()
     assert "builtin" in registry.benchmarks()["demo"].questions
     assert len(questions_of("builtin")) == 40
     assert "tatqa" in registry.scorer_names()
@@ -78,7 +78,7 @@ def test_a_benchmark_that_cannot_be_imported_is_told_with_its_distribution(insta
 
 def test_what_is_no_benchmark_is_refused(install: Install) -> None:
     install("capital-kind", "capitals = capitals_for_test:x", "x = 3")
-    with pytest.raises(InputError, match=r"capitals_for_test:x is no toolablate\.benchmarks\.Benchmark, but 3"):
+    with pytest.raises(InputError, match=r"cannot be loaded: a toolablate\.benchmarks\.Benchmark is expected, found 3"):
         registry.command("capitals")
 
 
@@ -87,7 +87,7 @@ def test_two_distributions_that_claim_one_name_are_both_named(install: Install) 
     install("other-kind", "capitals = capitals_for_test:BENCHMARK")
     with pytest.raises(InputError) as caught:
         registry.command("capitals")
-    assert "two distributions" in str(caught.value)
+    assert caught.value.code == "claimed_twice"
     assert {"capital-kind", "other-kind"} <= set(str(caught.value).replace(":", " ").split())
 
 
@@ -101,5 +101,79 @@ def test_two_benchmarks_that_claim_one_scorer_are_both_named(install: Install) -
 def test_what_a_benchmark_names_and_does_not_have_is_told(install: Install) -> None:
     install("capital-kind", "capitals = capitals_for_test:BENCHMARK", GOOD)
     assert "Capitals of the world." in shown("--help")
-    with pytest.raises(InputError, match="'capitals': capitals_for_test:questions cannot be imported: AttributeError"):
+    with pytest.raises(
+        InputError,
+        match=r"'capitals' of capital-kind 1\.0: capitals_for_test:questions cannot be imported: AttributeError",
+    ):
         questions_of("capitals")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("description=None", "description must be a text, not None"),
+        ("description='', questions=['a']", "questions must be a mapping from names"),
+        ("description='', scorers=None", "scorers must be a mapping from names, not None"),
+        ("description='', scorers={1: 'a:b'}", "scorers must be a mapping from names"),
+    ],
+)
+def test_fields_of_wrong_types_are_told_and_help_goes_on(install: Install, given: str, told: str) -> None:
+    code = f"from toolablate.benchmarks import Benchmark\nBENCHMARK = Benchmark({given})"
+    install("capital-kind", "capitals = capitals_for_test:BENCHMARK", code)
+    assert "(cannot be loaded)" in shown("--help")
+    with pytest.raises(InputError, match=rf"capital-kind 1\.0 cannot be loaded: TypeError: {told}"):
+        questions_of("capitals")
+
+
+@pytest.mark.parametrize(
+    ("functions", "told"),
+    [
+        ("questions = 3", "TypeError: 'int' object is not callable"),
+        ("def questions(): raise SystemExit('gone')", "SystemExit: gone"),
+        ("def questions(): yield 'Which?'", "a Question is expected, found 'Which?'"),
+        ("def questions(): return None", "TypeError: 'NoneType' object is not iterable"),
+    ],
+)
+def test_a_question_set_that_gives_no_questions_is_told_with_its_distribution(
+    install: Install, functions: str, told: str
+) -> None:
+    install("capital-kind", "capitals = capitals_for_test:BENCHMARK", GOOD + functions)
+    with pytest.raises(InputError, match=r"set 'capitals' of the benchmark 'capitals' of capital-kind 1\.0") as caught:
+        questions_of("capitals")
+    assert told in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("functions", "told"),
+    [
+        ("make = 3", "a function is expected, found 3"),
+        ("def make(): return 3", "an object with name, version and score is expected, found 3"),
+        ("def make(): raise ValueError('no luck')", "ValueError: no luck"),
+    ],
+)
+def test_a_scorer_that_is_none_is_told_with_its_distribution(install: Install, functions: str, told: str) -> None:
+    install("capital-kind", "capitals = capitals_for_test:BENCHMARK", GOOD + functions)
+    with pytest.raises(
+        InputError, match=r"scorer 'capitals' of the benchmark 'capitals' of capital-kind 1\.0"
+    ) as caught:
+        scorer_for("capitals")
+    assert told in caught.value.message
+
+
+def test_a_command_that_is_none_is_told_with_its_distribution(install: Install) -> None:
+    install("capital-kind", "capitals = capitals_for_test:BENCHMARK", GOOD + "def command(): pass")
+    with pytest.raises(InputError, match=r"of capital-kind 1\.0: a click command is expected, found <function"):
+        registry.command("capitals")
+
+
+def test_a_question_set_that_is_not_found_is_told_with_what_is_broken(install: Install, tmp_path: Path) -> None:
+    install("capital-kind", "demo = capitals_for_test:BENCHMARK", GOOD)
+    for file in ("builtin", str(tmp_path / "builtin")):  # as it stands in a plan, and as a plan takes it for a file
+        with pytest.raises(InputError, match="The benchmark 'demo' is claimed by several packages: capital-kind and"):
+            questions_of(file)
+
+
+def test_the_known_scorers_are_told_before_what_is_broken(install: Install) -> None:
+    install("capital-kind", "capitals = capitals_for_test:BENCHMARK", "import no_such_module_for_test")
+    with pytest.raises(ScoringError, match=r"tatqa-f1, judge\. The benchmark 'capitals' of capital-kind 1\.0"):
+        scorer_for("capital")

@@ -13,10 +13,13 @@ from click.testing import CliRunner
 from tests.project.pages import ROOT, blocks
 from tests.servers.chat_server import ChatServer, reply
 
+from toolablate.agents import connect
 from toolablate.cli import group
+from toolablate.experiments.plans.plan import load_plan
 from toolablate.tools import user_code
+from toolablate.tools.registry import Resources, open_toolset
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Trace
+from toolablate.traces.records import RegisteredModel, ToolUse, Trace
 from toolablate.traces.store import Store
 
 PAGE = "docs/extending.md"
@@ -156,3 +159,44 @@ def test_what_cannot_be_loaded_is_told_with_its_package(install: Install, tmp_pa
     write_points(tmp_path, "broken-package", f"toolablate.{key}", {"broken": "broken_for_test:thing"})
     with pytest.raises(InputError, match=r"of the package broken-package: cannot import .*no luck"):
         user_code.load_own("broken", key)
+
+
+CANNOT_OPEN = [
+    ("lambda: None", "TypeError: "),
+    ("lambda given: {}['no luck']", "KeyError: 'no luck'"),
+    ("lambda given: 3", "is expected, found 3"),
+]
+
+
+@pytest.mark.parametrize(("opening", "told"), [*CANNOT_OPEN, ("3", "TypeError: 'int' object is not callable")])
+def test_a_model_provider_that_opens_no_model_is_told_with_its_package(
+    install: Install, tmp_path: Path, opening: str, told: str
+) -> None:
+    write_opening(tmp_path, "providers", opening)
+    with pytest.raises(InputError, match=r"providers: 'broken' of the package broken-package cannot be") as refused:
+        connect(RegisteredModel(provider="broken", name="m"))
+    assert told in refused.value.message
+
+
+@pytest.mark.parametrize(("opening", "told"), CANNOT_OPEN)
+def test_a_tool_kind_that_opens_no_tool_is_told_with_its_package(
+    install: Install, tmp_path: Path, opening: str, told: str
+) -> None:
+    write_opening(tmp_path, "tools", f"ToolKind('sandbox', {opening})")
+    with pytest.raises(InputError, match=r"tools: 'broken' of the package broken-package cannot be") as refused:
+        open_toolset([ToolUse(name="broken")], Resources())
+    assert told in refused.value.message
+
+
+def write_opening(folder: Path, key: str, opening: str) -> None:
+    code = f"from toolablate.tools.registry import ToolKind\nthing = {opening}\n"
+    (folder / "opening_for_test.py").write_text(code, encoding="utf-8")
+    sys.modules.pop("opening_for_test", None)
+    write_points(folder, "broken-package", f"toolablate.{key}", {"broken": "opening_for_test:thing"})
+
+
+def test_without_any_provider_the_plan_says_what_to_do(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("plan.toml").write_text(install("Add a model provider"), encoding="utf-8")
+    monkeypatch.setattr("toolablate.experiments.plans.plan.registered", lambda key: {})
+    with pytest.raises(InputError, match=r"no provider is registered: .* \(pip install -e \.\)"):
+        load_plan(Path("plan.toml"))
