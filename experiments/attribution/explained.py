@@ -379,8 +379,8 @@ def _notes(lonely: int, unreplayed: int, reading: _Reading, all_inputs: Sequence
         arms = [inputs.arms for inputs in all_inputs if inputs.condition == condition]
         if lacking := [arm for arm in ("offered", "sham", "placebo") if not any(getattr(each, arm) for each in arms)]:
             yield (
-                f"{condition!r} has no {' and no '.join(lacking)} arm: what only arms show (calling, availability) is"
-                f" unresolved. A ladder of it in the plan adds them: docs/conditions.md#the-ladder"
+                f"{condition!r} has no arm {', '.join(lacking)}: calling and availability are unresolved. A ladder in"
+                " the plan adds the arms: docs/conditions.md#the-ladder"
             )
 
 

@@ -210,7 +210,7 @@ async def test_a_real_cgroup_of_version_2_is_joined_killed_and_removed(real: Pat
 HAND_ON = """
 import os, sys
 from pathlib import Path
-from toolablate.sandbox.cgroups import delegation
+from toolablate.sandbox import cgroups as delegation
 controllers = Path(sys.argv[1], "cgroup.controllers").read_text().split()
 delegation.CONTROLLERS, delegation._NEEDED = tuple(controllers), set(controllers)
 scope = Path(sys.argv[1])

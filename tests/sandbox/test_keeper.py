@@ -20,13 +20,13 @@ HOST = """
 import os, sys, time, asyncio, subprocess
 from pathlib import Path
 from toolablate.sandbox.cgroups import find_cgroups
-from toolablate.sandbox.host_resources import Keeper
+from toolablate.sandbox.host_resources import ProcessKeeper
 
 def tell(*words):
     os.write(1, (" ".join(map(str, words)) + "\\n").encode())
 
 cgroups = find_cgroups()
-keeper = Keeper.shared(cgroups.folders if cgroups else ())
+keeper = ProcessKeeper.shared(cgroups.folders if cgroups else ())
 """
 KERNELS = """
 (keeper.folder / "deep" / "er").mkdir(parents=True)
@@ -164,7 +164,7 @@ def test_a_forked_child_gets_a_keeper_of_its_own() -> None:
     program = """
 first = keeper
 if (child := os.fork()) == 0:
-    keeper = Keeper.shared()
+    keeper = ProcessKeeper.shared()
     tell("own", keeper.pid != first.pid, keeper.folder != first.folder)
     tell("folder", keeper.folder)
     tell("keeper", keeper.pid)
@@ -184,7 +184,7 @@ def test_it_holds_nothing_of_the_host() -> None:
 os.dup2(1, 77, inheritable=True)
 os.environ["SECRET"] = "x"
 asyncio.run(keeper.close())
-keeper = Keeper()
+keeper = ProcessKeeper()
 tell("folder", keeper.folder)
 """
     with running(program + SLEEP) as host:
@@ -330,8 +330,10 @@ def test_a_thousand_paths_do_not_stall_the_host(tmp_path: Path) -> None:
 
 
 def test_without_standard_descriptors_the_host_still_gets_one() -> None:
-    program = "import select\nfrom toolablate.sandbox.host_resources import Keeper\nimport os, time\n"
-    program += "os.close(0)\nkeeper = Keeper()\nos.write(1, f'{keeper.pid} {keeper.folder}'.encode())\ntime.sleep(1000)"
+    program = "import select\nfrom toolablate.sandbox.host_resources import ProcessKeeper\nimport os, time\n"
+    program += (
+        "os.close(0)\nkeeper = ProcessKeeper()\nos.write(1, f'{keeper.pid} {keeper.folder}'.encode())\ntime.sleep(1000)"
+    )
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
     assert process.stdout is not None
     select.select([process.stdout], [], [])
