@@ -50,7 +50,7 @@ def changed_kernels(ran_on: Sequence[Environment]) -> str:
     if not parts:
         return ""
     more = f" and {len(parts) - SHOWN_CHANGES} more" if len(parts) > SHOWN_CHANGES else ""
-    return f"packages in the kernels differ between trials: {', '.join(parts[:SHOWN_CHANGES])}{more}"
+    return f"the trials' code did not all run on the same kernel: {', '.join(parts[:SHOWN_CHANGES])}{more}"
 
 
 # Which scorer of a store a user means.
