@@ -58,7 +58,10 @@ async def test_number_of_files_is_bounded(jail_with: OpenKernel, folder: str, fi
         ("died", "time"),
         ("timeout", "timeout"),
     }
-    assert (await kernel.execute("6 * 7")).text.endswith("42\n")
+    after = await kernel.execute("6 * 7")
+    if after.error == "files":  # The cell ended by itself before its files were counted: the next one is told.
+        after = await kernel.execute("6 * 7")
+    assert after.text.endswith("42\n")
 
 
 async def test_sparse_file_takes_nothing(jail: Kernel) -> None:
