@@ -202,7 +202,7 @@ def _graded(rows: Sequence[Comparison]) -> Iterator[str]:
 
 def _columns(rows: Sequence[Comparison]) -> Iterator[str]:
     if all(row.repeats <= 1 for row in rows):
-        yield "R→W: right under the baseline, wrong under the condition. noise: noise floor, unknown with one repeat."
+        yield "R→W: right under the baseline, wrong under the condition. noise: unknown with one repeat."
     else:
         yield "R→W: right in a baseline run, wrong in a run of the condition. noise: the same, between baseline runs."
 

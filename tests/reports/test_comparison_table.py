@@ -206,9 +206,9 @@ def test_rows_that_a_footnote_names_are_named_with_their_model_where_there_are_s
     assert "Right: a score of 0.5 or more" in page
     row = replace(compare(summaries(), "none")[0], ci95=(-30.0, -0.1), p_value=0.06)
     page = shown(comparison_table([row, replace(row, model="other")]), 140)
-    assert "whether there is an effect: gpt-x python, other python." in page
+    assert "disagree on 0: gpt-x python, other python." in page
     many = [replace(row, condition=f"c{number}") for number in range(6)]
-    assert "an effect: c0, c1, c2, c3 and 2 more." in shown(comparison_table(many), 140)
+    assert "disagree on 0: c0, c1, c2, c3 and 2 more." in shown(comparison_table(many), 140)
 
 
 def test_an_empty_comparison_says_so() -> None:

@@ -42,7 +42,7 @@ def test_an_endpoint_that_asks_to_be_left_alone_is_told_of_and_ctrl_c_does_not_w
         running.send_signal(signal.SIGINT)
         output, errors = running.communicate(timeout=60)
     assert running.returncode == 1, errors
-    assert "of 3 trials in flight" in " ".join(errors.split())
+    assert "with 3 trials in flight" in " ".join(errors.split())
     assert re.search(r"refused 3 requests \(429\); it was left alone for \S+ s in all", " ".join(output.split()))
     assert "4 of 4 trials are missing (you stopped the run)" in output
     assert len(chat_server.requests) == 3
