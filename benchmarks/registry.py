@@ -70,7 +70,7 @@ def question_set(name: str) -> "tuple[Question, ...] | None":
         return None
     owner, named = found
     questions: tuple[Question, ...] = _called(
-        f"the question set {name!r} of {_owner(owner)}", lambda: _questions(_resolved(owner, named)())
+        lambda: f"the question set {name!r} of {_owner(owner)}", lambda: _questions(_resolved(owner, named)())
     )
     return questions
 
@@ -92,8 +92,12 @@ def scorer_factory(name: str) -> "Callable[..., Scorer | AsyncScorer] | None":
     found = _claimed("scorer", name, lambda benchmark: benchmark.scorers)
     if found is None:
         return None
-    said = f"the scorer {name!r} of {_owner(found[0])}"
-    make: Callable[..., Scorer | AsyncScorer] = _called(said, partial(_resolved, *found), callable, "a function")
+    owner, named = found
+
+    def said() -> str:
+        return f"the scorer {name!r} of {_owner(owner)}"
+
+    make: Callable[..., Scorer | AsyncScorer] = _called(said, partial(_resolved, owner, named), callable, "a function")
 
     @wraps(make, updated=())
     def made(**options: Any) -> "Scorer | AsyncScorer":
@@ -123,7 +127,7 @@ def command(name: str) -> Any:
     if isinstance(found, InputError):
         raise found
     return _called(
-        f"the command of {_owner(name)}",
+        lambda: f"the command of {_owner(name)}",
         partial(_resolved, name, found.command),
         lambda command: isinstance(command, click.Command),
         "a click command",
@@ -192,7 +196,7 @@ def _resolved(owner: str, named: Any) -> Any:
         return named
     module, _, attribute = named.partition(":")
     return checked(
-        f"{_owner(owner)}: {named} cannot be imported",
+        lambda: f"{_owner(owner)}: {named} cannot be imported",
         lambda: getattr(importlib.import_module(module), attribute),
         code="bad_benchmark",
     )

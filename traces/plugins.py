@@ -42,7 +42,7 @@ def having(*names: str) -> Callable[[object], bool]:
 
 
 def checked(
-    said: str,
+    said: str | Callable[[], str],
     make: Callable[[], Any],
     fits: Callable[[Any], bool] = lambda _: True,
     expected: str = "",
@@ -52,7 +52,8 @@ def checked(
     passing: tuple[type[Exception], ...] = (),
 ) -> Any:
     """What a package's `make` returns. Raises InputError, which begins with `said`, where it fails, exits or returns
-    what is not `expected`; errors of the types `passing` tell it themselves."""
+    what is not `expected`; errors of the types `passing` tell it themselves. A `said` that is slow to make is a
+    function, called for an error alone."""
     cause: BaseException | None = None
     try:
         found = make()
@@ -65,4 +66,5 @@ def checked(
         why, cause = f"{type(error).__name__}: {error}", error
     from toolablate.traces.terminal_text import one_line
 
-    raise InputError(f"{said}: {one_line(why)}", hint=hint, code=code) from cause
+    begin = said if isinstance(said, str) else said()
+    raise InputError(f"{begin}: {one_line(why)}", hint=hint, code=code) from cause
