@@ -58,7 +58,7 @@ class Replay:
     rollouts  with the reasoning drawn again after the same results, by the kinds of tools whose results were swapped
               for placebo ones: by none of them, by all, and where several were used by each choice of them
     signals   by other runs than `rollouts`: a signal that is a sign of their noise would make that noise a mechanism
-    re_asked    what the same answer scores with its format re-asked, where the inputs does not know it
+    re_asked    what the same answer scores with its format re-asked, where the inputs do not know it
     """
 
     extended: Scores = ()

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 from tests.browser.hostile import done
 from tests.browser.plans import PLAN, REPLAYED
 from tests.browser.serving import Site, indexed, serving, viewing
-from tests.experiments.attribution.commands import toolablate
+from tests.experiments.attribution.commands import run, toolablate
 from tests.traces.samples import attempt, plan, score
 
 from toolablate.traces.store import Recorder
@@ -34,11 +34,7 @@ LookAt = Callable[..., Path]
 @pytest.fixture(scope="session")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of two simulated models without tools, with python and with search. Copy it before you write."""
-    folder = tmp_path_factory.mktemp("viewed")
-    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
-    told = toolablate(folder, "run", "plan.toml", "--store", "viewed.sqlite")
-    assert told.returncode == 0, told.stdout + told.stderr
-    return folder / "viewed.sqlite"
+    return run(tmp_path_factory.mktemp("viewed"), PLAN, "viewed.sqlite")
 
 
 @pytest.fixture(scope="session")
@@ -53,14 +49,10 @@ def site(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store whose wrong trials with tools were replayed."""
     folder = tmp_path_factory.mktemp("replayed")
-    (folder / "plan.toml").write_text(REPLAYED, encoding="utf-8")
-    for arguments in (
-        ("run", "plan.toml", "--store", "r.sqlite"),
-        ("attribute", "r.sqlite", "--replay", "--samples", "4"),
-    ):
-        told = toolablate(folder, *arguments)
-        assert told.returncode == 0, told.stdout + told.stderr
-    return folder / "r.sqlite"
+    store = run(folder, REPLAYED, "r.sqlite")
+    told = toolablate(folder, "attribute", "r.sqlite", "--replay", "--samples", "4")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return store
 
 
 @pytest.fixture(scope="session")

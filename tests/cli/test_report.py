@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.experiments.attribution.commands import toolablate
+from tests.experiments.attribution.commands import run
 from tests.formats.test_lm_eval import NO_SHOT, samples
 from tests.viewer.keeping.reading import read_findings
 
@@ -38,11 +38,7 @@ Command = Callable[..., Result]
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reported")
-    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
-    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
-    assert told.returncode == 0, told.stdout + told.stderr
-    return folder / "s.sqlite"
+    return run(tmp_path_factory.mktemp("reported"), PLAN)
 
 
 def report(*arguments: object) -> Result:

@@ -96,9 +96,9 @@ class ShownResult(Record):
 class Rerun(_Change):
     """What follows is drawn anew, with all of this at once; with none of it this is `again`.
 
-    substitute  what is given, from the event on, in place of the results of the tools that `tools` names; their
-    recorded
-              results are given to nobody then
+    substitute
+              what is given, from the event on, in place of the results of the tools that `tools` names; their
+              recorded results are given to nobody then
     shown     results of calls before the event that the model sees otherwise from now on
     budget    another budget
     sound     tools work: the interventions that made calls of the parent fail are left out, and a call that is recorded

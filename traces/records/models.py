@@ -189,7 +189,7 @@ class SimulatedModel(_Model):
     literalness     probability that it programs a finite, numeric stand-in instead of the question asked (lock-in)
     trust           how far a tool's result moves the belief, in nats for one clear match
     carelessness    probability that the answer is written so that no letter or number can be extracted
-    scenarios          a file that says of each question what the model believes and does, in place of all of these
+    scenarios       a file that says of each question what the model believes and does, in place of all of these
     """
 
     not_identity: ClassVar[frozenset[str]] = frozenset({"playbook", "scenarios", "concurrency"})

@@ -16,6 +16,14 @@ def toolablate(folder: Path, *arguments: str | Path) -> subprocess.CompletedProc
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=100)
 
 
+def run(folder: Path, plan: str, name: str = "s.sqlite") -> Path:
+    """The store of a plan that was written into a folder and run there."""
+    (folder / "plan.toml").write_text(plan, encoding="utf-8")
+    told = toolablate(folder, "run", "plan.toml", "--store", name)
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / name
+
+
 def called(*arguments: str | Path) -> Result:
     """The command in this process, which takes a tenth of the time."""
     return CliRunner().invoke(group, [str(each) for each in arguments])

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.experiments.attribution.commands import toolablate
+from tests.experiments.attribution.commands import run, toolablate
 
 PLAN = """
 ladder = ["python"]
@@ -24,22 +24,14 @@ REPLAY = ("--replay", "--samples", "2", "--rollouts", "2")
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of a simulated model with the ladder of python, of which nothing was replayed."""
-    folder = tmp_path_factory.mktemp("ran")
-    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
-    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
-    assert told.returncode == 0, told.stdout + told.stderr
-    return folder / "s.sqlite"
+    return run(tmp_path_factory.mktemp("ran"), PLAN)
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with tools under its only condition."""
-    folder = tmp_path_factory.mktemp("alone")
     plan = PLAN.replace('ladder = ["python"]\nrepeats = 3', 'conditions = ["python"]').replace("limit = 6", "limit = 1")
-    (folder / "plan.toml").write_text(plan, encoding="utf-8")
-    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
-    assert told.returncode == 0, told.stdout + told.stderr
-    return folder / "s.sqlite"
+    return run(tmp_path_factory.mktemp("alone"), plan)
 
 
 @pytest.fixture(scope="module")

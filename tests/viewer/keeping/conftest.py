@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.experiments.attribution.commands import toolablate
+from tests.experiments.attribution.commands import run
 
 PLAN = """
 ladder = ["python"]
@@ -21,8 +21,4 @@ playbook = "builtin"
 @pytest.fixture(scope="package")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated model on the ladder of python. Copy it before you write."""
-    folder = tmp_path_factory.mktemp("viewed")
-    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
-    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
-    assert told.returncode == 0, told.stdout + told.stderr
-    return folder / "s.sqlite"
+    return run(tmp_path_factory.mktemp("viewed"), PLAN)
