@@ -10,6 +10,8 @@
 # make bench-viewer   pages of a hundred thousand trials: how soon they are there and how fast; 15 minutes
 # make bench-runner   what a trial costs, beside Inspect AI where TOOLABLATE_BENCH_INSPECT names a Python that has it
 # make docker-image   the kernel image of the Docker backend; IMAGE_OPTIONS=--offline where no registry can be reached
+# Tests start hundreds of processes, which read compiled modules.
+export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -18,9 +20,9 @@ BIN := .venv/bin
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
 
-# A busy processor makes CPU time longer as well: what was too slow once is run again before it counts.
+# Tests wait for processes and for servers: three at a time keep two processors busy.
 test: | bubblewrap .venv/dev.installed
-	TOOLABLATE_TEST_TIER=1 $(BIN)/pytest -n 2 -m "not deep" --reruns 2 --only-rerun "a test of the first tier may take" $(TESTS)
+	TOOLABLATE_TEST_TIER=1 $(BIN)/pytest -n 3 -m "not deep" $(TESTS)
 
 test-all: | bubblewrap .venv/dev.installed
 	$(BIN)/pytest $(TESTS)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from toolablate.benchmarks import registry
 from toolablate.cli import group
 
+TOP = click.Context(group, info_name="toolablate", **group.context_settings)
 FORMATS = ("export", "import")
 """One command each: a format is its first argument, and others bring more of them."""
 
@@ -31,13 +32,13 @@ def every(command: click.Command, context: click.Context) -> Iterator[tuple[str,
 
 
 def test_there_are_at_most_twenty_five_commands() -> None:
-    found = dict(leaves(group, click.Context(group, info_name="toolablate")))
+    found = dict(leaves(group, TOP))
     assert len(found) <= 25, sorted(found)
 
 
 def test_each_command_shows_an_example_in_its_help() -> None:
-    for path, command in every(group, click.Context(group, info_name="toolablate")):
-        told = command.get_help(click.Context(command, info_name=path, terminal_width=200))
+    for path, command in every(group, TOP):
+        told = command.get_help(click.Context(command, info_name=path, terminal_width=200, **group.context_settings))
         assert f"Example:\n    {path} " in told, path
 
 

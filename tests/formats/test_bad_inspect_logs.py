@@ -15,6 +15,8 @@ from tests.formats.conftest import imported
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Recorder, Store
 
+pytestmark = pytest.mark.deep
+
 HOSTILE = '<script>alert(1)</script>\x1b]0;title\x07\x1b[31m\x00\u202e\ud800"\r\n../../etc' + "x" * 300
 Change = Callable[[dict[str, Any]], object]
 

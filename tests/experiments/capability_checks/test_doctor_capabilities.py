@@ -17,6 +17,8 @@ from tests.servers.chat_server import ChatServer, Echo, Hang, Status, Step, clos
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.traces.records import Capabilities, OpenAIModel
 
+pytestmark = pytest.mark.deep
+
 OPENAI_LIKE = Chat(refuses=("max_tokens",), limits=("max_completion_tokens",))
 
 

@@ -24,6 +24,8 @@ from toolablate.agents.replies.recorded import KeptReply, asked
 from toolablate.traces.records import ModelCall, OpenAIModel
 from toolablate.traces.store import Store
 
+pytestmark = pytest.mark.deep
+
 KEY_VARIABLE, KEY = "REPLAY_TEST_KEY", "sk-0123456789abcdef"
 
 PLAN = """

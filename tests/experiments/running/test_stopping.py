@@ -14,6 +14,8 @@ from tests.servers.chat_server import ChatServer, Hang, Until
 
 from toolablate.tools.archive import info
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_stopped_goes_on_where_it_stopped(

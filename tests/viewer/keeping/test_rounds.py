@@ -23,6 +23,8 @@ from toolablate.viewer.keeping import rounds
 from toolablate.viewer.keeping.rounds import KeeperRounds, WorkPace
 from toolablate.viewer.keeping.trials import ViewScope, attributions_of
 
+pytestmark = pytest.mark.deep
+
 
 @dataclass
 class Clock:
