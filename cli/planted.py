@@ -10,7 +10,7 @@ from toolablate.traces.commands import SuggestingGroup
 
 if TYPE_CHECKING:
     from toolablate.benchmarks.planted.cases import Half
-    from toolablate.experiments.planted.scoring import PlantedScore
+    from toolablate.experiments.planted.scored_against_truth import PlantedScore
     from toolablate.traces.records import Method
 
 
@@ -103,7 +103,7 @@ def score_command(
     If judges have read the wrong trials (`toolablate attribute STORE --judge NAME --plan PLAN`), their labels are
     scored too.
     """
-    from toolablate.experiments.planted.scoring import score_planted
+    from toolablate.experiments.planted.scored_against_truth import score_planted
 
     score = score_planted(store, folder=folder, method=method, samples=samples, seed=seed)
     if judges is not None:

@@ -72,8 +72,8 @@ def power_command(
     and without correction for multiple comparisons. Runs nothing and needs no key.
     """
     from toolablate.analysis.power import Aim, power_json
+    from toolablate.experiments.plan_power import Assumed, plan_power
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
-    from toolablate.experiments.power import Assumed, plan_power
 
     find_modules_beside(plan)
     loaded, _ = load_plan(plan)

@@ -274,7 +274,7 @@ def view_command(
         serve,
         user_name,
     )
-    from toolablate.viewer.keeping.trials import ViewScope
+    from toolablate.viewer.keeping.shown_trials import ViewScope
 
     require_view()
     scope, reader = ViewScope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)

@@ -134,7 +134,7 @@ def _simulated(folder: Path) -> int:
 
 
 def _card(rows: Mapping[str, int], simulated: int, version: str) -> str:
-    from toolablate.formats.tables import TABLES
+    from toolablate.formats.trial_tables import TABLES
 
     warning = _WARNING.format(simulated=simulated, trials=rows["trials"]) if simulated else ""
     configurations = "".join(
@@ -148,7 +148,7 @@ def _card(rows: Mapping[str, int], simulated: int, version: str) -> str:
 
 
 def _described(rows: Mapping[str, int]) -> Iterator[str]:
-    from toolablate.formats.tables import TABLES, columns_table
+    from toolablate.formats.trial_tables import TABLES, columns_table
 
     for table in TABLES:
         yield f"### `{table.name}`: {rows[table.name]:,} rows\n\nOne row is {table.rows}.\n\n{columns_table(table)}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from toolablate.formats.exporting import Exported
-    from toolablate.formats.tables import ExportTable, Kind, Row
+    from toolablate.formats.trial_tables import ExportTable, Kind, Row
 
 
 @click.command(
@@ -66,7 +66,7 @@ def is_export(path: Path) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from toolablate.formats.tables import TABLES
+    from toolablate.formats.trial_tables import TABLES
 
     columns = {f"{table.name}.parquet": [column.name for column in table.columns] for table in TABLES}
     try:
@@ -81,7 +81,7 @@ def write_parquet(
     """One file a table into a folder that is there, all of them, even where they have no row. Returns the number of
     rows by table. `scorers` are those whose scores count; `categories` says whether columns of few texts are
     dictionaries to their readers. Holds a group of rows of each table at a time. Raises OSError."""
-    from toolablate.formats.tables import TABLES, ExportLayout
+    from toolablate.formats.trial_tables import TABLES, ExportLayout
 
     layout = ExportLayout(scorers)
     with ExitStack() as stack:

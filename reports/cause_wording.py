@@ -9,7 +9,7 @@ from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.findings import AttributedCount, Findings
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.reports.numbers import signed
-from toolablate.reports.terminal.events import is_short
+from toolablate.reports.terminal.trace_lines import is_short
 from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism, Method, Question, Score
 from toolablate.traces.terminal_text import one_line
 

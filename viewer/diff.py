@@ -14,7 +14,7 @@ from toolablate.analysis.alignment import align, settings
 from toolablate.analysis.selection import Ending
 from toolablate.reports.cause_wording import right_answer
 from toolablate.reports.html.side_by_side import side_by_side
-from toolablate.reports.terminal.events import is_short
+from toolablate.reports.terminal.trace_lines import is_short
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Event, Model, Question, Score, Trace
 from toolablate.traces.store import Store

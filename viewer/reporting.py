@@ -25,7 +25,7 @@ from toolablate.traces.installing import to_install
 from toolablate.traces.output import export, make_folder, refuse_store
 from toolablate.traces.records import Condition, Model, Run, Trial
 from toolablate.traces.store import Store, TrialSummary
-from toolablate.viewer.keeping.trials import ViewedTrials, findings_of, read_trials, with_why
+from toolablate.viewer.keeping.shown_trials import ViewedTrials, findings_of, read_trials, with_why
 
 # What the trials of a report stood on, and how they ended.
 

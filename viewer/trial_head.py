@@ -13,8 +13,8 @@ from toolablate.reports.cause_wording import right_answer, right_of
 from toolablate.reports.html.cards import Card, Text, cut
 from toolablate.reports.html.environment import duration
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.terminal.events import answer_key_parts
 from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT, REASONED_AGAIN, SWAPPED
+from toolablate.reports.terminal.trace_lines import answer_key_parts
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Budget,

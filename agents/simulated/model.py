@@ -5,11 +5,11 @@ import random
 from pathlib import Path
 
 from toolablate.agents.chat import ChatModel
-from toolablate.agents.simulated.belief import Belief, Finding, opening_belief, persuade
 from toolablate.agents.simulated.planted.chat import PlantedChat
 from toolablate.agents.simulated.planted.reading import Scenarios
 from toolablate.agents.simulated.playbook import Playbook, usage_of
 from toolablate.agents.simulated.policy import before_calls, final_reply, findings, intentions, next_calls, understood
+from toolablate.agents.simulated.simulated_belief import Belief, Finding, opening_belief, persuade
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Condition,

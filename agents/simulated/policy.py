@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from toolablate.agents.simulated.belief import Finding, Kind
+from toolablate.agents.simulated.simulated_belief import Finding, Kind
 from toolablate.traces.records import Message, ToolSpec
 
 Intent = tuple[Kind, ...]

@@ -10,7 +10,7 @@ from bench.viewer.filling import MORE, add
 
 from toolablate.traces.store import Store
 from toolablate.viewer.index import ViewerIndex
-from toolablate.viewer.keeping.trials import read_trials
+from toolablate.viewer.keeping.shown_trials import read_trials
 
 
 def measure_index(store: Path, place: Path, sources: Sources) -> list[Figure]:

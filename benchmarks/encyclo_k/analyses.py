@@ -18,8 +18,7 @@ from toolablate.analysis.from_store import observe, scorer_meant
 from toolablate.analysis.pairing import RIGHT, Unit, counts, unit
 from toolablate.analysis.statistics.intervals import bootstrap_interval, effective_clusters
 from toolablate.analysis.statistics.p_values import holm
-from toolablate.benchmarks.encyclo_k.composing import SOURCE, clusters, statement_ids
-from toolablate.benchmarks.encyclo_k.figures import (
+from toolablate.benchmarks.encyclo_k.analysis_results import (
     ArmAccuracy,
     By,
     ChiSquare,
@@ -36,6 +35,7 @@ from toolablate.benchmarks.encyclo_k.figures import (
     SingleAndComposed,
     Stability,
 )
+from toolablate.benchmarks.encyclo_k.composing import SOURCE, clusters, statement_ids
 from toolablate.benchmarks.encyclo_k.statements import MOST_STATEMENTS, numeral
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.traces.errors import InputError

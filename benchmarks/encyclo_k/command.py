@@ -112,7 +112,7 @@ def tables(store: Path, run: str, scorer: str | None, seed: int, as_json: bool) 
     replies; and statements judged one by one beside the questions composed of them.
     """
     from toolablate.benchmarks.encyclo_k.analyses import read_tables
-    from toolablate.benchmarks.encyclo_k.figures import tables_json
+    from toolablate.benchmarks.encyclo_k.analysis_results import tables_json
 
     found = read_tables(store, run=run, scorer=scorer, seed=seed)
     if as_json:

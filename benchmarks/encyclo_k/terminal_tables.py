@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.analysis.effect import Accuracy
-from toolablate.benchmarks.encyclo_k.figures import (
+from toolablate.benchmarks.encyclo_k.analysis_results import (
     ArmAccuracy,
     By,
     ChiSquare,

@@ -28,7 +28,14 @@ from toolablate.analysis.pairing import (
 from toolablate.analysis.spreadsheets import csv_text, ends
 from toolablate.analysis.statistics.intervals import by_unit
 from toolablate.analysis.statistics.p_values import holm
-from toolablate.benchmarks.lpfqa.figures import (
+from toolablate.benchmarks.lpfqa.ranks import (
+    TOLERANCE,
+    RankInterval,
+    competition_ranks,
+    rank_correlation,
+    rank_intervals,
+)
+from toolablate.benchmarks.lpfqa.scoreboard_results import (
     Ablation,
     AverageEffect,
     BenchmarkComparison,
@@ -47,13 +54,6 @@ from toolablate.benchmarks.lpfqa.figures import (
     TierName,
     Tiers,
     ToolEffect,
-)
-from toolablate.benchmarks.lpfqa.ranks import (
-    TOLERANCE,
-    RankInterval,
-    competition_ranks,
-    rank_correlation,
-    rank_intervals,
 )
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import TrialSummary

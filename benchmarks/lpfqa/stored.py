@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.analysis.from_store import read_paired
-from toolablate.benchmarks.lpfqa.figures import Scoreboard
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard_results import Scoreboard
 from toolablate.traces.errors import InputError
 from toolablate.traces.terminal_text import one_line
 

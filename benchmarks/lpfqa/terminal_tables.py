@@ -7,7 +7,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, SIGNIFICANT
-from toolablate.benchmarks.lpfqa.figures import (
+from toolablate.benchmarks.lpfqa.ranks import Correlation, RankCorrelation
+from toolablate.benchmarks.lpfqa.scoreboard_results import (
     Ablation,
     AverageEffect,
     BenchmarkComparison,
@@ -19,7 +20,6 @@ from toolablate.benchmarks.lpfqa.figures import (
     Tiers,
     ToolEffect,
 )
-from toolablate.benchmarks.lpfqa.ranks import Correlation, RankCorrelation
 from toolablate.reports import numbers
 from toolablate.reports.numbers import MINUS, SMALL, UNKNOWN, counted
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner

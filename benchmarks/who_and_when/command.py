@@ -19,7 +19,7 @@ def command(data: Path, predictions: Path | None, seed: int, as_json: bool) -> N
     of the run, with 95 % intervals from a bootstrap over questions. The baselines are random guesses and constants;
     each constant is the best of its kind on the very runs that it is scored on.
     """
-    from toolablate.benchmarks.who_and_when.scoring import read_who_and_when, who_and_when_json
+    from toolablate.benchmarks.who_and_when.accuracy import read_who_and_when, who_and_when_json
 
     found = read_who_and_when(data, predictions, seed=seed)
     if as_json:

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.analysis.effect import Accuracy
-from toolablate.benchmarks.who_and_when.scoring import Row, WhoAndWhen
+from toolablate.benchmarks.who_and_when.accuracy import Row, WhoAndWhen
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SMALL
 from toolablate.reports.tables import Column, Fitted, figures, names

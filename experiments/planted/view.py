@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.experiments.planted.proof import CAUSES
-from toolablate.experiments.planted.scoring import PlantedScore
+from toolablate.experiments.planted.scored_against_truth import PlantedScore
 from toolablate.reports import numbers
 from toolablate.reports.tables import Fitted, figures, names, simulated_banner
 from toolablate.reports.terminal.attribution import matrices_view

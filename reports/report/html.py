@@ -21,12 +21,12 @@ from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
-from toolablate.reports.plots.belief import draw_belief
+from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
-from toolablate.reports.report.tables import ReportTable, blocks, model_name, small_note, tables
+from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
 
 MOST_MODELS, MOST_NAMED = 8, 3
 

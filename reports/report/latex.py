@@ -7,7 +7,7 @@ from itertools import groupby
 
 from toolablate.reports.plots.panels import plain
 from toolablate.reports.report.contents import Report, simulated_note
-from toolablate.reports.report.tables import ReportTable, blocks, caption, small_note, tables
+from toolablate.reports.report.report_tables import ReportTable, blocks, caption, small_note, tables
 from toolablate.reports.tables import Column
 from toolablate.traces.terminal_text import one_line
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from toolablate.reports.report.contents import Report, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.html import in_short
-from toolablate.reports.report.tables import ReportTable, caption, small_note, tables
+from toolablate.reports.report.report_tables import ReportTable, caption, small_note, tables
 from toolablate.traces.terminal_text import one_line
 
 CELL_CHARS = 600

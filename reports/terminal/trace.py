@@ -11,7 +11,7 @@ from rich.text import Text
 
 from toolablate.reports import numbers
 from toolablate.reports.tables import Fitted, figures, names, words
-from toolablate.reports.terminal.events import (
+from toolablate.reports.terminal.trace_lines import (
     ROLE_STYLES,
     TracePrinter,
     answer_key_view,

@@ -10,7 +10,7 @@ from tests.agents.conftest import LocalTools, Played, condition, play_with
 
 from toolablate.agents import connect
 from toolablate.agents.simulated import Belief, Candidate, SimulatedSource
-from toolablate.agents.simulated.belief import Finding, support
+from toolablate.agents.simulated.simulated_belief import Finding, support
 from toolablate.benchmarks.answer_extraction.letters import read_letters
 from toolablate.benchmarks.answer_extraction.numbers import read_number
 from toolablate.sandbox import Limits, Sandbox, open_sandbox

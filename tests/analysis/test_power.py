@@ -24,8 +24,8 @@ from toolablate.analysis.power import (
     power_json,
     power_table,
 )
+from toolablate.experiments.plan_power import Assumed, plan_design, plan_power
 from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.power import Assumed, plan_design, plan_power
 from toolablate.reports.terminal.power import power_view
 from toolablate.traces.errors import InputError
 from toolablate.traces.store.summaries import TrialSummary

@@ -16,7 +16,7 @@ from toolablate.experiments.attribution.store_report import read_explanation, re
 from toolablate.traces.store import Store
 from toolablate.viewer.application import application
 from toolablate.viewer.index import ViewerIndex
-from toolablate.viewer.keeping.trials import attributions_of, read_trials
+from toolablate.viewer.keeping.shown_trials import attributions_of, read_trials
 from toolablate.viewer.rendering import View
 
 TOKEN = "a-token-of-the-tests"

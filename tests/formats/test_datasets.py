@@ -6,7 +6,7 @@ import pytest
 from tests.formats.stores import LONG, TOOLS
 from tests.formats.test_jsonl import called, refused
 
-from toolablate.formats.tables import TABLES
+from toolablate.formats.trial_tables import TABLES
 
 datasets = pytest.importorskip("datasets")
 

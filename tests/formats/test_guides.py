@@ -14,7 +14,7 @@ from tests.formats.test_lm_eval import FILES
 
 from toolablate.cli import group
 from toolablate.formats.exporting import Exported
-from toolablate.formats.tables import TABLES, columns_table
+from toolablate.formats.trial_tables import TABLES, columns_table
 
 pytest.importorskip("datasets")
 pytest.importorskip("pandas")

@@ -12,7 +12,7 @@ from tests.formats.test_jsonl import REASONS, called, refused
 
 from toolablate.formats import parquet
 from toolablate.formats.exporting import Exported
-from toolablate.formats.tables import TABLES, ExportLayout
+from toolablate.formats.trial_tables import TABLES, ExportLayout
 from toolablate.traces.records import Artifact, Message, ModelCall, Usage
 
 pq = pytest.importorskip("pyarrow.parquet")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolablate.tools.archive import index
 from toolablate.tools.archive.archive import bases
+from toolablate.tools.archive.archive_check import ArchiveFindings, check, count, leftovers
 from toolablate.tools.archive.index import root_digest
 from toolablate.tools.archive.manifest import (
     ASIDE,
@@ -22,7 +23,6 @@ from toolablate.tools.archive.manifest import (
     read_manifest,
     replace_manifest,
 )
-from toolablate.tools.archive.verification import ArchiveFindings, check, count, leftovers
 from toolablate.traces.errors import InputError
 
 

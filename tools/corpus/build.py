@@ -38,7 +38,7 @@ from toolablate.tools.corpus.documents import (
     url_key,
     url_of,
 )
-from toolablate.tools.corpus.index import IndexWriter
+from toolablate.tools.corpus.inverted_index import IndexWriter
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Record
 

@@ -14,7 +14,7 @@ from toolablate.tools.browser.page import Page, PageUnreadableError
 from toolablate.tools.corpus.build import INDEX_FOLDER, VERSION, Kept, Progress, build, default_cache, kept
 from toolablate.tools.corpus.document_texts import AddressIndex, Shelf
 from toolablate.tools.corpus.documents import DocumentHeading, Source, find_source, url_key
-from toolablate.tools.corpus.index import CorpusIndex, passage
+from toolablate.tools.corpus.inverted_index import CorpusIndex, passage
 from toolablate.tools.extraction import extractor_identity
 from toolablate.tools.search.provider import Searched, SearchQuery
 from toolablate.tools.text import one_line

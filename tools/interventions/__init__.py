@@ -1,5 +1,12 @@
 """Changes that a condition makes to what its tools return."""
 
+from toolablate.tools.interventions.from_condition import (
+    INTERVENTIONS,
+    Applied,
+    intervened,
+    intervention_sources,
+    open_interventions,
+)
 from toolablate.tools.interventions.function import FunctionIntervention, intervention
 from toolablate.tools.interventions.intervention import (
     Call,
@@ -8,13 +15,6 @@ from toolablate.tools.interventions.intervention import (
     InterventionSetting,
     Options,
     Proceed,
-)
-from toolablate.tools.interventions.registry import (
-    INTERVENTIONS,
-    Applied,
-    intervened,
-    intervention_sources,
-    open_interventions,
 )
 
 __all__ = [

@@ -20,7 +20,7 @@ from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store, standing
 from toolablate.viewer.index import ViewerIndex
-from toolablate.viewer.keeping.trials import (
+from toolablate.viewer.keeping.shown_trials import (
     ViewedTrials,
     ViewScope,
     attributions_of,

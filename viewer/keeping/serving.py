@@ -28,7 +28,7 @@ from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.installing import to_install
 from toolablate.traces.store import Store
 from toolablate.viewer.index import ViewerIndex
-from toolablate.viewer.keeping.trials import Stamp, ViewScope, stamp_of
+from toolablate.viewer.keeping.shown_trials import Stamp, ViewScope, stamp_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -104,7 +104,7 @@ def serve(scope: ViewScope, listener: socket.socket, reader: Reader, ready: Tell
     are tables to show; `tell` what is waited for before. Raises InputError and StoreError where the store cannot be
     viewed."""
     from toolablate.viewer.index import ViewerIndex
-    from toolablate.viewer.keeping.trials import index_place, require_scope
+    from toolablate.viewer.keeping.shown_trials import index_place, require_scope
 
     require_scope(scope)
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from toolablate.benchmarks.encyclo_k.analyses import Reply
-from toolablate.benchmarks.encyclo_k.figures import ArmAccuracy
+from toolablate.benchmarks.encyclo_k.analysis_results import ArmAccuracy
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.traces.records import ChoiceTarget, Question
 from toolablate.traces.store import TrialSummary

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from toolablate.benchmarks.lpfqa.figures import DomainScores, ModelScore, Scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard_results import DomainScores, ModelScore, Scoreboard
 from toolablate.traces.store.summaries import TrialSummary
 
 Values = Sequence[Sequence[float | None]]

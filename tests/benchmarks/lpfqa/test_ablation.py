@@ -6,8 +6,8 @@ from tests.benchmarks.lpfqa.boards import once, right, seen
 
 from toolablate.analysis.comparison import compare
 from toolablate.analysis.statistics.p_values import holm
-from toolablate.benchmarks.lpfqa.figures import Ablation
 from toolablate.benchmarks.lpfqa.scoreboard import ablation, scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard_results import Ablation
 from toolablate.traces.store.summaries import TrialSummary
 
 Trials = list[TrialSummary]

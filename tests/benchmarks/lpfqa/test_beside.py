@@ -4,8 +4,8 @@ import pytest
 from tests.benchmarks.lpfqa.boards import right, seen
 from tests.traces.pages import shown
 
-from toolablate.benchmarks.lpfqa.figures import BenchmarkComparison
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard_results import BenchmarkComparison
 from toolablate.benchmarks.lpfqa.terminal_tables import scoreboard_view
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.benchmarks.lpfqa.boards import once, percents, right, seen
 
-from toolablate.benchmarks.lpfqa.figures import Filtered
 from toolablate.benchmarks.lpfqa.scoreboard import answered, scoreboard
 from toolablate.benchmarks.lpfqa.scoreboard import filtered as without_extremes
+from toolablate.benchmarks.lpfqa.scoreboard_results import Filtered
 
 NAMES = "abcdefghijkl"
 

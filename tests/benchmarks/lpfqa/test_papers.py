@@ -8,8 +8,8 @@ from examples.published_tables.files import PUBLISHED, load_published
 from examples.published_tables.tables import Paper
 from tests.benchmarks.lpfqa.boards import percents, seen
 
-from toolablate.benchmarks.lpfqa.figures import Filtered
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, answered, filtered, scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard_results import Filtered
 from toolablate.traces.store.summaries import TrialSummary
 
 V1, V2 = (load_published(PUBLISHED[name]) for name in ("lpfqa_v1", "lpfqa_v2"))

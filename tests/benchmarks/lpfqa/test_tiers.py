@@ -4,8 +4,8 @@ import math
 
 from tests.benchmarks.lpfqa.boards import once, percents, seen
 
-from toolablate.benchmarks.lpfqa.figures import Tiers
 from toolablate.benchmarks.lpfqa.scoreboard import scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard_results import Tiers
 
 
 def tiers(passed: list[int], models: int, *, labels: tuple[str, ...] = ()) -> Tiers:

@@ -12,8 +12,8 @@ from rich.console import Console
 from tests.benchmarks.conftest import DATA
 from tests.benchmarks.who_and_when.failing import RUN, of_length, written
 
+from toolablate.benchmarks.who_and_when.accuracy import Row, graded_predictions, read_who_and_when, row_of
 from toolablate.benchmarks.who_and_when.runs import FailedRun, Prediction, load_failed_runs
-from toolablate.benchmarks.who_and_when.scoring import Row, graded_predictions, read_who_and_when, row_of
 from toolablate.benchmarks.who_and_when.terminal_tables import who_and_when_view
 from toolablate.cli import group
 

@@ -21,7 +21,7 @@ from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.experiments.planted import scoring
 from toolablate.experiments.planted.making import LABELS, PLAN, make_planted
-from toolablate.experiments.planted.scoring import Coverage, coverage, score_planted
+from toolablate.experiments.planted.scored_against_truth import Coverage, coverage, score_planted
 from toolablate.experiments.planted.truth import truth_of
 from toolablate.experiments.planted.view import planted_json
 from toolablate.traces.errors import InputError

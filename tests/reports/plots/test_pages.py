@@ -12,7 +12,7 @@ from tests.reports.plots.samples import HOSTILE, endings, findings, many
 
 from toolablate.analysis.attribution.belief import flip_step
 from toolablate.analysis.findings import AttributedCount
-from toolablate.reports.plots.belief import draw_belief
+from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, plates, printed
 from toolablate.reports.plots.scores import draw_effects, draw_flips, draw_scores

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from tests.reports.attribution.samples import believed
 from tests.reports.plots.samples import endings, findings, many
 
-from toolablate.reports.plots.belief import draw_belief
+from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import (
     BEYOND_LATIN,
     _families,

@@ -18,7 +18,7 @@ from toolablate.reports.report.latex import as_latex, breaking, layout
 from toolablate.reports.report.latex import escaped as in_latex
 from toolablate.reports.report.markdown import as_markdown
 from toolablate.reports.report.markdown import escaped as in_markdown
-from toolablate.reports.report.tables import blocks, caption, tables
+from toolablate.reports.report.report_tables import blocks, caption, tables
 from toolablate.reports.tables import Column
 
 FOUND = findings()

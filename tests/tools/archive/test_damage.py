@@ -303,7 +303,7 @@ def test_damage_of_a_base_is_named_as_such(copy: Path, tmp_path: Path) -> None:
 
 
 def test_a_ruin_has_a_list_that_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolablate.tools.archive.verification.MAX_PROBLEMS", 5)
+    monkeypatch.setattr("toolablate.tools.archive.archive_check.MAX_PROBLEMS", 5)
     path = filled(tmp_path / "web", COUNT)
     warc_files(path)[0].unlink()
     problems = verify(path).problems

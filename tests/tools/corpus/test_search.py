@@ -11,7 +11,7 @@ from tests.tools.corpus.conftest import Opener, asked, found
 
 from toolablate.tools import Resources, open_toolset
 from toolablate.tools.corpus import CorpusPages, CorpusSearch
-from toolablate.tools.corpus.index import LARGE, MAX_QUERY_TERMS
+from toolablate.tools.corpus.inverted_index import LARGE, MAX_QUERY_TERMS
 from toolablate.tools.search.provider import LiveSearch
 from toolablate.traces.records import ToolUse
 

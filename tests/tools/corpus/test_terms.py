@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from toolablate.tools.corpus.index import analyzer, day_number, passage, terms
+from toolablate.tools.corpus.inverted_index import analyzer, day_number, passage, terms
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.tools import Call, FunctionIntervention, ToolResult, intervention, user_code
 from toolablate.tools.interventions import InterventionSetting, intervened, intervention_sources, open_interventions
-from toolablate.tools.interventions.registry import Applied
+from toolablate.tools.interventions.from_condition import Applied
 from toolablate.tools.tool import PLAIN
 from toolablate.traces.errors import InputError, InternalError, SandboxError, ToolError
 from toolablate.traces.records import Change, InterventionUse, Lookup

@@ -5,7 +5,7 @@ from pathlib import Path
 from toolablate.analysis.findings import Findings
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.store import Store
-from toolablate.viewer.keeping.trials import findings_of, read_trials, with_why
+from toolablate.viewer.keeping.shown_trials import findings_of, read_trials, with_why
 
 
 def read_findings(

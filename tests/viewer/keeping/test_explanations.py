@@ -9,7 +9,7 @@ from tests.traces.samples import attempt, plan, score, trials
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.keeping.serving import Explanations
-from toolablate.viewer.keeping.trials import ViewScope, read_trials
+from toolablate.viewer.keeping.shown_trials import ViewScope, read_trials
 
 EVERY, LATEST = trials(repeats=3), trials()
 

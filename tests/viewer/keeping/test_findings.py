@@ -17,7 +17,7 @@ from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Recorder, Store
-from toolablate.viewer.keeping.trials import attributions_of
+from toolablate.viewer.keeping.shown_trials import attributions_of
 
 NEVER = Condition(name="never", prompt="Think.")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.traces.samples import plan
 
 from toolablate.traces.store import Recorder
-from toolablate.viewer.keeping.trials import ViewScope, index_place, stamp_of
+from toolablate.viewer.keeping.shown_trials import ViewScope, index_place, stamp_of
 
 
 @pytest.fixture

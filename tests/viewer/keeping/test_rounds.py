@@ -21,7 +21,7 @@ from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping import rounds
 from toolablate.viewer.keeping.rounds import KeeperRounds, WorkPace
-from toolablate.viewer.keeping.trials import ViewScope, attributions_of
+from toolablate.viewer.keeping.shown_trials import ViewScope, attributions_of
 
 pytestmark = pytest.mark.deep
 
