@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents.session import OUT_OF_TIME
-from toolablate.benchmarks.questions import questions_of
-from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.plan import Plan, all_questions
 from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, StoreError
@@ -62,7 +61,7 @@ async def open_placebo_sources(
             kept = await asyncio.to_thread(read_results, Path(plan.placebo.store))
         except StoreError as error:
             raise InputError(f"placebo.store: {error.message}", hint=error.hint, code="bad_placebo_source") from error
-    questions = await asyncio.to_thread(_questions, plan)
+    questions = await asyncio.to_thread(all_questions, plan)
     asked = questions[: plan.questions.limit]
     if any(_has(condition, "adversarial") for condition in conditions):
         refuse_without_wrong_answer(asked, questions)
@@ -120,12 +119,6 @@ def _results(events: Sequence[object], question: Question) -> "Iterator[tuple[st
         if event.error != OUT_OF_TIME:
             error = event.error or "error" if event.status == "error" else ""
             yield event.call.name, PlaceboSource(question.id, event.output, error, question.prompt, question.cluster)
-
-
-def _questions(plan: Plan) -> Sequence[Question]:
-    """All of the file, however few of them are run."""
-    file = plan.questions.file
-    return questions_of(file, folder=plan.questions.files_folder)
 
 
 def _has(condition: Condition, intervention: str) -> bool:

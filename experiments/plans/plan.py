@@ -327,17 +327,22 @@ def design(plan: Plan) -> Design:
 
     The order is random and seeded, so that a drift of an endpoint hits all conditions alike.
     """
-    questions = _questions(plan)
+    questions = all_questions(plan)[: plan.questions.limit]
     conditions = plan.resolved_conditions()
     trials = _expand(questions, plan.models, conditions, plan.repeats)
     random.Random(plan.seed).shuffle(trials)  # noqa: S311 - an order, not a secret
     return Design(questions, plan.models, conditions, tuple(trials))
 
 
-def _questions(plan: Plan) -> tuple[Question, ...]:
-    file = plan.questions.file
-    questions = questions_of(file, folder=plan.questions.files_folder)
-    return tuple(questions[: plan.questions.limit])
+def all_questions(plan: Plan) -> tuple[Question, ...]:
+    """All of the plan's file, however few of them are run. Raises InputError, which names the key where there is no
+    such file."""
+    try:
+        return questions_of(plan.questions.file, folder=plan.questions.files_folder)
+    except InputError as error:
+        if error.code != "unreadable":
+            raise
+        raise InputError(f"questions.file: {error.message}", hint=error.hint, code=error.code) from None
 
 
 def _expand(

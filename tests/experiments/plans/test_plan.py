@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolablate.experiments.plans.plan import Plan, load_plan
+from toolablate.experiments.plans.plan import Plan, design, load_plan
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, ToolUse
 
@@ -142,3 +142,12 @@ def test_questions_of_the_hub_are_on_no_disk(tmp_path: Path) -> None:
     assert not plan.questions.files_folder.exists()
     path.write_text(f"{text}folder = 'data'\n", encoding="utf-8")
     assert load_plan(path)[0].questions.files_folder == tmp_path / "data"
+
+
+@pytest.mark.parametrize("name", ["q.jsonl", "q.parquet"])
+def test_a_question_file_that_is_not_there_is_named_with_its_key(tmp_path: Path, name: str) -> None:
+    plan = load(tmp_path, MINIMAL.replace('"builtin"', f'"{name}"'))
+    with pytest.raises(
+        InputError, match=rf"^questions\.file: {re.escape(str(tmp_path))}/{name}: cannot be read: No such"
+    ):
+        design(plan)
