@@ -50,7 +50,7 @@ class _JupyterSandbox:
             kernel = await self.start()
             try:
                 result = await kernel.execute("6 * 7")
-                packages = await kernel.execute(_LIST_PACKAGES)
+                packages = await kernel.execute(LIST_PACKAGES)
             finally:
                 await kernel.close()
         except KernelUnavailable as unavailable:
@@ -153,9 +153,14 @@ def _closed() -> KernelUnavailable:
     return KernelUnavailable("the sandbox was closed", code="closed")
 
 
-_LIST_PACKAGES = """
+# A package that brings benchmarks or tools to toolablate is nothing that a model's code computes with.
+LIST_PACKAGES = """
 import importlib.metadata, json, platform
-packages = {package.name: package.version for package in importlib.metadata.distributions()}
+packages = {
+    package.name: package.version
+    for package in importlib.metadata.distributions()
+    if package.name == "toolablate" or not any(point.group.startswith("toolablate.") for point in package.entry_points)
+}
 json.dumps({"python": platform.python_version(), **packages})
 """
 

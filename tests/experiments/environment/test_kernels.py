@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from toolablate.analysis.from_store import changed_kernels
 from toolablate.experiments.doctor import CheckResult, fit_to_run
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.sandbox import BACKENDS
+from toolablate.sandbox.opening import LIST_PACKAGES
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Environment
 from toolablate.traces.store import Store
@@ -106,6 +109,25 @@ def test_another_kernel_is_told_by_run_and_by_compare(usual_plan: Path, cli: Cli
     assert json.loads(compared.stdout)["comparisons"]
     (latest,) = json.loads(cli("compare", store, "--json", "--run", "latest").stdout)["comparisons"]
     assert latest["questions"] == 2
+
+
+def test_a_package_that_brings_a_benchmark_is_none_of_a_kernel(tmp_path: Path) -> None:
+    for name, group in (("capitals-bench", "toolablate.benchmarks"), ("other-thing", "console_scripts")):
+        about = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
+        (about / "entry_points.txt").write_text(f"[{group}]\nx = m:x\n", encoding="utf-8")
+    listed = subprocess.run(
+        [sys.executable, "-c", f"{LIST_PACKAGES.replace('json.dumps', 'print(json.dumps').rstrip()})"],
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    packages = json.loads(listed.stdout)
+    assert packages["other-thing"] == "1.0"
+    assert packages["toolablate"] == version("toolablate")
+    assert "capitals-bench" not in packages
 
 
 @pytest.mark.parametrize(
