@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 import sys
-from dataclasses import asdict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -15,10 +17,12 @@ from toolablate.analysis.ladder import waterfalls_of
 from toolablate.experiments.running.grading import JudgeWork, Ungraded
 from toolablate.experiments.running.launch import Launched
 from toolablate.experiments.running.progress import told_of_given_up
+from toolablate.experiments.running.runner import GivenUp
 from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.terminal.comparison import comparison_table
 from toolablate.reports.terminal.problems import failures_view, misses_view, refused_view
 from toolablate.reports.terminal.waterfall import waterfalls_view
+from toolablate.traces.store import FailureCount
 from toolablate.traces.terminal_text import one_line
 
 # The code of a replay's miss: the same command would only miss again.
@@ -41,13 +45,14 @@ def summary_json(launched: Launched) -> str:
 
 
 def print_summary(launched: Launched, console: Console) -> None:
-    """First which models were given up, and why; then the comparison, where there is anything to compare, what is left
-    to do, and the path of what was written."""
+    """First which models were given up, and why, unless the progress said so at the same place; then the comparison,
+    where there is anything to compare, what is left to do, and the path of what was written."""
     for model, given_up in launched.given_up.items():
-        console.print(told_of_given_up(model, given_up), style="bold red", markup=False)
+        if not _progress_was_here():
+            console.print(told_of_given_up(model, given_up), style="bold red", markup=False)
     _print_comparison(launched, console)
     if launched.failures:
-        console.print(failures_view(launched.failures))
+        console.print(failures_view([_without_told(failure, launched.given_up) for failure in launched.failures]))
     for note in launched.slowed:
         console.print(note, style="yellow", markup=False)
     _print_missing(launched, console)
@@ -57,6 +62,19 @@ def print_summary(launched: Launched, console: Console) -> None:
     _print_judges(launched, console)
     console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
     console.print(Text(f"Read a trace: {_program()} show {launched.store}"), soft_wrap=True)
+
+
+def _progress_was_here() -> bool:
+    """Whether standard error, where the progress is shown, is the terminal or file of standard output."""
+    with suppress(OSError, ValueError):
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    return False
+
+
+def _without_told(failure: FailureCount, given_up: Mapping[str, GivenUp]) -> FailureCount:
+    """Without the message that was the reason to give the model up."""
+    why = given_up.get(failure.model)
+    return replace(failure, message="") if why and failure.message in why.reason else failure
 
 
 def _print_comparison(launched: Launched, console: Console) -> None:

@@ -19,7 +19,8 @@ MAX_FAILURES = 5
 
 
 def failures_view(failures: Sequence[FailureCount]) -> RenderableType:
-    """Why trials failed, a line or two for each reason; nothing where none did."""
+    """Why trials failed, a line or two for each reason; nothing where none did. A message can be left out, where it was
+    told before."""
     several = len({failure.model for failure in failures}) > 1
     lines = [line for failure in failures[:MAX_FAILURES] for line in _lines(failure, several)]
     rest = failures[MAX_FAILURES:]
@@ -31,7 +32,7 @@ def failures_view(failures: Sequence[FailureCount]) -> RenderableType:
 def _lines(failure: FailureCount, several: bool) -> list[Text]:
     what, _, hint = failure.message.strip().partition("\n")
     code = failure.code.replace("_", " ")
-    reason = f"{failure.boundary} {code}: {what}" if failure.boundary else "no reason was recorded"
+    reason = f"{failure.boundary} {code}{f': {what}' if what else ''}" if failure.boundary else "no reason was recorded"
     head = Text(f"{counted(failure.count, 'trial')} failed", style="bold red")
     if several:
         head.append_text(inert(f" ({one_line(failure.model)})"))

@@ -1,6 +1,8 @@
 """Endpoints that fail, by the real command line and over real HTTP."""
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -101,6 +103,18 @@ def test_an_endpoint_that_is_not_there_fails_one_trial_and_is_named_first(
     assert "1 trial failed" in told
     assert "80 of 80 trials are missing" in told
     assert cli("verify", store).returncode == 0
+
+
+def test_why_a_model_was_given_up_is_told_once_to_who_sees_progress_and_summary(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli
+) -> None:
+    chat_server.answers(lambda request: Status(401, {"message": "no-such-key"}))
+    plan = endpoint_plan(tmp_path, chat_server.url, count=5)
+    command = [sys.executable, "-m", "toolablate", "run", str(plan)]
+    told = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
+    assert told.count("was given up") == told.count("no-such-key") == 1
+    apart = cli("run", plan)
+    assert apart.stdout.count("no-such-key") == apart.stderr.count("no-such-key") == 1
 
 
 def test_an_endpoint_that_has_moved_is_given_up_with_its_new_address(
