@@ -191,7 +191,7 @@ def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, consol
     from toolablate.experiments.attribution.store_report import replays_told
     from toolablate.experiments.running.progress import RunProgress
 
-    with RunProgress(console) as progress:
+    with RunProgress(console, "replay") as progress:
         done = attribute(
             store,
             _design(given),
@@ -343,7 +343,7 @@ def replay_command(
         _extended(store, trial, extend) if extend is not None else None,
         Repair() if repair else None,
     ]
-    with stopped_cleanly(), RunProgress(Console(stderr=True)) as progress:
+    with stopped_cleanly(), RunProgress(Console(stderr=True), "replay") as progress:
         replayed = replay(
             store,
             trial,

@@ -22,6 +22,7 @@ from toolablate.experiments.replay.running import Cap, OpenedGroup, open_group
 from toolablate.experiments.running.launch import Launched, carry_out
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import StopSwitch
+from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Again,
@@ -78,10 +79,10 @@ def _of_one(forked: ForkedTrial) -> float | None:
 
 
 def told(estimate: Estimate) -> str:
-    trials = "1 trial" if estimate.missing == 1 else f"{estimate.missing:,} trials"
+    replays = counted(estimate.missing, "replay")
     if estimate.usd is None:
-        return f"{trials} to run, at unknown cost: a model or judge has no price"
-    return f"{trials} to run, for an estimated ${estimate.usd:.4g}"
+        return f"{replays} to run, at unknown cost: a model or judge has no price"
+    return f"{replays} to run, for an estimated ${estimate.usd:.4g}"
 
 
 def estimated_cost(parent: Parent, start: Start, budget: Budget) -> float | None:

@@ -73,7 +73,7 @@ def print_replayed(replayed: Replayed, store: Path, console: Console) -> None:
     if launched.failures:
         console.print(failures_view(launched.failures))
     if launched.missing:
-        console.print(f"{counted(launched.missing, 'trial')} missing; the same command tries again.", style="yellow")
+        console.print(f"{counted(launched.missing, 'replay')} missing; the same command tries again.", style="yellow")
     console.print(Text(f"Read one: toolablate show {store} TRIAL"), soft_wrap=True)
 
 

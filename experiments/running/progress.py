@@ -64,11 +64,12 @@ class GradingProgress:
 
 
 class RunProgress:
-    """Shows a run to people; without a console, to nobody. Counts are of this run; costs are what the price table says,
-    or unknown."""
+    """Shows a run to people; without a console, to nobody. Counts are of this run, whose trials are called `noun`;
+    costs are what the price table says, or unknown."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, noun: str = "trial") -> None:
         self._console = console = console or Console(quiet=True)
+        self._noun = noun
         self._began = time.monotonic()
         self._last_line = self._began
         self._planned = 0
@@ -83,8 +84,8 @@ class RunProgress:
         self._skipped: set[str] = set()
         self._failures: Counter[str] = Counter()
         self._notes: list[str] = []
-        self._bar = _bar("trials", console)
-        self._task = self._bar.add_task("trials", total=None)
+        self._bar = _bar(f"{noun}s", console)
+        self._task = self._bar.add_task(f"{noun}s", total=None)
         self._gradings = GradingProgress(console)
         self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4, transient=True)
 
@@ -108,7 +109,7 @@ class RunProgress:
         self._total += len(missing)
         self._bar.update(self._task, total=self._planned, advance=done)
         held = f" ({done} {'is' if done == 1 else 'are'} in the store already)" if done else ""
-        self._console.print(f"{len(missing)} of {counted(planned, 'trial')} to run{held}")
+        self._console.print(f"{len(missing)} of {counted(planned, self._noun)} to run{held}")
         if missing and self._console.is_terminal:
             self._live.start()
 
@@ -161,7 +162,7 @@ class RunProgress:
 
     def given_up(self, model: str, given_up: GivenUp) -> None:
         """Told at once: of a run of hours, one wants to know."""
-        self._console.print(told_of_given_up(model, given_up), style="yellow", markup=False)
+        self._console.print(told_of_given_up(model, given_up, self._noun), style="yellow", markup=False)
 
     def grading(self, total: int, task: JudgeTask = "grade") -> None:
         """The trials have ended, and judges begin to grade, or to read: so many answers by all of them. It may come
@@ -195,21 +196,26 @@ class RunProgress:
             )
             return
         self._console.print(
-            f"Stopping, with {counted(self._in_flight, 'trial')} in flight: queued trials are released, running ones"
-            " finish first; Ctrl-C again cancels them",
+            f"Stopping, with {counted(self._in_flight, self._noun)} in flight: queued {self._noun}s are released,"
+            " running ones finish first; Ctrl-C again cancels them",
             style="yellow",
         )
 
     def _summary_line(self) -> str:
         done, failed = self._done.total(), self._failed.total()
         rate = done / max(time.monotonic() - self._began, 1e-9)
-        parts = [f"{done}/{self._total} trials", f"{rate:.1f}/s", f"{self._in_flight} in flight", f"{failed} failed"]
+        parts = [
+            f"{done}/{self._total} {self._noun}s",
+            f"{rate:.1f}/s",
+            f"{self._in_flight} in flight",
+            f"{failed} failed",
+        ]
         return ", ".join([*parts, *([self._shown_cost(done)] if done else [])])
 
     def _shown_cost(self, done: int) -> str:
         if self._unpriced == done:
             return "cost unknown"
-        unknown = f" + {counted(self._unpriced, 'trial')} of unknown cost" if self._unpriced else ""
+        unknown = f" + {counted(self._unpriced, self._noun)} of unknown cost" if self._unpriced else ""
         return dollars(self._cost) + unknown
 
     def _render(self) -> Group:
@@ -231,8 +237,8 @@ class RunProgress:
         return Group(table, *lines, *waits, Text(self._summary_line(), style="dim"), *bars)
 
 
-def told_of_given_up(model: str, given_up: GivenUp) -> str:
-    left = f"; {counted(given_up.count, 'trial')} not run" if given_up.count else ""
+def told_of_given_up(model: str, given_up: GivenUp, noun: str = "trial") -> str:
+    left = f"; {counted(given_up.count, noun)} not run" if given_up.count else ""
     said = one_line(". ".join(line.strip() for line in given_up.reason.splitlines()), max_chars=600)
     return f"{one_line(model)} was given up: {said}{left}"
 

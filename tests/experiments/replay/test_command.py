@@ -86,7 +86,7 @@ def test_what_it_costs_is_told_first_and_refused_where_it_is_too_much(
         assert opened.resumptions(trial) == {}
     done = cli("replay", store, trial, "--from", "2", "--repeats", "10", "--max-cost", "0.001")
     assert done.returncode == 0, done.stderr
-    assert "10 trials to run, for an estimated $0.0004" in done.stderr
+    assert "10 replays to run, for an estimated $0.0004" in done.stderr
     with Store(store) as opened:
         costs = [opened.trace(each).cost_usd for each in opened.resumptions(trial)]
     assert sum(cost or 0 for cost in costs) == pytest.approx(0.0004)
