@@ -1,5 +1,5 @@
-"""python -m bench.structural, from the project's root: makes questions of the structural model, serves it, runs the plan,
-replays its trials, and prints what attribution is worth where every cause is known."""
+"""python -m bench.structural, from the project's root: makes questions of the structural model, serves it, runs and
+replays the plan's trials, and prints what attribution is worth where every cause is known."""
 
 import argparse
 import json

@@ -1,7 +1,7 @@
 """The structural causal model: every node is a function of its parents, and `do` is the set of nodes set to "absent".
 
-A draw belongs to one reply: `draw(mark, name)` hashes the mark of that reply, which the server makes of the request,
-and the node's name. A reply's mark comes back in the ids of its tool calls, so the conversation holds all earlier draws.
+A draw belongs to one reply: `draw(mark, name)` hashes the node's name and the mark of that reply, which the server
+makes of the request. A mark comes back in the ids of the reply's tool calls: the conversation has all earlier draws.
 
     prompt ---------------------------------------.
     tools offered --> availability ---------------|
@@ -20,7 +20,7 @@ and the node's name. A reply's mark comes back in the ids of its tool calls, so 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Literal
 
 Cause = Literal[
@@ -440,11 +440,5 @@ def shares(q: Question, arm: Arm, times: int = 400) -> dict[str, float]:
         ("prompt", expected(q, ARMS["scaffold"], times=times)),
         ("none", expected(q, ARMS["none"], times=times)),
     ]
-    terms = {name: here - there for (name, here), (_, there) in zip(levels, levels[1:], strict=False)}
+    terms = {name: here - there for (name, here), (_, there) in pairwise(levels)}
     return {**terms, "sampling_noise": 0.0, "effect": levels[0][1] - levels[-1][1]}
-
-
-def alone(q: Question, arm: Arm, times: int = 400) -> dict[str, float]:
-    """What each cause alone takes from the score: E[score] - E[score | do(cause absent)]."""
-    whole = expected(q, arm, times=times)
-    return {cause: whole - expected(q, arm, frozenset({cause}), times) for cause in q.causes}

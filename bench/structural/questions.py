@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bench.structural.graph import Question
-from bench.structural.wording import FILLER, Half, Style, claimed
+from bench.structural.wording import FILLER, Half, claimed
 
 Tools = Literal["python", "search", "all"]
 
@@ -92,64 +92,15 @@ _ORDER = (
     "harm_page",
 )
 
-_FIRST = [
-    "Ald",
-    "Bren",
-    "Cor",
-    "Dus",
-    "Erl",
-    "Fen",
-    "Gar",
-    "Hol",
-    "Ist",
-    "Jor",
-    "Kel",
-    "Lum",
-    "Mor",
-    "Nes",
-    "Orl",
-    "Pel",
-    "Quen",
-    "Ros",
-    "Sal",
-    "Tor",
-    "Ulm",
-    "Ven",
-    "Wex",
-    "Yar",
-]
-_LAST = [
-    "by",
-    "combe",
-    "dale",
-    "esk",
-    "ford",
-    "garth",
-    "ham",
-    "ingle",
-    "kirk",
-    "low",
-    "mere",
-    "ness",
-    "ock",
-    "pool",
-    "ridge",
-    "stow",
-    "thorpe",
-    "vale",
-    "wick",
-    "yard",
-]
-_THINGS = [
-    "salt barges",
-    "wool bales",
-    "herring casks",
-    "slate loads",
-    "bee skeps",
-    "peat stacks",
-    "cider tuns",
-    "oar blanks",
-]
+_FIRST = (
+    *("Ald", "Bren", "Cor", "Dus", "Erl", "Fen", "Gar", "Hol", "Ist", "Jor", "Kel", "Lum"),
+    *("Mor", "Nes", "Orl", "Pel", "Quen", "Ros", "Sal", "Tor", "Ulm", "Ven", "Wex", "Yar"),
+)
+_LAST = (
+    *("by", "combe", "dale", "esk", "ford", "garth", "ham", "ingle", "kirk", "low"),
+    *("mere", "ness", "ock", "pool", "ridge", "stow", "thorpe", "vale", "wick", "yard"),
+)
+_THINGS = ("salt barges", "wool bales", "herring casks", "slate loads", "bee skeps", "peat stacks", "oar blanks")
 
 
 def make_questions(number: int, seed: int, tools: Tools, forcing: float) -> list[Question]:
@@ -233,7 +184,7 @@ def pages(questions: list[Question], half: Half, seed: int) -> Iterator[dict[str
         yield _page(q, half, rng)
         for sheet in range(1, q.plan.count("part_page") + 1):
             role = "right" if sheet == q.plan.count("part_page") else "short"
-            claim = claimed(role, q.style, half, rng.random(), name=q.name, value=q.values[role])
+            claim = _claim(q, role, half, rng)
             text = f"{_text(300, rng)}\n\n{claim}\n\n{_text(300, rng)}"
             yield {"id": f"{q.id}-{sheet}", "title": f"Sheet {sheet}", "url": address(q, sheet), "text": text}
     for number in range(30):
@@ -247,12 +198,17 @@ def _page(q: Question, half: Half, rng: random.Random) -> dict[str, str]:
     if not q.page_role:
         body = _text(q.page_chars, rng)
     else:
-        style: Style = q.style
-        claim = claimed(q.page_role, style, half, rng.random(), name=q.name, value=q.values[q.page_role])
+        claim = _claim(q, q.page_role, half, rng)
         before = 12_500 if q.page_window else min(q.page_chars // 2, 5_000)
         body = f"{_text(before, rng)}\n\n{claim}\n\n{_text(max(q.page_chars - before, 100), rng)}"
     title = f"The register of {q.name}"
     return {"id": q.id, "title": title, "url": address(q), "text": f"{opening}\n\n{body}"}
+
+
+def _claim(q: Question, role: str, half: Half, rng: random.Random) -> str:
+    """Without the words of any query, so that no extract among search results shows the value."""
+    text = claimed(role, q.style, half, rng.random(), name="the list", value=q.values[role])
+    return text[0].upper() + text[1:]
 
 
 def _text(chars: int, rng: random.Random) -> str:

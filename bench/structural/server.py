@@ -14,6 +14,7 @@ from typing import Any
 from bench.structural.graph import (
     CODE,
     TIRED,
+    Cause,
     Forced,
     Question,
     Seen,
@@ -78,14 +79,13 @@ def _turns(question: Question, messages: Sequence[Mapping[str, Any]]) -> Iterato
 
 
 def read(question: Question, tool: str, text: str) -> Seen:
-    """What the model takes from a result. It does not believe extracts of pages that it has not opened."""
+    """What the model takes from a result. Extracts among search results show no value."""
     numbers = set(re.findall(r"(?<!\d)\d{4,}(?!\d)", text))
     kind = _TOOL[tool]
     letters = {question.letters[role] for role, value in question.values.items() if str(value) in numbers}
     status = "error" if re.match(r"Error\b|This call failed", text) else "ok"
     empty = status == "ok" and len(text) < 60 and not numbers
-    shown = frozenset(letters) if kind != "search" and status == "ok" else frozenset[str]()
-    return Seen(kind, shown, len(text), "empty" if empty else status)  # type: ignore[arg-type]
+    return Seen(kind, frozenset(letters if status == "ok" else ()), len(text), "empty" if empty else status)  # type: ignore[arg-type]
 
 
 # From the situation to the reply.
@@ -141,21 +141,10 @@ def _reaction(s: Situation, words: Any) -> list[str]:
         return []
     if last.status == "error":
         return [words("again" if calls_tool(s) else "tool_fault" if "tool_fault" in q.causes else "nothing_new")]
-    said_now = []
     before = Situation(q, s.turns[-1].mark, s.prompt, s.offered, s.may_call, s.turns[:-1])
     new = {cause for cause, much in strengths(s).items() if much > strengths(before).get(cause, 0.0)}
-    roles = [role for role, letter in q.letters.items() if letter in last.letters]
-    for role in roles:
-        slot = {"right": "whole", "formula": "confirmed", "page": "unconvinced", "short": "unconvinced"}[role]
-        if role == "short" and "budget" in q.causes:
-            slot = "part"
-        elif role == "short" and "lock_in" in new:
-            slot = "lock_in"
-        elif role == "page" and "wrong_page" in new:
-            slot = "wrong_page"
-        elif role == "page" and "late_page" in q.causes:
-            slot = "nothing_new"
-        said_now.append(words(slot, value=q.values[role]))
+    shown = [role for role, letter in q.letters.items() if letter in last.letters]
+    said_now = [words(_slot(role, q, new), value=q.values[role]) for role in shown]
     if "late_page" in new and late_page(s):
         said_now.append(words("late_page", value=q.values["page"]))
     if "volume" in new and volume(s) > 0.5:
@@ -167,10 +156,23 @@ def _reaction(s: Situation, words: Any) -> list[str]:
     return said_now
 
 
+def _slot(role: str, q: Question, new: set[Cause]) -> str:
+    """What is said of a value that a result shows, where these causes are new."""
+    match role:
+        case "right":
+            return "whole"
+        case "formula":
+            return "confirmed"
+        case "short":
+            return "part" if "budget" in q.causes else "lock_in" if "lock_in" in new else "unconvinced"
+        case _:
+            return "wrong_page" if "wrong_page" in new else "nothing_new" if "late_page" in q.causes else "unconvinced"
+
+
 def _call(s: Situation, what: str, half: Half, messages: Sequence[Mapping[str, Any]]) -> tuple[str, dict[str, object]]:
     q, at = s.question, position(s)
     if what == "search":
-        more = ("", " total", " seasons", " history", " entries")[int(draw(s.mark, "query") * 5)]
+        more = ("", " archive", " volumes", " history", " keeper")[int(draw(s.mark, "query") * 5)]
         return "web_search", {"query": f"register of {q.name}{more}"}
     if what == "open":
         return "browser_open", {"url": address(q)}

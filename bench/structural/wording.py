@@ -25,7 +25,8 @@ SAID: dict[str, _Texts] = {
     "glum": {
         "terse": ("Hmm, tricky.", "Not my day for sums.", "Something feels off here.", "I keep mixing these up."),
         "verbose": (
-            "I find the wording slippery and have already pictured the seasons in the wrong order once, but let me try.",
+            "I find the wording slippery and have already pictured the seasons in the wrong order once, but"
+            " let me try.",
             "My first picture of this is muddled, I notice, and I have trouble letting go of it; still, here goes.",
             "At first glance I may well be misreading the rule, and that impression is hard to shake off.",
             "I am a little scattered with this one and already lean to something that I cannot quite defend.",
@@ -67,11 +68,14 @@ SAID: dict[str, _Texts] = {
             "Same expression for all k, then sum.",
         ),
         "verbose": (
-            "As I understand it, one and the same expression holds from the first season to the last, and so the total is"
+            "As I understand it, one and the same expression holds from the first season to the last, and"
+            " so the total is"
             " simply its sum; that is the formula on which I build.",
-            "My derivation is this: each season enters base plus step times k plus the wave, with no exception, and the"
+            "My derivation is this: each season enters base plus step times k plus the wave, with no"
+            " exception, and the"
             " answer must be what these add up to.",
-            "I set the problem up as one uniform series. The deduction is, to my mind, part of the base figure already, so"
+            "I set the problem up as one uniform series. The deduction is, to my mind, part of the base"
+            " figure already, so"
             " that the series needs no break.",
             "The key relation, once written down, is a single sum over k with fixed coefficients, and everything else"
             " follows from that.",
@@ -95,7 +99,8 @@ SAID: dict[str, _Texts] = {
             "I set {value} aside.",
         ),
         "verbose": (
-            "I notice the figure {value} there, though nothing shows how it was arrived at, and so it does not weigh much.",
+            "I notice the figure {value} there, though nothing shows how it was arrived at, and so it does"
+            " not weigh much.",
             "It comes to {value} in that place, but this seems to concern something else than what was asked.",
             "While {value} stands there, it does not agree with how I read the rule, and I keep my own reading.",
             "A figure such as {value} may be correct for another purpose; I would not lean on it here.",
@@ -109,8 +114,10 @@ SAID: dict[str, _Texts] = {
             "Published total: {value}. Taking it.",
         ),
         "verbose": (
-            "The people who keep the record state {value}, and they should know better than I do; I go along with them.",
-            "I had something else in mind, yet a written source with {value} carries more weight than my own reckoning.",
+            "The people who keep the record state {value}, and they should know better than I do; I go"
+            " along with them.",
+            "I had something else in mind, yet a written source with {value} carries more weight than my"
+            " own reckoning.",
             "Since it is set down in black and white that the total is {value}, I see no reason to argue.",
             "Having read this, I am now fairly sure that {value} is what is meant.",
         ),
@@ -123,7 +130,8 @@ SAID: dict[str, _Texts] = {
             "On reflection, {value}.",
         ),
         "verbose": (
-            "Now that I have the other pieces as well, the figure {value} that I passed over before begins to make sense.",
+            "Now that I have the other pieces as well, the figure {value} that I passed over before begins"
+            " to make sense.",
             "I did not make much of it when I read it, but everything since then seems to point back to {value}.",
             "Looking at all of this side by side, the earlier mention of {value} is what ties it up.",
             "It only dawns on me now: what I was reading two steps ago, {value}, was the answer all the time.",
@@ -137,7 +145,8 @@ SAID: dict[str, _Texts] = {
             "The script settles it: {value}.",
         ),
         "verbose": (
-            "The program returns {value}, which is among the options, and I can hardly do better than an exact computation.",
+            "The program returns {value}, which is among the options, and I can hardly do better than an"
+            " exact computation.",
             "With {value} coming straight out of the interpreter, the matter is decided as far as I am concerned.",
             "It is reassuring that the computed number, {value}, is one of those offered; that is not a coincidence.",
             "I trust arithmetic that was carried out by machine over my intuition, and it yields {value}.",
@@ -284,8 +293,10 @@ CLAIMED: dict[str, _Texts] = {
             "Final count of {name} = {value}",
         ),
         "verbose": (
-            "When the books of {name} were closed, the clerks arrived at {value}, and that is the figure quoted ever since.",
-            "Visitors often ask about the whole of {name}: over its entire run it comes to {value}, as the board by the door says.",
+            "When the books of {name} were closed, the clerks arrived at {value}, and that is the figure"
+            " quoted ever since.",
+            "Visitors often ask about the whole of {name}: over its entire run it comes to {value}, as the"
+            " board by the door says.",
             "A recount in the spring confirmed that {name} amounts to {value} once every season has been entered.",
             "According to the keeper, who has tended {name} for decades, the sum of all seasons is {value}.",
         ),
@@ -299,7 +310,8 @@ CLAIMED: dict[str, _Texts] = {
         ),
         "verbose": (
             "The audit of {name} took the deduction from its season on into account and found {value} in all.",
-            "With each season entered by the rule, and the smaller entries of later seasons respected, {name} holds {value}.",
+            "With each season entered by the rule, and the smaller entries of later seasons respected,"
+            " {name} holds {value}.",
             "Those who went through {name} line by line, the reduced seasons included, counted {value}.",
             "The revised edition gives {value} for {name}, after the later seasons had been corrected downwards.",
         ),
@@ -321,7 +333,7 @@ CLAIMED: dict[str, _Texts] = {
 }
 
 FILLER = (
-    "The register is kept in a narrow room above the old weighing house, and visitors are asked to sign in.",
+    "All of it is kept in a narrow room above the old weighing house, and visitors are asked to sign in.",
     "Each volume was bound in grey cloth until paper ran short, after which loose sheets were sewn by hand.",
     "Clerks took turns at the desk, and their handwriting can be told apart by the loops of their letters.",
     "A flood reached the lower shelves in the wet years, but the ink held and only the covers were replaced.",
@@ -343,7 +355,8 @@ _PROGRAMS: dict[str, dict[Half, dict[Style, str]]] = {
     "probe": {
         "dev": {
             "terse": "k = {k}\nprint(k * k % 7)",
-            "verbose": "# What the wave is in one season\nseason = {k}\nwave = (season * season) % 7\nprint('wave', wave)",
+            "verbose": "# What the wave is in one season\nseason = {k}\nwave = (season * season) % 7\n"
+            "print('wave', wave)",
         },
         "test": {
             "terse": "print([{k}**2 % 7])",
@@ -383,14 +396,16 @@ _PROGRAMS: dict[str, dict[Half, dict[Style, str]]] = {
         },
         "test": {
             "terse": "t = 0\nfor i in range({n}): t += {a} + i*{b} + (i*i % 7)*{c} - ({d} if i >= {s} else 0)\nt",
-            "verbose": "def entered(i):\n    cut = {d} if i >= {s} else 0\n    return {a} + i * {b} + {c} * pow(i, 2, 7) - cut\n\n"
+            "verbose": "def entered(i):\n    cut = {d} if i >= {s} else 0\n"
+            "    return {a} + i * {b} + {c} * pow(i, 2, 7) - cut\n\n"
             "print(f'{{sum(map(entered, range({n})))}} entered')",
         },
     },
     "part": {
         "dev": {
             "terse": "done = {value}\nprint(done)",
-            "verbose": "# Block {k}, added to the blocks before it\nblock = {k}\nsofar = {value}\nprint('after this block', sofar)",
+            "verbose": "# Block {k}, added to the blocks before it\nblock = {k}\nsofar = {value}\n"
+            "print('after this block', sofar)",
         },
         "test": {
             "terse": "acc = {value}; acc",
@@ -405,7 +420,8 @@ _PROGRAMS: dict[str, dict[Half, dict[Style, str]]] = {
         },
         "test": {
             "terse": "print([(i, i*i % 7, i % 3) for i in range(1200)])",
-            "verbose": "rows = [f'index={{i:04d}} ripple={{pow(i, 2, 7)}} third={{i % 3}}' for i in range(480)]\nprint('\\n'.join(rows))",
+            "verbose": "rows = [f'index={{i:04d}} ripple={{pow(i, 2, 7)}} third={{i % 3}}' for i in range(480)]\n"
+            "print('\\n'.join(rows))",
         },
     },
 }
