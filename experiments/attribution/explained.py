@@ -375,11 +375,16 @@ def _notes(lonely: int, unreplayed: int, reading: _Reading, all_inputs: Sequence
             f"{_counted(reading.re_asks.never_re_asked)} of arms and replays without a readable answer,"
             " never re-asked: counted as wrong"
         )
+    without: dict[str, list[str]] = {}
     for condition in sorted({inputs.condition for inputs in all_inputs}):
         arms = [inputs.arms for inputs in all_inputs if inputs.condition == condition]
-        if lacking := [arm for arm in ("offered", "sham", "placebo") if not any(getattr(each, arm) for each in arms)]:
+        lacking = [arm for arm in ("offered", "sham", "placebo") if not any(getattr(each, arm) for each in arms)]
+        without.setdefault(", ".join(lacking), []).append(repr(condition))
+    for named, conditions in without.items():
+        if named:
+            have = "has" if len(conditions) == 1 else "have"
             yield (
-                f"{condition!r} has no arm {', '.join(lacking)}: calling and availability are unresolved. A ladder in"
+                f"{', '.join(conditions)} {have} no arm {named}: calling and availability are unresolved. A ladder in"
                 " the plan adds the arms: docs/conditions.md#the-ladder"
             )
 

@@ -53,6 +53,58 @@ def decomposition_view(
     yield Padding(Text("\n".join(_remarks(decomposition, design))), (0, 1, 1, 1))
 
 
+def unresolved_view(
+    decompositions: Sequence[Decomposition], floors: Sequence[Floor | None], marked: Set[str]
+) -> Iterator[RenderableType]:
+    """Conditions of which nothing but the effect is known, as no trial was replayed: a row for each."""
+    baselines = {floor.baseline for floor in floors if floor is not None}
+    against = f" ({one_line(baselines.pop())})" if len(baselines) == 1 else ""
+    yield Text(f" Effects against no tools{against}, unresolved: no trial was replayed", style="bold")
+    if {each.model for each in decompositions} <= marked:
+        yield simulated_banner()
+        marked = frozenset()
+    noise = [floor.chance.noise_flips if floor else None for floor in floors]
+    yield Fitted(
+        (
+            names("model", [_model(each.model, marked) for each in decompositions], common=True),
+            names("condition", [_name(each.condition) for each in decompositions]),
+            figures("points", [numbers.signed(each.effect.points) for each in decompositions]),
+            figures(
+                "95 % interval",
+                [numbers.interval(each.effect.ci95, small=each.effect.small) for each in decompositions],
+            ),
+            figures(
+                "90 % interval",
+                [numbers.interval(each.effect.ci90, small=each.effect.small) for each in decompositions],
+                spare=1,
+            ),
+            figures("flips", [_ways(floor) for floor in floors], spare=3),
+            figures("by chance", [numbers.UNKNOWN if each is None else _flips_of(each) for each in noise], spare=3),
+            figures("questions", [f"{each.questions:,}" for each in decompositions], common=True, spare=2),
+            figures("trials", [f"{each.trials:,}" for each in decompositions], common=True, spare=2),
+        )
+    )
+    told = "Flips: questions that go right to wrong / wrong to right between single runs; by chance: either way."
+    yield Padding(Text(told, style="dim"), (0, 1, 1, 1))
+
+
+def _ways(floor: Floor | None) -> str:
+    if floor is None:
+        return numbers.UNKNOWN
+    return f"{_flips_of(floor.chance.flips_right_to_wrong)} / {_flips_of(floor.chance.flips_wrong_to_right)}"
+
+
+def _unresolved(decompositions: Sequence[Decomposition]) -> list[Decomposition]:
+    """Those of whose effect nothing is known: without replays, and without other arms or lost answers. One alone has
+    room for its words."""
+    found = [
+        each
+        for each in decompositions
+        if not each.replayed and [account.name for account in accounts_of(each)] == ["unresolved"]
+    ]
+    return found if len(found) > 1 else []
+
+
 def rests_on(name: str, decomposition: Decomposition) -> str:
     """Whether a mechanism is known by other arms of the ladder, by replays, or from traces alone."""
     # Without replays, what is known of the tools' use is the difference of two arms.
@@ -310,7 +362,7 @@ def _trials(trials: int, agrees: bool) -> Text:
 # All that a store says of why its tools changed scores.
 
 
-SHOWN_TRIALS = 20
+SHOWN_TRIALS = 10
 _NOTHING = (
     "No trial with tools has a trial without tools of the same question to compare with. "
     "Run a plan with conditions of both kinds, such"
@@ -331,7 +383,10 @@ class _Report:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         report = self.report
+        unresolved = _unresolved(report.decompositions)
         for decomposition in report.decompositions:
+            if decomposition in unresolved:
+                continue
             yield from decomposition_view(
                 decomposition,
                 report.floor(decomposition),
@@ -339,6 +394,8 @@ class _Report:
                 options.max_width,
                 simulated=decomposition.model in report.simulated,
             )
+        if unresolved:
+            yield from unresolved_view(unresolved, [report.floor(each) for each in unresolved], report.simulated)
         if not report.decompositions:
             yield Text(_NOTHING, style="yellow")
         yield from judged_view(report.judged)
@@ -368,7 +425,8 @@ def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]
     # Also those of rows that are left out, since they are 0 in every trial.
     tested = sum(each.p_value is not None for decomposition in decompositions for each in decomposition.mechanisms)
     corrected = f"; in colour: p Holm < {SIGNIFICANT:g}, corrected for {numbers.counted(tested, 'test')}"
-    yield f"{GAIN} gain, {LOSS} loss{corrected if tested else ''}."
+    if len(_unresolved(decompositions)) < len(decompositions):
+        yield f"{GAIN} gain, {LOSS} loss{corrected if tested else ''}."
     yield "points: percentage points of score. Sampling noise and unresolved points are not tested."
     if any(
         each.points > 0 and each.name in HARMS for decomposition in decompositions for each in decomposition.mechanisms

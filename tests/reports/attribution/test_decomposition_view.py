@@ -75,6 +75,22 @@ def test_without_replays_the_use_of_tools_rests_on_arms() -> None:
     assert rests_on("use", decomposition()) == "replays"
 
 
+def test_effects_of_which_nothing_is_known_share_one_table() -> None:
+    found = decomposition(replayed=False)
+    nothing = replace(found, mechanisms=tuple(each for each in found.mechanisms if each.name == "unresolved"))
+    alone = page(attribution_view(report(nothing, design=None)), 120)
+    assert "None of 240 trials was replayed" in alone
+    both = page(attribution_view(report(nothing, replace(nothing, condition="python"), design=None)), 120)
+    assert "Effects against no tools (none), unresolved: no trial was replayed" in both
+    assert re.search(r"T .* 14 / 3 +6", both)
+    assert re.search(r"python .* 14 / 3 +6", both)
+    assert "The mechanisms sum" not in both
+    assert "█ gain" not in both
+    known = page(attribution_view(report(found, nothing, replace(nothing, condition="python"), design=None)), 120)
+    assert known.count("The mechanisms sum") == 1
+    assert "█ gain" in known
+
+
 def test_flips_stand_beside_those_of_chance() -> None:
     found = decomposition()
     known = page(attribution_view(report(found)), 160)
@@ -129,7 +145,7 @@ def test_trials_are_listed_with_mechanism_method_and_evidence() -> None:
 
 def test_more_trials_than_fit_are_listed_when_they_are_asked_for() -> None:
     many = report(explained=(explained(),) * 25)
-    assert "5 more: --list" in page(attribution_view(many))
+    assert "15 more: --list" in page(attribution_view(many))
     assert "--list" not in page(attribution_view(many, all_trials=True))
 
 
