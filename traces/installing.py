@@ -1,4 +1,4 @@
-"""How an extra of toolablate is had, told by how this one was installed."""
+"""How an extra or a newer version of toolablate is had, told by how this one was installed."""
 
 import json
 import shlex
@@ -24,6 +24,17 @@ def to_install(extra: str) -> str:
     else:
         wanted = f"{NAME}[{extra}] @ {source}"
     return f"pip install {'-e ' if editable else ''}{shlex.quote(wanted)}"
+
+
+def to_upgrade() -> str:
+    """What to do for a newer version, in brackets behind "Upgrade toolablate"."""
+    editable, source = _source()
+    if source is None:
+        return f"pip install -U {NAME}"
+    if isinstance(source, Path):
+        return f"update {source}, then pip install {'-e ' if editable else '-U '}{shlex.quote(str(source))}"
+    address, _, _ = source.rpartition("@")
+    return f"pip install -U {shlex.quote(f'{NAME} @ {address}')}"
 
 
 @cache

@@ -19,6 +19,7 @@ from toolablate.traces.database import (
     patiently,
 )
 from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.installing import to_upgrade
 
 APPLICATION_ID = 0x746C7270
 """`tlrp`: in the file's header, so that no other SQLite database is taken for a response cache."""
@@ -237,7 +238,7 @@ def _require_cache(path: Path, connection: sqlite3.Connection, *, damaged: bool 
     if is_newer(connection):
         raise InputError(
             f"The replies in {path} were recorded by a newer toolablate",
-            hint="Upgrade toolablate (pip install -U toolablate); the file was left as it was.",
+            hint=f"Upgrade toolablate ({to_upgrade()}); the file was left as it was.",
             code="newer_version",
         )
     if not (is_ours(connection) if damaged else SCHEMA.fits(connection)):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolablate.traces import installing
-from toolablate.traces.installing import to_install
+from toolablate.traces.installing import to_install, to_upgrade
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +60,22 @@ def test_a_commit_is_named_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_else_an_index_has_it(origin: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, tmp_path, origin)
     assert to_install("view") == "pip install 'toolablate[view]'"
+
+
+def test_a_newer_version_comes_from_where_this_one_came(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origins = [
+        (None, "pip install -U toolablate"),
+        ({"url": folder.as_uri(), "dir_info": {"editable": True}}, f"update {folder}, then pip install -e '{folder}'"),
+        ({"url": folder.as_uri(), "dir_info": {}}, f"update {folder}, then pip install -U '{folder}'"),
+        (
+            {"url": "https://x.org/t.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
+            "pip install -U 'toolablate @ git+https://x.org/t.git'",
+        ),
+    ]
+    for number, (origin, told) in enumerate(origins):
+        (tmp_path / str(number)).mkdir()
+        installed(monkeypatch, tmp_path / str(number), origin)
+        installing._source.cache_clear()
+        assert to_upgrade() == told

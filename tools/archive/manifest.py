@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from toolablate.traces.database import known_failure
 from toolablate.traces.errors import InputError, ToolError
+from toolablate.traces.installing import to_upgrade
 from toolablate.traces.records import Record, TaggedRecord
 
 _HINTS = {"read_only": "Make its folder writable, or extend it by an overlay."}
@@ -94,7 +95,7 @@ def read_manifest(path: Path) -> ArchiveManifest:
     if found[0] == "toolablate-archive" and isinstance(found[1], int) and found[1] > VERSION:
         raise InputError(
             f"{path} was written by a newer toolablate: its format is {found[1]}, this one knows up to {VERSION}",
-            hint="Upgrade toolablate (pip install -U toolablate); the archive was left as it was.",
+            hint=f"Upgrade toolablate ({to_upgrade()}); the archive was left as it was.",
             code="newer_version",
         )
     try:

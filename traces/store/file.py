@@ -27,6 +27,7 @@ from toolablate.traces.database import (
     layout,
 )
 from toolablate.traces.errors import StoreError
+from toolablate.traces.installing import to_upgrade
 
 # What SQLite and the file system say, as one StoreError that says what to do.
 
@@ -269,7 +270,7 @@ def check_version(connection: sqlite3.Connection, path: object) -> None:
     if version != SCHEMA_VERSION:
         raise StoreError(
             f"{path} was written by a newer toolablate: its version is {version}, this one reads {SCHEMA_VERSION}",
-            hint="Upgrade toolablate (pip install -U toolablate); the store was left as it was.",
+            hint=f"Upgrade toolablate ({to_upgrade()}); the store was left as it was.",
             code="newer_version",
         )
 
