@@ -16,7 +16,7 @@ from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.plugins import by_name, checked, having, only, package
+from toolablate.traces.plugins import by_name, checked, having, only, package, refuse_built_in
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -107,6 +107,14 @@ def scorer_factory(name: str) -> "Callable[..., Scorer | AsyncScorer] | None":
         return scorer
 
     return made
+
+
+def refuse_built_in_scorer(name: str) -> None:
+    """Raises InputError where a benchmark has a scorer of a name that is built in."""
+    owners = [owner for owner, benchmark in _good() if name in benchmark.scorers]
+    if owners:
+        points = by_name(GROUP)
+        refuse_built_in([points[owner][0] for owner in owners], f"the scorer {name!r}")
 
 
 def scorer_names() -> tuple[str, ...]:

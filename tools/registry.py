@@ -29,6 +29,7 @@ from toolablate.tools.user_code import (
     module_digest,
     open_own,
     options_of,
+    refuse_claim,
     registered,
     source_digest,
 )
@@ -252,6 +253,7 @@ def _expanded(uses: Sequence[ToolUse]) -> Iterator[ToolUse]:
         if names is None:
             yield use
         else:
+            refuse_claim(use.name, "tools")
             _refuse_options(use)
             yield from (ToolUse(name=name) for name in names)
 

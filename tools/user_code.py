@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from toolablate.tools.function import FunctionTool, read_options
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.plugins import by_name, checked, having, only, package
+from toolablate.traces.plugins import OURS, by_name, checked, having, is_not, only, package, refuse_built_in
 from toolablate.traces.records import ToolUse
 
 if TYPE_CHECKING:
@@ -52,7 +52,12 @@ def package_of(name: str, key: Key) -> str:
 
 def is_ours(name: str, key: Key) -> bool:
     """Whether it is registered by this package itself."""
-    return any(package(point) == "toolablate" for point in registered(key).get(name, ()))
+    return any(package(point) == OURS for point in registered(key).get(name, ()))
+
+
+def refuse_claim(name: str, key: Key) -> None:
+    """Raises InputError where a package registers a name that is built in."""
+    refuse_built_in(registered(key).get(name, ()), f"{key}: {name!r}")
 
 
 def is_own(name: str, key: Key) -> bool:
@@ -67,7 +72,7 @@ def find_own(name: str, key: Literal["tools", "interventions"], kind: type[Own])
     if not isinstance(loaded, kind):
         noun = key.removesuffix("s")
         raise InputError(
-            f"{key}: {name!r} is no {noun} but a {type(loaded).__name__}",
+            f"{key}: {name!r} {is_not(noun, loaded)}",
             hint=f"decorate the function with @toolablate.tools.{noun}",
             code=f"bad_{noun}",
         )
@@ -171,7 +176,7 @@ def load_own(name: str, key: Key) -> object:
     points = registered(key).get(name, ())
     value = only(points, f"{key}: {one_line(name, 80)!r}").value if points else name
     module, _, attribute = value.partition(":")
-    said = _said(name, key)
+    said = said_of(name, key)
     found: object = _import(module, said, _unknown(key))
     for part in attribute.split("."):
         found = _attribute(found, part, f"{said}: there is no {one_line(part, 80)!r} in {module!r}", _unknown(key))
@@ -182,7 +187,7 @@ def open_own(name: str, key: Key, opening: Callable[[], object], parts: Sequence
     """What `opening` makes with what a package registered: an object with these attributes. Raises InputError, which
     names the package, where it fails or makes something else."""
     return checked(
-        f"{_said(name, key)} cannot be opened",
+        f"{said_of(name, key)} cannot be opened",
         opening,
         having(*parts),
         expected,
@@ -191,7 +196,8 @@ def open_own(name: str, key: Key, opening: Callable[[], object], parts: Sequence
     )
 
 
-def _said(name: str, key: Key) -> str:
+def said_of(name: str, key: Key) -> str:
+    """The name with its key and the package that registers it, as messages begin."""
     points = registered(key).get(name, ())
     return f"{key}: {one_line(name, 80)!r}" + (f" of the package {package(points[0])}" if points else "")
 

@@ -8,6 +8,7 @@ from toolablate.traces.errors import InputError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+OURS = "toolablate"
 MISSING = "the entry points of toolablate are missing: install the checkout again (pip install -e .)"
 
 
@@ -16,7 +17,7 @@ def by_name(group: str) -> "dict[str, tuple[EntryPoint, ...]]":
     from importlib.metadata import entry_points
 
     points: dict[str, tuple[EntryPoint, ...]] = {}
-    for point in sorted(entry_points(group=group), key=lambda point: package(point) != "toolablate"):
+    for point in sorted(entry_points(group=group), key=lambda point: package(point) != OURS):
         points[point.name] = (*points.get(point.name, ()), point)
     return points
 
@@ -28,12 +29,32 @@ def package(point: "EntryPoint") -> str:
 def only(points: "Sequence[EntryPoint]", said: str) -> "EntryPoint":
     """The entry point of a name. Raises InputError, which begins with `said`, where several packages claim it."""
     if len(points) > 1:
-        raise InputError(
-            f"{said} is claimed by several packages: {' and '.join(sorted(map(package, points)))}",
-            hint="uninstall all but one of them, or have one rename its entry point",
-            code="claimed_twice",
-        )
+        raise _claimed_twice(points, said)
     return points[0]
+
+
+def refuse_built_in(points: "Sequence[EntryPoint]", said: str) -> None:
+    """Raises InputError, which begins with `said`, where packages claim a name that toolablate itself gives to what is
+    no entry point."""
+    if points:
+        raise _claimed_twice(points, said, OURS)
+
+
+def _claimed_twice(points: "Sequence[EntryPoint]", said: str, *others: str) -> InputError:
+    return InputError(
+        f"{said} is claimed by several packages: {' and '.join(sorted([*map(package, points), *others]))}",
+        hint="uninstall all but one of them, or have one rename its entry point",
+        code="claimed_twice",
+    )
+
+
+def is_not(expected: str, found: object) -> str:
+    """What is said of an object that is of another type: "is not a tool: it is an int"."""
+    return f"is not {_article(expected)}: it is {_article(type(found).__name__)}"
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in tuple('aeiou') else 'a'} {noun}"
 
 
 def having(*names: str) -> Callable[[object], bool]:

@@ -12,7 +12,7 @@ from toolablate.benchmarks.answer_extraction.letters import read_letters
 from toolablate.benchmarks.answer_extraction.numbers import read_number
 from toolablate.benchmarks.answer_extraction.spans import read_spans
 from toolablate.benchmarks.prompt import letters_for
-from toolablate.benchmarks.registry import scorer_factory, scorer_names, told_broken
+from toolablate.benchmarks.registry import refuse_built_in_scorer, scorer_factory, scorer_names, told_broken
 from toolablate.benchmarks.scoring.code import CodeScorer
 from toolablate.benchmarks.scoring.math import MathScorer
 from toolablate.benchmarks.scoring.scorer import (
@@ -155,9 +155,12 @@ def scorer_for(name: str, *, sandbox: Callable[[], Sandbox] | None = None, **opt
     opens.
 
     Options of all: `unparsed` ("wrong" or "exclude"). Of `choice`: `partial_credit`. Of `regex`: `pattern`. Raises
-    ScoringError for an unknown name or option, and InputError for a scorer of a benchmark that cannot be loaded.
+    ScoringError for an unknown name or option, and InputError for a scorer of a benchmark that cannot be loaded, and
+    for a name that a benchmark has taken from a built-in scorer.
     """
     name = "exact" if name == "text" else name
+    if name in SCORERS:
+        refuse_built_in_scorer(name)
     make = SCORERS.get(name) or scorer_factory(name)
     if make is None:
         known = f"Allowed are {', '.join([*SCORERS, *scorer_names(), JUDGE])}."

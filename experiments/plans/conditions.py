@@ -9,8 +9,9 @@ from pydantic import BeforeValidator, Field, StrictBool, ValidationError
 from toolablate.experiments.plans.sections import Section
 from toolablate.tools import FunctionIntervention, FunctionTool, resources_needed, tool_names
 from toolablate.tools.text import one_line
-from toolablate.tools.user_code import is_importable, load_own, registered
+from toolablate.tools.user_code import is_importable, load_own, refuse_claim, registered
 from toolablate.traces.errors import InputError
+from toolablate.traces.plugins import is_not
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 from toolablate.traces.validation import explain
 
@@ -136,7 +137,7 @@ def own_condition(name: str) -> Condition:
             raise InputError(f"conditions: {name!r} gives no condition: {told}", code="bad_condition") from error
     if not isinstance(found, Condition):
         raise InputError(
-            f"conditions: {one_line(name, 80)!r} is no condition but a {type(found).__name__}",
+            f"conditions: {one_line(name, 80)!r} {is_not('condition', found)}",
             hint="make it by toolablate.experiments.condition(name, ...), or name a function that gives one",
             code="bad_condition",
         )
@@ -180,7 +181,7 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 def named_condition(name: str) -> Condition:
     """Raises InputError for a name that stands for no condition."""
-    found = BUILT_IN.get(name) or _own(name) or well_known(name)
+    found = _built_in(name) or _own(name) or well_known(name)
     if found is None and all(name.partition(":")):
         refuse_mistyped_arm(name)
         found = own_condition(name)
@@ -198,10 +199,17 @@ def well_known(name: str) -> Condition | None:
     return start
 
 
+def _built_in(name: str) -> Condition | None:
+    """Raises InputError where a package registers another one by this name."""
+    if name in BUILT_IN:
+        refuse_claim(name, "conditions")
+    return BUILT_IN.get(name)
+
+
 def _toolset(name: str) -> Condition | None:
     """What is no arm of another condition."""
-    if name in BUILT_IN:
-        return BUILT_IN[name]
+    if found := _built_in(name):
+        return found
     server = name.removeprefix("mcp:").partition("/")[0]
     of_server = name.startswith("mcp:") and server and ":" not in server
     return scaffolded(name, name) if of_server or name in tool_names() else None
@@ -212,8 +220,10 @@ def _own(name: str) -> Condition | None:
     if name in registered("conditions"):
         return own_condition(name)
     stem, _, suffix = name.rpartition(":")
+    if suffix not in SUFFIXES or _built_in(stem):
+        return None
     is_own = stem in registered("conditions") or (well_known(stem) is None and stem.count(":") == 1)
-    return _member(name, own_condition(stem)) if suffix in SUFFIXES and is_own else None
+    return _member(name, own_condition(stem)) if is_own else None
 
 
 def _member(name: str, start: Condition) -> Condition:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from toolablate.tools.text import one_line
 from toolablate.tools.user_code import load_own, registered
 from toolablate.traces.errors import InputError
+from toolablate.traces.plugins import is_not
 from toolablate.traces.records import Condition, OpenAIModel, ScriptedModel
 from toolablate.traces.validation import explain
 
@@ -222,7 +223,7 @@ def _registered(name: str) -> McpSection:
     found = load_own(name, "mcp")
     if not isinstance(found, Mapping):
         raise InputError(
-            f"{key}, is no mapping but a {type(found).__name__}",
+            f"{key}, {is_not('mapping', found)}",
             hint="an entry point of the group toolablate.mcp is a mapping with the keys of a plan's [[mcp]]",
             code="bad_server",
         )

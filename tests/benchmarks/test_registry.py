@@ -98,6 +98,17 @@ def test_two_benchmarks_that_claim_one_scorer_are_both_named(install: Install) -
             asked("capitals")
 
 
+def test_a_benchmark_that_takes_the_name_of_a_built_in_scorer_is_named(install: Install) -> None:
+    install(
+        "capital-kind",
+        "capitals = capitals_for_test:BENCHMARK",
+        GOOD.replace("scorers={", "scorers={'number': 'a:b', "),
+    )
+    with pytest.raises(InputError, match="the scorer 'number' is claimed by several packages: capital-kind and tool"):
+        scorer_for("number")
+    assert scorer_for("choice").name
+
+
 def test_what_a_benchmark_names_and_does_not_have_is_told(install: Install) -> None:
     install("capital-kind", "capitals = capitals_for_test:BENCHMARK", GOOD)
     assert "Capitals of the world." in shown("--help")

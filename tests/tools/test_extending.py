@@ -17,7 +17,8 @@ from toolablate.agents import connect
 from toolablate.cli import group
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.tools import user_code
-from toolablate.tools.registry import Resources, open_toolset
+from toolablate.tools.registry import Resources, expanded_uses, open_toolset
+from toolablate.tools.search import open_provider, provider_identity
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import RegisteredModel, ToolUse, Trace
 from toolablate.traces.store import Store
@@ -200,3 +201,36 @@ def test_without_any_provider_the_plan_says_what_to_do(install: Install, monkeyp
     monkeypatch.setattr("toolablate.experiments.plans.plan.registered", lambda key: {})
     with pytest.raises(InputError, match=r"no provider is registered: .* \(pip install -e \.\)"):
         load_plan(Path("plan.toml"))
+
+
+def test_a_toolset_s_name_is_not_for_a_package(install: Install, tmp_path: Path) -> None:
+    write_points(tmp_path, "rival-package", "toolablate.tools", {"search": "rival:thing"})
+    with pytest.raises(
+        InputError, match="tools: 'search' is claimed by several packages: rival-package and toolablate"
+    ):
+        expanded_uses([ToolUse(name="search")])
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "told"),
+    [
+        ("open=lambda *_: 1 / 0, identity=lambda _: ('a', {})", open_provider, "cannot be opened: ZeroDivisionError"),
+        ("open=lambda *_: 3, identity=lambda _: ('a', {})", open_provider, "cannot be opened: a SearchProvider is exp"),
+        ("open=None, identity=lambda _: 1 / 0", provider_identity, "does not say its name and parameters: ZeroDiv"),
+        ("open=None, identity=lambda _: 'a'", provider_identity, "a name and a mapping is expected, found 'a'"),
+    ],
+)
+def test_a_search_provider_that_fails_is_named_with_its_package(
+    install: Install, tmp_path: Path, code: str, asked: Callable[[str], object], told: str
+) -> None:
+    (tmp_path / "odd_for_test.py").write_text(
+        f"from toolablate.tools.search.provider import ProviderKind\nODD = ProviderKind({code})"
+    )
+    write_points(tmp_path, "odd-package", "toolablate.search_providers", {"odd": "odd_for_test:ODD"})
+    try:
+        with pytest.raises(InputError) as refused:
+            asked("odd")
+    finally:
+        sys.modules.pop("odd_for_test", None)
+    assert refused.value.message.startswith("search_providers: 'odd' of the package odd-package ")
+    assert told in refused.value.message

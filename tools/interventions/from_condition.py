@@ -40,7 +40,7 @@ from toolablate.tools.interventions.intervention import (
 from toolablate.tools.interventions.substitutes import SUBSTITUTES
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import ToolResult
-from toolablate.tools.user_code import find_own, is_own, module_digest, registered
+from toolablate.tools.user_code import find_own, is_own, module_digest, refuse_claim, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Change, InterventionUse, ToolReply, clean_text
 
@@ -142,7 +142,7 @@ def intervention_sources(uses: Sequence[InterventionUse]) -> dict[str, str]:
 
     What such a module imports is not looked at. Raises InputError where one is not there or has no source text.
     """
-    names = [use.name for use in uses if use.name not in INTERVENTIONS]
+    names = [use.name for use in uses if _built_in(use.name) is None]
     return {name: module_digest(_own(name).function, name, "interventions") for name in names}
 
 
@@ -170,10 +170,17 @@ def _refuse_late_substitute(uses: Sequence[InterventionUse]) -> None:
 
 def _open(use: InterventionUse, setting: InterventionSetting, place: int) -> Applied:
     """`place` counts those of the same name before it, so that no two have the same draws."""
-    kind = INTERVENTIONS.get(use.name) or _own(use.name).kind(use.name)
+    kind = _built_in(use.name) or _own(use.name).kind(use.name)
     options = read_options(kind.options, use.options, "interventions", use.name)
     scope = _scope(use.name, kind, options, setting)
     return Applied(use.name, kind.make(options, setting), scope, f"{setting.seed} {use.name} {place}")
+
+
+def _built_in(name: str) -> InterventionKind[Any] | None:
+    """Raises InputError where a package registers another one by this name."""
+    if name in INTERVENTIONS:
+        refuse_claim(name, "interventions")
+    return INTERVENTIONS.get(name)
 
 
 def _own(name: str) -> FunctionIntervention[..., object]:

@@ -8,8 +8,9 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import JsonValue
 
 from toolablate.tools.search.provider import ProviderKind, SearchProvider, SearchSettings
-from toolablate.tools.user_code import load_own, registered
-from toolablate.traces.errors import InputError
+from toolablate.tools.user_code import load_own, open_own, registered, said_of
+from toolablate.traces.errors import InputError, ToolablateError
+from toolablate.traces.plugins import checked, is_not
 
 _ENGINES = re.compile(r"[\w.-][\w. -]*(,[\w.-][\w. -]*)*", re.ASCII)
 _REGION = re.compile(r"[a-z]{2}-[a-z]{2}")
@@ -43,7 +44,12 @@ def open_provider(
     """
     settings = SearchSettings(endpoint, backend, region, language, options or {})
     kind = _checked(name, settings)
-    return kind.open(settings, _read_key(name, kind, api_key_env))
+    key = _read_key(name, kind, api_key_env)
+    parts = ("name", "parameters", "search")
+    provider: SearchProvider = open_own(
+        name, "search_providers", lambda: kind.open(settings, key), parts, "a SearchProvider"
+    )
+    return provider
 
 
 def provider_identity(
@@ -60,7 +66,20 @@ def provider_identity(
     Raises InputError as it does, but for keys, and for engines that ddgs does not have.
     """
     settings = SearchSettings(endpoint, backend, region, language, options or {})
-    return _checked(name, settings).identity(settings)
+    kind = _checked(name, settings)
+    identity: tuple[str, Mapping[str, JsonValue]] = checked(
+        f"{said_of(name, 'search_providers')} does not say its name and parameters",
+        lambda: kind.identity(settings),
+        _is_identity,
+        "a name and a mapping",
+        code="bad_provider",
+        passing=(ToolablateError,),
+    )
+    return identity
+
+
+def _is_identity(found: object) -> bool:
+    return isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], str) and isinstance(found[1], Mapping)
 
 
 def _checked(name: str, settings: SearchSettings) -> ProviderKind:
@@ -73,8 +92,7 @@ def _checked(name: str, settings: SearchSettings) -> ProviderKind:
         )
     kind = load_own(name, "search_providers")
     if not isinstance(kind, ProviderKind):
-        wrong = f"is no ProviderKind but a {type(kind).__name__}"
-        raise InputError(f"search_providers: {name!r} {wrong}", code="bad_provider")
+        raise InputError(f"{said_of(name, 'search_providers')} {is_not('ProviderKind', kind)}", code="bad_provider")
     _check_endpoint(name, kind, settings.endpoint)
     if settings.region and not (kind.takes_region and _REGION.fullmatch(settings.region)):
         hint = "country and language: us-en" if kind.takes_region else f"{name} takes none"

@@ -74,7 +74,7 @@ def package(tmp_path: Path, own_module: str) -> Iterator[Path]:
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: kind-package\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(
-        f"[toolablate.conditions]\nshort = {own_module}:brief\nasked = {own_module}:asking\npython = {own_module}:asking\n"
+        f"[toolablate.conditions]\nshort = {own_module}:brief\nasked = {own_module}:asking\n"
         "[toolablate.mcp]\nlibrary = servers_for_test:library\nodd = servers_for_test:odd\nlist = servers_for_test:list\n"
     )
     (tmp_path / "servers_for_test.py").write_text(
@@ -204,7 +204,7 @@ def test_a_tool_of_a_module_has_a_ladder(own_module: str, tmp_path: Path) -> Non
     ("name", "expected"),
     [
         ("own_conditions_for_test:breif", "there is no 'breif' in 'own_conditions_for_test'"),
-        ("own_conditions_for_test:number", "is no condition but a int.*toolablate.experiments.condition"),
+        ("own_conditions_for_test:number", "is not a condition: it is an int.*toolablate.experiments.condition"),
         ("own_conditions_for_test:broken", "gives no condition: RuntimeError: no such file"),
         ("own_conditions_for_test:wanting", "gives no condition: TypeError"),
         ("no_such_module_for_test:x", "cannot import 'no_such_module_for_test'.*in the plan's folder"),
@@ -225,8 +225,18 @@ def test_a_package_registers_conditions(package: Path, own_module: str, tmp_path
     assert resolved(tmp_path, '"python"').prompt == SCAFFOLD
     # A module may build a condition of the name under which it is registered.
     assert resolved(tmp_path, '{ name = "short", prompt = "Think." }') == Condition(name="short", prompt="Think.")
-    with pytest.raises(InputError, match=r"built in are: none, scaffold, python, search, all, asked, python, short"):
+    with pytest.raises(InputError, match=r"built in are: none, scaffold, python, search, all, asked, short"):
         resolved(tmp_path, '"shrot"')
+
+
+@pytest.mark.parametrize("entry", ['"python"', '"python:sham"', '{ name = "mine", base = "python" }'])
+def test_a_package_cannot_take_the_name_of_a_built_in_condition(package: Path, tmp_path: Path, entry: str) -> None:
+    points = package / "kind_package-1.0.dist-info/entry_points.txt"
+    points.write_text("[toolablate.conditions]\npython = no_such_module:x\n")
+    registered.cache_clear()
+    with pytest.raises(InputError, match="'python' is claimed by several packages: kind-package and toolablate"):
+        resolved(tmp_path, entry)
+    assert resolved(tmp_path, '"search"').prompt == SCAFFOLD
 
 
 def test_a_limit_on_the_cost_in_a_condition_of_ones_own_needs_a_price(own_module: str, tmp_path: Path) -> None:
@@ -256,7 +266,7 @@ def test_a_server_that_nothing_uses_is_not_looked_at_and_a_plans_own_goes_first(
     ("name", "expected"),
     [
         ("odd", r"mcp: 'odd', which a package names: comand: unknown key; did you mean 'command'"),
-        ("list", r"mcp: 'list', which a package names, is no mapping but a list"),
+        ("list", r"mcp: 'list', which a package names, is not a mapping: it is a list"),
     ],
 )
 def test_a_wrong_server_of_a_package_is_one_clear_error(

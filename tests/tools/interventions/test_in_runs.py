@@ -137,7 +137,7 @@ def test_a_delay_counts_against_a_trials_seconds_and_ends_with_them(tmp_path: Pa
         ("{ name = 'fail', options = { tools = ['python'] } }", "tools of 'fail': the condition has no tool 'python'"),
         ("{ name = 'delay', options = { second = 1 } }", "options of 'delay': second"),
         ("'own_things:flattened'", "there is no 'flattened'"),
-        ("'own_things:fahrenheit'", "is no intervention but a FunctionTool"),
+        ("'own_things:fahrenheit'", "is not an intervention: it is a FunctionTool"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_run(tmp_path: Path, written: str, said: str) -> None:

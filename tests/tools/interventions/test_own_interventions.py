@@ -195,13 +195,13 @@ async def test_parameters_may_be_called_like_parts_of_a_model() -> None:
     ("name", "options", "said"),
     [
         ("own_interventions_for_test:lengthen", {}, "there is no 'lengthen'"),
-        ("own_interventions_for_test:plain", {}, "is no intervention but a function"),
+        ("own_interventions_for_test:plain", {}, "is not an intervention: it is a function"),
         ("own_interventions_for_test:plain", {}, "decorate the function with @toolablate.tools.intervention"),
         ("own_interventions_for_test:shorten", {}, "chars: Field required"),
         ("own_interventions_for_test:shorten", {"chars": 1, "char": 1}, "char: Extra inputs are not permitted"),
         ("own_interventions_for_test:shorten", {"chars": "3"}, "chars: Input should be a valid integer, found '3'"),
         ("own_interventions_for_test:shorten", {"char": 1}, "its options: tools, calls, chars, ending"),
-        ("tests.tools.interventions.echoing:echo", {}, "is no intervention but a FunctionTool"),
+        ("tests.tools.interventions.echoing:echo", {}, "is not an intervention: it is a FunctionTool"),
         ("no_such_module_for_test:x", {}, "interventions: 'no_such_module_for_test:x': cannot import"),
         ("../evil:x", {}, "cannot import"),
         (":x", {}, "there is no intervention ':x'"),
@@ -226,15 +226,18 @@ async def test_a_package_can_register_an_intervention(own_module: str, tmp_path:
     )
     user_code.registered.cache_clear()
     try:
-        result = await Echoing([use("brief", chars=1), use("truncate", chars=9)])("abc")
+        result = await Echoing([use("brief", chars=1), use("remind", text="So.")])("abc")
         digest = user_code.code_digest(OWN.encode())
-        assert intervention_sources([use("brief"), use("truncate")]) == {"brief": digest}
+        assert intervention_sources([use("brief"), use("remind")]) == {"brief": digest}
+        for refusing in (open_interventions, intervention_sources):
+            with pytest.raises(InputError, match="'truncate' is claimed by several packages: short-package and tool"):
+                refusing([use("truncate", chars=9)])
         with pytest.raises(InputError) as refused:
             open_interventions([use("loud")])
     finally:
         user_code.registered.cache_clear()
-    assert result.output == "echo 1: a\n[3 characters left out]"
-    assert details(result) == [("brief", ""), ("truncate", "kept 9 of 12 characters")]
+    assert result.output == "echo 1: a...\n\nSo."
+    assert [name for name, _ in details(result)] == ["brief", "remind"]
     assert ", brief; one of your own" in refused.value.hint
 
 
