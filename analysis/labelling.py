@@ -116,18 +116,18 @@ class LabelReport:
     changed: int
 
 
-def label_report(found: Sequence[Held], *, seed: int = 0) -> LabelReport:
-    """Depends on the labels and the seed alone, not on their order."""
+def label_report(found: Sequence[Held]) -> LabelReport:
+    """Depends on the labels alone, not on their order."""
     return LabelReport(
         held=tuple(found),
-        with_attribution=tuple(_with_attribution(found, seed)),
-        between_people=tuple(_between_people(found, seed)),
+        with_attribution=tuple(_with_attribution(found)),
+        between_people=tuple(_between_people(found)),
         unattributed=sum(each.mechanism is None for each in found),
         changed=sum(each.changed for each in found),
     )
 
 
-def _with_attribution(found: Sequence[Held], seed: int) -> Iterator[LabelAgreement]:
+def _with_attribution(found: Sequence[Held]) -> Iterator[LabelAgreement]:
     for person in sorted({each.label.person for each in found}):
         for method in _METHODS:
             for blind in (True, False):
@@ -140,10 +140,10 @@ def _with_attribution(found: Sequence[Held], seed: int) -> Iterator[LabelAgreeme
                     units: dict[str, list[Pair]] = defaultdict(list)
                     for each in own:
                         units[each.unit].append((str(each.label.mechanism), str(each.mechanism)))
-                    yield _agreement(person, None, method, blind, units, seed)
+                    yield _agreement(person, None, method, blind, units)
 
 
-def _between_people(found: Sequence[Held], seed: int) -> Iterator[LabelAgreement]:
+def _between_people(found: Sequence[Held]) -> Iterator[LabelAgreement]:
     by_person: dict[str, dict[str, Held]] = defaultdict(dict)
     for each in found:
         by_person[each.label.person][each.label.trial] = each
@@ -156,11 +156,11 @@ def _between_people(found: Sequence[Held], seed: int) -> Iterator[LabelAgreement
                 if (one.label.blind and other.label.blind) == blind:
                     units[one.unit].append((str(one.label.mechanism), str(other.label.mechanism)))
             if units:
-                yield _agreement(first, second, None, blind, units, seed)
+                yield _agreement(first, second, None, blind, units)
 
 
 def _agreement(
-    person: str, other: str | None, method: Method | None, blind: bool, units: Mapping[str, list[Pair]], seed: int
+    person: str, other: str | None, method: Method | None, blind: bool, units: Mapping[str, list[Pair]]
 ) -> LabelAgreement:
     by_unit = [sorted(units[unit]) for unit in sorted(units)]
     pairs = [pair for each in by_unit for pair in each]
@@ -175,7 +175,7 @@ def _agreement(
         units=len(by_unit),
         agreed=sum(first == second for first, second in pairs),
         kappa=cohens_kappa(told),
-        ci95=kappa_interval(told, seed=seed),
+        ci95=kappa_interval(told),
         small=len(by_unit) < FEW_CLUSTERS,
         confusion={
             first: {second: count for (own, second), count in sorted(counts.items()) if own == first}

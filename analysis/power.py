@@ -185,7 +185,6 @@ def measured_variances(
     order: Sequence[str] = (),
     *,
     contrasts: Sequence[Contrast] = (),
-    seed: int = 0,
 ) -> tuple[list[VarianceEstimate], list[str]]:
     """Of each model and condition of an earlier run, in the order of `compare`, then of each model and contrast; and
     the names of those that have fewer than two independent questions. Raises InputError where no trial of the baseline
@@ -198,7 +197,7 @@ def measured_variances(
         of_contrast = [each for each in seen if each.condition in (contrast.before, contrast.after)]
         compared += [(pair, contrast.name) for pair in pairs(of_contrast, contrast.before)]
     for pair, name in compared:
-        estimate = _measured(pair, name, seed)
+        estimate = _measured(pair, name)
         if estimate is None:
             left_out.append(f"{pair.model} {name or pair.condition}")
         else:
@@ -206,14 +205,14 @@ def measured_variances(
     return found, left_out
 
 
-def _measured(pair: Pair, contrast: str, seed: int) -> VarianceEstimate | None:
+def _measured(pair: Pair, contrast: str) -> VarianceEstimate | None:
     shared = scored_in_both(pair.scored_before, pair.scored_after)
     before, after = ([arm[question] for question in shared] for arm in (pair.scored_before, pair.scored_after))
     units = [unit(pair.after[question][0]) for question in shared]
     found = variance_components(before, after, units)
     if found is None:
         return None
-    resampled = resampled_components(before, after, units, seed=seed)
+    resampled = resampled_components(before, after, units)
     if found.within_before is None or found.within_after is None or found.clustered is None:
         # One trial each: twice the variance within, and that between, add up to what was seen.
         parts = found.total, 0.0, 0.0, found.total / 2

@@ -45,8 +45,8 @@ def question_address(question: str) -> str:
     return f"/question/{quote(question, safe='')}"
 
 
-def trial_address(trial: str, event: int | None = None) -> str:
-    return f"/trial/{quote(trial, safe='')}" + ("" if event is None else f"#event-{event}")
+def trial_address(trial: str) -> str:
+    return f"/trial/{quote(trial, safe='')}"
 
 
 def diff_address(left: str, right: str) -> str:
