@@ -50,6 +50,8 @@ price = {{ input = 0, output = 0 }}
 concurrency = 8
 """
 
+REQUESTS = "requests.json"
+
 
 def main() -> int:
     options = _parser().parse_args()
@@ -58,7 +60,7 @@ def main() -> int:
         figures = _measured(Path(folder), options)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    print_tables(tables_of(figures), Console(width=140))
+    print_tables(tables_of(figures), Console(width=160))
     print("a simulated model: what is measured is the attribution, and no model")
     return 0
 
@@ -85,11 +87,8 @@ def _parser() -> argparse.ArgumentParser:
 def _measured(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     questions = make_questions(options.questions, options.seed, options.toolset, options.forcing)
     write(folder, questions, options.half, options.seed)
-    model, store, begun = (
-        Model(questions, options.half, options.seed),
-        folder / "structural.sqlite",
-        time.perf_counter(),
-    )
+    earlier, store = _earlier(folder / REQUESTS), folder / "structural.sqlite"
+    model, begun = Model(questions, options.half, options.seed, earlier["equal"]), time.perf_counter()
     with serving(model, _port(folder)) as endpoint:
         text = PLAN.format(
             half=options.half,
@@ -104,13 +103,17 @@ def _measured(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         _call("run", folder / "plan.toml", "--store", store)
         before, ran = model.asked, time.perf_counter()
         design = ["--samples", options.samples, "--rollouts", options.rollouts, "--successes", options.successes]
-        replay = [] if options.no_replay else ["--replay", *design, "--seed", options.seed]
+        replay = (
+            [] if options.no_replay else ["--replay", *design, "--seed", options.seed, "--plan", folder / "plan.toml"]
+        )
         # Some replays cannot be made, where there is no placebo; it says so by 1.
-        found = json.loads(_call("attribute", store, *replay, "--plan", folder / "plan.toml", "--json", allowed=(0, 1)))
+        found = json.loads(_call("attribute", store, *replay, "--json", allowed=(0, 1)))
         replayed = time.perf_counter()
+    now = {"equal": model.equal, "replayed": earlier["replayed"] + model.asked - before}
+    (folder / REQUESTS).write_text(json.dumps(now), encoding="utf-8")
     (folder / "attributed.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     print(f"ran in {ran - begun:.0f} s, {before} requests; replayed in {replayed - ran:.0f} s, {model.asked - before}")
-    asked = None if options.no_replay else model.asked - before
+    asked = now["replayed"] or None
     return figures_of(store, questions, found, asked=asked, toolset=options.toolset, seed=options.seed)
 
 
@@ -121,6 +124,11 @@ def _conditions(toolset: str, *, ladder: bool) -> str:
         return f'conditions = ["none", "{toolset}", {flaky}]'
     arms = 'arms = ["offered", "sham", "placebo"]'
     return f'conditions = ["none", {flaky}]\nladder = [{{ name = "{toolset}", {arms} }}]'
+
+
+def _earlier(path: Path) -> dict[str, Any]:
+    """The requests of earlier runs in one folder."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"equal": {}, "replayed": 0}
 
 
 def _port(folder: Path) -> int:

@@ -403,7 +403,7 @@ def shown(s: Situation, what: str, arm: Arm) -> Seen:
         case "open" | "more":
             at = 0 if what == "open" else q.plan[: position(s) + 1].count("more")
             roles = [q.page_role] if q.page_role and at == q.page_window else []
-    chars = {"table": 15_000, "search": 1_500, "open": min(q.page_chars, 9_900), "more": 9_900}.get(what, 200)
+    chars = {"table": 15_000, "search": 3_500, "open": min(q.page_chars, 9_900), "more": 9_900}.get(what, 200)
     real = arm.results != "placebo"
     return Seen(tool, frozenset(q.letters[role] for role in roles) if real else frozenset(), chars)
 

@@ -144,7 +144,9 @@ def figures_of(
         "trials": len(found["trials"]),
         "wrong": wrong,
         "not_as_the_graph": disagreeing,
-        "figures": _figures(verdicts, seed) + _share_figures(decomposed, seed) + _cost(asked, known, seed),
+        "figures": _figures(verdicts, seed)
+        + _share_figures(decomposed, "replay" if found["design"] else "trace", seed)
+        + _cost(asked, known, seed),
         "causes": {method: _causes(each) for method, each in verdicts.items() if each},
         "confusion": {method: _confusion(each) for method, each in verdicts.items() if each},
         "shares": decomposed,
@@ -333,13 +335,13 @@ def _drawn(trial: Known) -> dict[str, float]:
     return terms
 
 
-def _share_figures(rows: Sequence[Mapping[str, Any]], seed: int) -> list[dict[str, Any]]:
+def _share_figures(rows: Sequence[Mapping[str, Any]], method: str, seed: int) -> list[dict[str, Any]]:
     terms = [row for row in rows if row["term"] != "effect"]
     figures = []
     for kind in ("realised", "expected"):
         off = [abs(row["found"] - row[kind]) for row in terms if abs(row["found"]) > 0.05 or abs(row[kind]) > 0.05]
         own = _mean(off)
-        figures.append({"what": f"share error, points ({kind})", "replay": [own, *_interval(off, _mean, seed)]})
+        figures.append({"what": f"share error, points ({kind})", method: [own, *_interval(off, _mean, seed)]})
     held = [row["ci90"][0] <= row["expected"] <= row["ci90"][1] for row in rows if row["ci90"]]
     figures.append(
         {

@@ -200,14 +200,17 @@ def _next_line(messages: Sequence[Mapping[str, Any]]) -> int:
 
 
 class Model:
-    """`asked` is the number of requests so far."""
+    """`asked` is the number of requests so far, `equal` that of each, by its hash; with those of an earlier server the
+    draws go on where its ended."""
 
-    def __init__(self, questions: Sequence[Question], half: Half, seed: int) -> None:
+    def __init__(
+        self, questions: Sequence[Question], half: Half, seed: int, equal: Mapping[str, int] | None = None
+    ) -> None:
         self.asked = 0
+        self.equal = Counter[str](equal or {})
         self._questions = {q.name: q for q in questions}
         self._half = half
         self._seed = seed
-        self._equal: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,8 +218,8 @@ class Model:
         whole = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
         with self._lock:
             self.asked += 1
-            number = self._equal[whole]
-            self._equal[whole] += 1
+            number = self.equal[whole]
+            self.equal[whole] += 1
         number = 0 if body.get("seed") is not None else number
         mark = hashlib.sha256(f"{self._seed}/{whole}/{number}".encode()).hexdigest()[:16]
         s = situation_of(body, self._questions, mark)
