@@ -123,8 +123,8 @@ def explained_json(explained: Explained) -> str:
 def decompositions_csv(decompositions: Iterable[Decomposition], simulated: Iterable[str] = ()) -> str:
     """A line for the effect (`kind` effect), and for each term and each mechanism of it, in percentage points; what is
     unknown is empty."""
-    stand_ins = frozenset(simulated)
-    return csv_text(_COLUMNS, (line for decomposition in decompositions for line in _lines(decomposition, stand_ins)))
+    names = frozenset(simulated)
+    return csv_text(_COLUMNS, (line for decomposition in decompositions for line in _lines(decomposition, names)))
 
 
 def _decomposition(decomposition: Decomposition, simulated: Collection[str]) -> dict[str, Any]:

@@ -152,16 +152,22 @@ async def test_a_store_of_a_development_version_says_what_to_do(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("opener", OPENERS)
-async def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path, opener: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize(
+    ("version", "age", "advice"), [(99, "a newer", "Upgrade"), (0, "an older", "run its plan again"), (-1, "an older", "")]
+)
+async def test_another_version_is_refused_and_left_alone(
+    tmp_path: Path, opener: Callable[[Path], object], version: int, age: str, advice: str
+) -> None:
     path = tmp_path / "s.db"
     await filled(path, 1)
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 99")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     before = _contents(tmp_path)
-    with pytest.raises(StoreError, match=rf"version is 99, this one reads {SCHEMA_VERSION}(.|\n)*Upgrade") as caught:
+    said = rf"{age} toolablate: its version is {version}, this one reads {SCHEMA_VERSION}(.|\n)*{advice}"
+    with pytest.raises(StoreError, match=said) as caught:
         opener(path)
-    assert caught.value.code == "newer_version"
+    assert caught.value.code == f"{age.split()[1]}_version"
     assert _contents(tmp_path) == before
 
 

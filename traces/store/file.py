@@ -267,7 +267,13 @@ def check_version(connection: sqlite3.Connection, path: object) -> None:
             hint=NAME_A_STORE,
             code="not_a_store",
         )
-    if version != SCHEMA_VERSION:
+    if version < SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was written by an older toolablate: its version is {version}, this one reads {SCHEMA_VERSION}",
+            hint="Read it with that version, or run its plan again into a new store; the store was left as it was.",
+            code="older_version",
+        )
+    if version > SCHEMA_VERSION:
         raise StoreError(
             f"{path} was written by a newer toolablate: its version is {version}, this one reads {SCHEMA_VERSION}",
             hint=f"Upgrade toolablate ({to_upgrade()}); the store was left as it was.",
