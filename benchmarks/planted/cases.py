@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.traces.records import ChoiceTarget, Question
 
 Half = Literal["dev", "test"]
-
-HALVES: tuple[Half, ...] = get_args(Half)
 
 
 class Template(BaseModel):

@@ -153,7 +153,8 @@ async def test_a_store_of_a_development_version_says_what_to_do(tmp_path: Path) 
 
 @pytest.mark.parametrize("opener", OPENERS)
 @pytest.mark.parametrize(
-    ("version", "age", "advice"), [(99, "a newer", "Upgrade"), (0, "an older", "run its plan again"), (-1, "an older", "")]
+    ("version", "age", "advice"),
+    [(99, "a newer", "Upgrade"), (0, "an older", "run its plan again"), (-1, "an older", "")],
 )
 async def test_another_version_is_refused_and_left_alone(
     tmp_path: Path, opener: Callable[[Path], object], version: int, age: str, advice: str

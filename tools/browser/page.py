@@ -52,10 +52,6 @@ class Page:
     def text(self) -> str:
         return "".join(self.lines)
 
-    def line_at(self, offset: int) -> int:
-        """The number of the line that holds the character at `offset` of the text."""
-        return bisect_right(self._starts, offset) - 1
-
     def links_of_line(self, number: int) -> Iterator[tuple[int, int, int]]:
         """The links with text on that line, from left to right: the link's number, and where in the line its text
         begins and ends. What lies within another link already, or outside of the text, is left out."""

@@ -179,12 +179,12 @@ def reading(calls: Sequence[CallSignal]) -> Reading:
     )
 
 
-def effort(calls: Sequence[CallSignal], prompt: str) -> Effort:
-    """Lines that hold nothing, or a comment alone, are none; a Chinese character of a question counts as a word."""
+def effort(calls: Sequence[CallSignal]) -> Effort:
+    """Lines that hold nothing, or a comment alone, are none."""
     cells = [call for call in calls if call.form == "code" and call.made.status != "invalid"]
     lines = [line.strip() for call in cells for line in call.asked.split("\n")]
     written = sum(bool(line) and not line.startswith("#") for line in lines)
-    return Effort(tuple(call.event for call in cells), written, len(_WORD.findall(prompt)))
+    return Effort(tuple(call.event for call in cells), written)
 
 
 def _repeated(searches: Sequence[CallSignal]) -> tuple[Repeated, ...]:

@@ -70,5 +70,5 @@ def signals_of(trace: Trace, question: Question, condition: Condition) -> Signal
         backing=backing(steps, form, final),
         reading=reading(steps.calls),
         interventions=of_calls.interventions(steps.calls),
-        effort=effort(steps.calls, question.prompt),
+        effort=effort(steps.calls),
     )

@@ -335,11 +335,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """Cells of code and their lines that say something, against the length of what is asked."""
+    """Cells of code and their lines that say something."""
 
     cells: tuple[int, ...]
     lines: int
-    question_words: int
 
 
 @dataclass(frozen=True, slots=True)

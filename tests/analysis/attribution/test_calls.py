@@ -162,7 +162,6 @@ def test_effort_counts_lines_that_say_something() -> None:
     signals = read(*ran("# why\nx = 1\n\nprint(x)", "1"), *ran("print(2)", "2"), *ended("Answer: A"))
     assert signals.effort.cells == (1, 3)
     assert signals.effort.lines == 3
-    assert signals.effort.question_words == 13
 
 
 def test_names_of_tools_of_other_makers_are_known_by_their_arguments() -> None:

@@ -5,12 +5,13 @@ import io
 import random
 from collections import Counter, defaultdict
 from string import ascii_uppercase
+from typing import get_args
 
 import pytest
 
 from toolablate.agents.simulated.planted.mind import believed
 from toolablate.agents.simulated.planted.scenario import Scenario
-from toolablate.benchmarks.planted.cases import HALVES, Half, make_case, templates
+from toolablate.benchmarks.planted.cases import Half, make_case, templates
 from toolablate.benchmarks.planted.composing import TURNS, Planted, Story, compose
 from toolablate.benchmarks.planted.results import broken, general, harmless, stand_in
 
@@ -23,7 +24,7 @@ def printed(code: str) -> str:
     return out.getvalue()
 
 
-@pytest.fixture(scope="module", params=HALVES)
+@pytest.fixture(scope="module", params=get_args(Half))
 def half(request: pytest.FixtureRequest) -> Half:
     return request.param  # type: ignore[no-any-return]
 

@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from toolablate.benchmarks.planted.cases import HALVES, Half
+from toolablate.benchmarks.planted.cases import Half
 from toolablate.benchmarks.planted.composing import TURNS, Planted, compose
 
 MARKS = ("wins[", "tally[", "np.linspace", "leads[", "average.get", "worst.get")
@@ -15,7 +15,7 @@ MARKS = ("wins[", "tally[", "np.linspace", "leads[", "average.get", "worst.get")
 BROKEN = ("sum(totals)", "(b - b)", "given[len(given)]", "growth_of_all")
 
 
-@pytest.fixture(scope="module", params=HALVES)
+@pytest.fixture(scope="module", params=get_args(Half))
 def planted(request: pytest.FixtureRequest) -> Sequence[Planted]:
     half: Half = request.param
     return compose(half, 800)
