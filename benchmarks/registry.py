@@ -10,13 +10,13 @@ A distribution names each of its benchmarks in the entry-point group `toolablate
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.plugins import by_name, checked, having, only, package, refuse_built_in
+from toolablate.traces.plugins import by_name, checked, having, only, package_and_version, refuse_built_in
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -62,16 +62,20 @@ def benchmarks() -> Mapping[str, Benchmark | InputError]:
 
 
 def question_set(name: str) -> "tuple[Question, ...] | None":
-    """The questions of a set, or None where no benchmark has a set of this name. Raises InputError."""
+    """The questions of a set, each with an id of its own, or None where no benchmark has a set of this name. Raises
+    InputError."""
     if not is_question_set(name):
         return None
     found = _claimed("question set", name, lambda benchmark: benchmark.questions)
     if found is None:
         return None
     owner, named = found
-    questions: tuple[Question, ...] = _called(
-        lambda: f"the question set {name!r} of {_owner(owner)}", lambda: _questions(_resolved(owner, named)())
-    )
+
+    def said() -> str:
+        return f"the question set {name!r} of {_owner(owner)}"
+
+    questions: tuple[Question, ...] = _called(said, lambda: _questions(_resolved(owner, named)()))
+    _check_identities(name, questions, said)
     return questions
 
 
@@ -177,7 +181,7 @@ def _loaded(name: str, points: "tuple[EntryPoint, ...]") -> Benchmark | InputErr
 
 
 def _told(name: str, point: "EntryPoint") -> str:
-    return f"the benchmark {name!r} of {package(point)}{f' {point.dist.version}' if point.dist else ''}"
+    return f"the benchmark {name!r} of {package_and_version(point)}"
 
 
 def _owner(name: str) -> str:
@@ -218,6 +222,24 @@ def _questions(given: "Iterable[Question]") -> "tuple[Question, ...]":
         if not isinstance(each, Question):
             raise TypeError(f"a Question is expected, found {each!r:.80}")
     return questions
+
+
+def _check_identities(name: str, questions: "Sequence[Question]", said: Callable[[], str]) -> None:
+    """Raises InputError, which begins with `said`, for a set that holds no question, and for ids as in a file."""
+    from toolablate.benchmarks.rows.row_errors import Identities, LineError, RowPlace, at
+
+    if not questions:
+        raise InputError(
+            f"{said()}: holds no question",
+            hint="Have the function that returns its questions return at least one, or name another set.",
+            code="no_question",
+        )
+    identities = Identities("question")
+    for number, question in enumerate(questions, 1):
+        try:
+            identities.take(question.id, RowPlace(name, "row", number))
+        except LineError as error:
+            raise at(RowPlace(said(), "row", number), error, code="bad_question") from error
 
 
 _called = partial(checked, code="bad_benchmark", passing=(ToolablateError,))

@@ -16,7 +16,18 @@ from pydantic import BaseModel
 from toolablate.tools.function import FunctionTool, read_options
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.plugins import OURS, by_name, checked, having, is_not, only, package, refuse_built_in
+from toolablate.traces.plugins import (
+    OURS,
+    UNKNOWN,
+    by_name,
+    checked,
+    having,
+    is_not,
+    only,
+    package,
+    package_and_version,
+    refuse_built_in,
+)
 from toolablate.traces.records import ToolUse
 
 if TYPE_CHECKING:
@@ -47,7 +58,7 @@ def registered(key: Key = "tools") -> "dict[str, tuple[EntryPoint, ...]]":
 def package_of(name: str, key: Key) -> str:
     """The package that registers the name, with its version; "" where none does, or it tells none."""
     point = next(iter(registered(key).get(name, ())), None)
-    return f"{point.dist.name} {point.dist.version}" if point and point.dist else ""
+    return package_and_version(point) if point and package(point) != UNKNOWN else ""
 
 
 def is_ours(name: str, key: Key) -> bool:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 OURS = "toolablate"
+UNKNOWN = "an unknown package"
 MISSING = "the entry points of toolablate are missing: install the checkout again (pip install -e .)"
 
 
@@ -23,7 +24,12 @@ def by_name(group: str) -> "dict[str, tuple[EntryPoint, ...]]":
 
 
 def package(point: "EntryPoint") -> str:
-    return point.dist.name if point.dist else "an unknown package"
+    # The metadata of a distribution may be empty: it has neither name nor version then.
+    return (point.dist and point.dist.name) or UNKNOWN
+
+
+def package_and_version(point: "EntryPoint") -> str:
+    return " ".join(filter(None, [package(point), point.dist.version if point.dist else ""]))
 
 
 def only(points: "Sequence[EntryPoint]", said: str) -> "EntryPoint":

@@ -136,6 +136,38 @@ def test_fields_of_wrong_types_are_told_and_help_goes_on(install: Install, given
         questions_of("capitals")
 
 
+def test_a_package_with_empty_metadata_is_unknown_and_help_goes_on(install: Install, tmp_path: Path) -> None:
+    install("capital-kind", "demo = capitals_for_test:BENCHMARK", GOOD)
+    (tmp_path / "capital-kind-1.0.dist-info/METADATA").write_text("", encoding="utf-8")
+    registry.benchmarks.cache_clear()
+    assert "(cannot be loaded)" in shown("--help")
+    with pytest.raises(InputError, match="'demo' is claimed by several packages: an unknown package and toolablate"):
+        registry.command("demo")
+
+
+@pytest.mark.parametrize(
+    ("ids", "told", "code"),
+    [
+        ("", "capital-kind 1.0: holds no question", "no_question"),
+        ("aba", 'capital-kind 1.0, row 3: the id "a" is already taken by row 1', "bad_question"),
+        ("a ", 'capital-kind 1.0, row 2: the id " " has blanks around it', "bad_question"),
+    ],
+)
+def test_a_question_set_is_refused_as_a_file_is(install: Install, ids: str, told: str, code: str) -> None:
+    questions = f"""
+from toolablate.traces.records import NumberTarget, Question
+
+def questions():
+    return [Question(id=each, prompt="Which?", target=NumberTarget(value=1)) for each in {ids!r}]
+"""
+    install("capital-kind", "capitals = capitals_for_test:BENCHMARK", GOOD + questions)
+    with pytest.raises(InputError) as refused:
+        questions_of("capitals")
+    assert refused.value.message.startswith("the question set 'capitals' of the benchmark 'capitals' of ")
+    assert told in refused.value.message
+    assert refused.value.code == code
+
+
 @pytest.mark.parametrize(
     ("functions", "told"),
     [
