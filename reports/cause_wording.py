@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.decomposition import points
+from toolablate.analysis.attribution.decomposition import Term, points
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.findings import AttributedCount, Findings
@@ -198,6 +198,7 @@ def why(told: Explanation) -> Iterator[str]:
     else:
         yield _blamed(explained.attribution)
         yield from _grounds(explained.attribution, tried=explained.evidence.trajectory is not None)
+        yield from _also(explained.attribution, explained.evidence)
     for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
         yield _besides(other, explained.attribution)
     for diagnosis in explained.evidence.diagnoses:
@@ -210,6 +211,30 @@ def summed(evidence: Evidence) -> Iterator[str]:
     parts = [f"{mechanism_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
     if parts:
         yield f"Compared with no tools: {signed(sum(found.values()))} points ({', '.join(parts)})."
+
+
+_LABELS: Mapping[Term, frozenset[Mechanism]] = {
+    "format": frozenset({"format"}),
+    "budget": frozenset({"budget"}),
+    "tool_fault": frozenset({"tool_fault"}),
+    "content": frozenset({"retrieval_distraction", "lock_in", "other_results", "calling"}),
+    "calling": frozenset({"calling", "lock_in"}),
+    "availability": frozenset({"availability", "prompt"}),
+    "prompt": frozenset({"availability", "prompt"}),
+}
+"""Labels that a trial may have whose points are these. Use and sampling noise contradict none."""
+_MUCH = 50.0
+"""Points of one trial from which on a term contradicts another label: half of a right answer."""
+
+
+def _also(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """The trial's largest loss in the decomposition, where that is another cause than its label."""
+    if attribution.method != "replay":
+        return
+    name, value = min(points(evidence.inputs).items(), key=lambda each: each[1], default=("use", 0.0))
+    if value <= -_MUCH and attribution.mechanism not in _LABELS.get(name, {attribution.mechanism}):
+        largest = f"{mechanism_name(name)}, its largest loss in the decomposition ({signed(value)} points)"
+        yield f"Also a candidate: {largest}."
 
 
 def _read_by(diagnosis: Diagnosis) -> Iterator[str]:

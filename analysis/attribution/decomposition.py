@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
-from typing import Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from toolablate.analysis.effect import too_few
 from toolablate.analysis.pairing import RIGHT, Unit, mean
@@ -77,6 +77,7 @@ class DecompositionInputs:
     re_asked       what the same answer scores with its format re-asked; None where only a replay can tell
     inclusion_probability  with which a trial like it is replayed; it may depend on its score
     replay       None where it was not
+    sampled      whether it was chosen to be replayed, be it that its replays are lacking; None: where it has a replay
     """
 
     model: str
@@ -90,6 +91,7 @@ class DecompositionInputs:
     re_asked: float | None = None
     inclusion_probability: float = 0.0
     replay: Replay | None = None
+    sampled: bool | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.inclusion_probability <= 1 or (self.replay is not None and not self.inclusion_probability):
@@ -165,8 +167,8 @@ def terms(inputs: DecompositionInputs, replay: Replay | None, *, calling: bool) 
 
 
 def points(inputs: DecompositionInputs) -> dict[Term, float]:
-    """What one trial adds to an effect, in percentage points, as far as its own replays and arms tell; it counts in the
-    decomposition weighted by its inverse inclusion probability."""
+    """What one trial adds to an effect, in percentage points, as far as its own replays and arms tell; the
+    decomposition estimates from them what all trials add."""
     own = terms(inputs, inputs.replay, calling=bool(inputs.arms.sham))
     return {name: 100 * value for name, value in own.items()}
 
@@ -285,25 +287,57 @@ def _by_kind(tools: frozenset[ToolKind], rollouts: Mapping[frozenset[ToolKind], 
 TermKey = TypeVar("TermKey", bound=str)
 
 
-def weighed(
-    known: Mapping[TermKey, float], replayed: Mapping[TermKey, float] | None, inclusion_probability: float
-) -> dict[TermKey, float]:
-    """What a trial adds to each account: what is known without a replay, plus what its replay changes in that, divided
-    by the probability with which it was to be replayed.
+@dataclass(frozen=True, slots=True)
+class SampledTrial(Generic[TermKey]):
+    """A trial's accounts as far as they are `known` without a replay, and what its replay changes in them: nothing
+    where it was not sampled, or its replays are lacking. `weight` is what it counts in the effect."""
 
-    Over the choice of trials its expectation is what a replay of every trial would add, because a replay is counted as
-    often as it stands for one (the difference estimator of Särndal, Swensson and Wretman 1992, "Model Assisted Survey
-    Sampling", section 6.3, with the weights of Horvitz and Thompson 1952, JASA 47). A replay moves what was unresolved
-    to other accounts and changes no sum: its changes sum to 0, and so do they times any weight. So the accounts of
-    every trial, replayed or not, sum exactly to the difference that it makes; by how much replays happen to stand for
-    more or less than there is, is in `unresolved`, with 0 as its expectation, beside what no replay resolves. A trial
-    of inclusion probability 0 keeps all that is unresolved.
+    known: Mapping[TermKey, float]
+    change: Mapping[TermKey, float]
+    inclusion_probability: float
+    sampled: bool
+    weight: float
+
+
+def estimated(trials: Sequence[SampledTrial[TermKey]]) -> list[dict[TermKey, float]]:
+    """What each trial adds to each account, so that the sampled ones stand for all.
+
+    Of trials with one inclusion probability (a stratum), each is known + m + s (change - m) / f, where s is 1 if it is
+    sampled, f the weighted share of the stratum that is, and m the mean change of those. Summed, that is the ratio
+    estimator of Hajek (1971, discussion of Basu, in "Foundations of statistical inference"): sampled trials stand for
+    exactly as much as there is, so that the luck of how many were drawn is no error, as it is with the nominal
+    probability. Trial by trial it is the estimator's linearization (Särndal, Swensson and Wretman 1992, "Model assisted
+    survey sampling", section 5.5), so that a bootstrap over questions has its variance. A replay moves what was
+    unresolved to other accounts: changes sum to 0, and every trial's accounts to the difference that it makes. Of a
+    stratum without sampled trials all stays as it is known.
     """
-    if replayed is None:
-        return dict(known)
+    whole, sampled = defaultdict[float, float](float), defaultdict[float, float](float)
+    sums: dict[float, dict[TermKey, float]] = defaultdict(lambda: defaultdict(float))
+    for each in trials:
+        whole[each.inclusion_probability] += each.weight
+        if each.sampled:
+            sampled[each.inclusion_probability] += each.weight
+            for name, value in each.change.items():
+                sums[each.inclusion_probability][name] += each.weight * value
+    return [_estimated(each, whole, sampled, sums) for each in trials]
+
+
+def _estimated(
+    trial: SampledTrial[TermKey],
+    whole: Mapping[float, float],
+    sampled: Mapping[float, float],
+    sums: Mapping[float, Mapping[TermKey, float]],
+) -> dict[TermKey, float]:
+    stratum = trial.inclusion_probability
+    if not sampled.get(stratum):
+        return dict(trial.known)
+    share = sampled[stratum] / whole[stratum]
+    means = {name: value / sampled[stratum] for name, value in sums[stratum].items()}
     return {
-        name: known.get(name, 0.0) + (replayed.get(name, 0.0) - known.get(name, 0.0)) / inclusion_probability
-        for name in dict.fromkeys((*known, *replayed))
+        name: trial.known.get(name, 0.0)
+        + means.get(name, 0.0)
+        + (trial.change.get(name, 0.0) - means.get(name, 0.0)) * trial.sampled / share
+        for name in dict.fromkeys((*trial.known, *means, *trial.change))
     }
 
 
@@ -412,9 +446,9 @@ def _columns(all_inputs: Sequence[DecompositionInputs]) -> _Columns:
     """Of inputs in the order of their questions."""
     calling = any(inputs.arms.sham for inputs in all_inputs)
     by_question = [list(trials) for _, trials in groupby(all_inputs, key=lambda inputs: inputs.question)]
-    booked = [[_booked(inputs, calling) for inputs in trials] for trials in by_question]
-    of_terms = [_means([own for own, _ in trials]) for trials in booked]
-    of_mechanisms = [_means([own for _, own in trials]) for trials in booked]
+    booked = [(inputs, 1 / len(trials), _booked(inputs, calling)) for trials in by_question for inputs in trials]
+    of_terms = _by_question(by_question, estimated([_sampled(*each, 0) for each in booked]))
+    of_mechanisms = _by_question(by_question, estimated([_sampled(*each, 1) for each in booked]))
     return _Columns(
         units=[trials[0].unit for trials in by_question],
         effect=[mean([inputs.score - mean(inputs.arms.none) for inputs in trials]) for trials in by_question],
@@ -425,16 +459,40 @@ def _columns(all_inputs: Sequence[DecompositionInputs]) -> _Columns:
     )
 
 
-def _booked(inputs: DecompositionInputs, calling: bool) -> tuple[dict[Term, float], dict[EffectMechanism, float]]:
-    def booked(replay: Replay | None) -> tuple[dict[Term, float], dict[EffectMechanism, float]]:
+Booked = tuple[dict[Term, float], dict[EffectMechanism, float]]
+"""A trial's terms and mechanisms."""
+
+
+def _booked(inputs: DecompositionInputs, calling: bool) -> tuple[Booked, Booked]:
+    """Without its replay, and with it where it has one."""
+
+    def booked(replay: Replay | None) -> Booked:
         own = terms(inputs, replay, calling=calling)
         return own, mechanisms(inputs, replay, own)
 
-    known, named = booked(None)
-    if inputs.replay is None:
-        return known, named
-    own, own_named = booked(inputs.replay)
-    return weighed(known, own, inputs.inclusion_probability), weighed(named, own_named, inputs.inclusion_probability)
+    known = booked(None)
+    return known, known if inputs.replay is None else booked(inputs.replay)
+
+
+def _sampled(
+    inputs: DecompositionInputs, weight: float, booked: tuple[Booked, Booked], which: Literal[0, 1]
+) -> SampledTrial[Any]:
+    known, replayed = booked[0][which], booked[1][which]
+    return SampledTrial(
+        known=known,
+        change={name: replayed.get(name, 0.0) - known.get(name, 0.0) for name in dict.fromkeys((*known, *replayed))},
+        inclusion_probability=inputs.inclusion_probability,
+        sampled=inputs.replay is not None if inputs.sampled is None else inputs.sampled,
+        weight=weight,
+    )
+
+
+def _by_question(
+    questions: Sequence[Sequence[DecompositionInputs]], of_trials: Sequence[Mapping[Name, float]]
+) -> list[dict[Name, float]]:
+    """The mean of each question's trials, which come in the order of their questions."""
+    each = iter(of_trials)
+    return [_means([next(each) for _ in trials]) for trials in questions]
 
 
 def _means(trials: Sequence[Mapping[Name, float]]) -> dict[Name, float]:

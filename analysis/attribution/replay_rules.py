@@ -24,6 +24,9 @@ PRIOR = 0.5
 
 DRAWS = 400
 
+LIKELY = 0.5
+"""Under it a page names the next likeliest mechanism as well."""
+
 
 @dataclass(frozen=True, slots=True)
 class LevelTally:
@@ -85,10 +88,24 @@ def _log_beta(first: Floats | float, second: Floats | float) -> Floats:
 # The levels of one wrong trial: how often runs are right as more and more of what was at work is taken away.
 
 
-Part = Literal["budget", "tool_fault", "again", "search", "code", "other", "calling", "availability", "prompt"]
-"""What is taken away on the way to a level; `again` is nothing but what was drawn, and a kind of tool its results."""
+Part = Literal[
+    "budget",
+    "tool_fault",
+    "again",
+    "search",
+    "code",
+    "other",
+    "first_reply",
+    "calling",
+    "availability",
+    "prompt",
+]
+"""What is taken away on the way to a level; `again` is nothing but what was drawn after the first call, `first_reply`
+nothing but the reply that made it, and a kind of tool its results."""
 
-_NAMED: tuple[Part, ...] = ("search", "code", "other", "calling", "availability", "prompt", "tool_fault", "budget")
+_NAMED: tuple[Part, ...] = (
+    *("search", "code", "other", "first_reply", "calling", "availability", "prompt", "tool_fault", "budget"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +185,9 @@ def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[
     refused have no results, and are calls."""
     arms = evidence.inputs.arms
     if order:
-        yield Level("calling", _tally(arms.placebo))
+        # Replays keep this trial's first reply. Its luck is the luck of a draw, and no cause.
+        yield Level("first_reply", _tally(evidence.repeats))
+        yield Level("first_reply", _tally(arms.placebo))
         yield Level("calling", _tally(arms.sham))
     if evidence.called:
         yield Level("calling", _believed(evidence, 0))
@@ -200,6 +219,7 @@ OF_PARTS: Mapping[Part, Mechanism] = {
     "budget": "budget",
     "tool_fault": "tool_fault",
     "again": "sampling_noise",
+    "first_reply": "sampling_noise",
     "search": "retrieval_distraction",
     "code": "lock_in",
     "other": "other_results",
@@ -211,6 +231,7 @@ CHANGES: Mapping[Part, float] = {
     "budget": 0.5,
     "tool_fault": 0.5,
     "again": 0.05,
+    "first_reply": 0.1,
 }
 """How likely a level is to differ from the one before it, before any run is seen: a limit that ran out and a tool that
 failed mostly matter, and what is drawn again has no reason to be another."""
@@ -339,9 +360,10 @@ NOTES: dict[Mechanism, str] = {
     "calling": "right without the calls, whatever their results",
     "availability": "right without the offer of tools",
     "prompt": "right without the condition's prompt",
-    "sampling_noise": "resampled, it is mostly right with the same results or without tools",
-    "own_error": "mostly wrong without tools as well",
+    "sampling_noise": "resampled with nothing taken away",
+    "own_error": "nothing that was taken away makes it right",
 }
+"""What is counted; how many runs are right comes after it."""
 
 
 def attribute_by_replay(evidence: Evidence) -> Attribution | None:
@@ -365,7 +387,7 @@ def attribute_by_replay(evidence: Evidence) -> Attribution | None:
         distraction=_distraction(evidence, fall) if mechanism == "retrieval_distraction" else None,
         turned_at=fall.event if fall else None,
         evidence=tuple(sorted(set(_events(mechanism, evidence, fall)))),
-        note=_note(mechanism, shares[mechanism], evidence),
+        note=_note(mechanism, shares, evidence),
     )
 
 
@@ -374,13 +396,28 @@ def _distraction(evidence: Evidence, fall: Fall | None) -> Distraction | None:
     return distraction(evidence.signals, no_tools, evidence.diagnoses, fall.events if fall else ())
 
 
-def _note(mechanism: Mechanism, share: float, evidence: Evidence) -> str:
+def _note(mechanism: Mechanism, shares: Mapping[Mechanism, float], evidence: Evidence) -> str:
+    """With the counts that it rests on, and the next likeliest where the likeliest is less likely than not."""
     arms = evidence.inputs.arms
-    right = sum(score >= RIGHT for score in arms.none)
     what = NOTES[mechanism]
     if mechanism == "availability" and evidence.signals.prompted and not arms.scaffold:
         what = "without the offer of tools and the condition's words, which no arm tells apart, it is right"
-    return f"{what} (probability {share:.2f}); {right} of {len(arms.none)} trials without tools are right"
+    restored = _restored(mechanism, evidence)
+    counted = f": {restored.right:g} of {restored.runs} right" if restored else ""
+    other = max((each for each in shares if each != mechanism), key=lambda each: shares[each], default=None)
+    beside = ""
+    if other is not None and shares[mechanism] < LIKELY:
+        beside = f"; next {other.replace('_', ' ')}, {shares[other]:.2f}"
+    right = sum(score >= RIGHT for score in arms.none)
+    without = f"{right} of {len(arms.none)} trials without tools are right"
+    return f"{what}{counted} (probability {shares[mechanism]:.2f}{beside}); {without}"
+
+
+def _restored(mechanism: Mechanism, evidence: Evidence) -> LevelTally | None:
+    """Of the levels at which the mechanism is gone first, that at which most runs are right."""
+    named = _named(evidence)
+    tallies = [level.tally for level in chains(evidence)[0][1:] if named[level.part] == mechanism]
+    return max(tallies, key=lambda tally: tally.right / tally.runs, default=None)
 
 
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:

@@ -117,16 +117,17 @@ def attribute_by_trace(
     no_tools: Sequence[NoToolTrial] = (),
     repeats: Sequence[float] = (),
     pool: Pool | None = None,
+    scaffold: Sequence[float] = (),
 ) -> Attribution | None:
     """The likeliest mechanism of a trial that was scored wrong (below one half), None for any other trial.
 
     `no_tools` are trials of the same question and model without tools; those that have no value are left out.
     `repeats` are scores of the question's other trials under the condition; `pool` are the questions of the model and
-    condition, by default this one alone.
+    condition, by default this one alone; `scaffold` are scores of the question with the prompt and no tools.
     """
     if score.value is None or score.value >= RIGHT:
         return None
-    found = [_budget(signals, score), _format(signals, score), *_by_rules(signals)]
+    found = [_budget(signals, score), _format(signals, score), *_by_rules(signals, scaffold)]
     # max() keeps the first of equals.
     finding = max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
     scored = [each for each in no_tools if each.score.value is not None]
@@ -162,7 +163,8 @@ def _beside_bare(
     noise, own = expected.sampling_noise * chance, expected.own_error * chance
     whole = named + left + noise + own
     counted = f"{_counted(no_tools, repeats)}; {_anyway(expected)}"
-    if named >= max(noise, own):
+    # Without a sign, sampling noise and own error are one hypothesis: that nothing of the condition's is needed.
+    if named >= (noise + own if finding is _NOTHING else max(noise, own)):
         return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}")
     by_noise = noise >= own
     said = "sampling noise may explain it" if by_noise else "no tool is needed to explain it"
@@ -256,17 +258,24 @@ def _availability(signals: Signals) -> _Finding | None:
     return _Finding("availability", 0.7, evidence, "tools were offered and none was called")
 
 
-def _prompt(signals: Signals) -> _Finding | None:
-    if signals.calls or signals.unused or not signals.prompted:
+def _prompt(signals: Signals, scaffold: Sequence[float]) -> _Finding | None:
+    """Of a trial without calls: where the condition's prompt alone, without tools, is mostly wrong as well."""
+    if signals.calls or not signals.prompted:
         return None
-    return _Finding("prompt", 0.4, (), "no tools were offered, and the condition has its own prompt")
+    if not signals.unused:
+        return _Finding("prompt", 0.4, (), "no tools were offered, and the condition has its own prompt")
+    right = sum(score >= RIGHT for score in scaffold)
+    if not scaffold or mean(scaffold) >= RIGHT:
+        return None
+    counted = f"{right} of {len(scaffold)} trials with the condition's prompt and no tools are right"
+    return _Finding("prompt", 0.75, (), f"no tool was called, and {counted}")
 
 
-def _by_rules(signals: Signals) -> Iterator[_Finding | None]:
+def _by_rules(signals: Signals, scaffold: Sequence[float]) -> Iterator[_Finding | None]:
     yield _tool_fault(signals)
     yield _lock_in(signals)
     yield from (_read(signals, mechanism) for mechanism in _READ)
-    yield from (rule(signals) for rule in (_calling, _availability, _prompt))
+    yield from (_calling(signals), _availability(signals), _prompt(signals, scaffold))
 
 
 def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _Taken | None:

@@ -317,7 +317,9 @@ def _nobody(done: int, of: int) -> None:
 
 def _explained(evidence: Evidence, reading: _Reading) -> Explained:
     pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
-    by_trace = attribute_by_trace(evidence.signals, evidence.score, evidence.no_tools, evidence.repeats, pool)
+    by_trace = attribute_by_trace(
+        *(evidence.signals, evidence.score, evidence.no_tools, evidence.repeats, pool), evidence.inputs.arms.scaffold
+    )
     by_replay = attribute_by_replay(evidence)
     if by_replay is None:
         return Explained(evidence, by_trace)
@@ -340,6 +342,7 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
         re_asked=value if own else None,
         inclusion_probability=reading.inclusion_probability(seen.trial),
         replay=_replay(found, case.steps, signals) if reading.chosen(seen.trial) else None,
+        sampled=reading.chosen(seen.trial),
     )
     return Evidence(
         *(seen.model, seen.condition, seen.question, seen.domain, score, inputs, signals),

@@ -123,7 +123,7 @@ def test_of_both_tools_the_one_whose_results_restore_it_is_blamed() -> None:
 def test_levels_without_runs_hand_on_what_they_would_have_shown() -> None:
     each = drawn("search")
     assert [level.part for level in chains(each)[0]] == [
-        *("again", "again", "search", "calling", "calling", "calling", "calling", "availability"),
+        *("again", "again", "search", "first_reply", "calling", "calling", "calling", "availability"),
     ]
     alone = replace(
         each,
