@@ -58,7 +58,7 @@ def _same(one: Floor | EvidenceOutline, decomposition: Decomposition) -> bool:
 _NAMES: Mapping[str, str] = {
     "computational_lock_in": "computational lock-in",
     "lock_in": "computational lock-in",
-    "computation_misled": "misled by computation",
+    "computation_misled": "other content of code",
     "other_results": "results of other tools",
     "format_loss": "format lost",
     "format": "format lost",

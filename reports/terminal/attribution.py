@@ -438,8 +438,8 @@ def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]
         for each in decomposition.mechanisms
     ):
         yield (
-            "Misled by computation: what trials attributed to computational lock-in lost where telling the model to set"
-            " the computation aside did not bring the right answer back."
+            "Other content of code: harm or gain in trials in which telling the model to set the computation aside did"
+            " not bring the right answer back. Single trials of it are labelled computational lock-in."
         )
     if any(each.small and each.ci95 for decomposition in decompositions for each in _all(decomposition)):
         yield numbers.small_note("in which it is not 0")

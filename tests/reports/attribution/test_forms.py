@@ -82,7 +82,7 @@ def test_a_figure_says_what_the_decomposition_says_and_is_the_same_each_time(tmp
     draw_decompositions(drawn, tmp_path / "b.svg", simulated=["m"])
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert text == (tmp_path / "b.svg").read_text(encoding="utf-8")
-    assert "misled by computation" in text, "by the names of the page"
+    assert "other content of code" in text, "by the names of the page"
     for wanted in ("retrieval distraction", "unresolved", "$search$", "SIMULATED", "240 of 240 trials replayed"):
         assert wanted in text
     assert f"\u2212{abs(drawn[0].effect.points):.1f}" in text
