@@ -220,6 +220,6 @@ def test_points_of_lock_in_under_another_name_are_told() -> None:
     other = tuple(
         replace(each, name="other_results") if each.name == "computation_misled" else each for each in found.mechanisms
     )
-    told = "what trials attributed to computational lock-in lost"
+    told = "Other content of code: harm or gain"
     assert told in page(attribution_view(report(found)), 200)
     assert told not in page(attribution_view(report(replace(found, mechanisms=other))), 200)
