@@ -1,4 +1,7 @@
-"""A kernel's process and sockets, seen from the host: start, interrupt, end. Backends say what holds it."""
+"""A kernel's process and sockets, seen from the host: start, interrupt, end. Backends say what holds it.
+
+What is left of it when it ends: its cgroup and processes (`cleanup`), and inside the sandbox what outgrows its limits
+(`inside/guardian`); the fork server ends the kernels that it forked (`backends/forkserver`)."""
 
 import asyncio
 import contextlib
