@@ -19,7 +19,7 @@ from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.attribution.replay_rounds import attribute
-from toolablate.experiments.planted import scoring
+from toolablate.experiments.planted import scored_against_truth
 from toolablate.experiments.planted.making import LABELS, PLAN, make_planted
 from toolablate.experiments.planted.scored_against_truth import Coverage, coverage, score_planted
 from toolablate.experiments.planted.truth import truth_of
@@ -111,7 +111,7 @@ def test_a_trial_that_was_replayed_counts_where_nothing_is_said_of_it(
         for number, each in enumerate(explained(store_of(planted_run)).explained)
     ]
     gathered = replace(explained(store_of(planted_run)), explained=tuple(silent))
-    monkeypatch.setattr(scoring, "explained", lambda _: gathered)
+    monkeypatch.setattr(scored_against_truth, "explained", lambda _: gathered)
     found = score_planted(store_of(planted_run), method="replay", samples=1)
     assert found.verdicts == whole.verdicts
     assert sum(row.get(None, 0) for row in found.confusion.values()) > 0
