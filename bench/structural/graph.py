@@ -266,6 +266,8 @@ def belief(s: Situation, removed: Removed = NOTHING) -> float:
     q = s.question
     knows = q.glum if glum(s, removed) else q.base
     seen = any(turn.seen and q.letters["right"] in turn.seen.letters for turn in s.turns)
+    # Without the limit the last part would have come.
+    seen = seen or ("budget" in removed and "budget" in q.causes and budget(s) > 0)
     if q.gain is not None and seen and s.forced != "ignore":
         knows = q.gain
     pull = min(1.0, max(0.0, sum(strengths(s, removed).values()) - (q.need - 1)))

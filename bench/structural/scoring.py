@@ -346,7 +346,7 @@ def _share_figures(rows: Sequence[Mapping[str, Any]], method: str, seed: int) ->
     figures.append(
         {
             "what": f"coverage of 90 % intervals, {len(held)} rows",
-            "replay": [_mean(held), *_interval(held, _mean, seed)],
+            method: [_mean(held), *_interval(held, _mean, seed)],
         }
     )
     return figures
