@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -262,7 +263,7 @@ def serving(model: Model, port: int = 0) -> Iterator[str]:
         def log_message(self, format: str, *arguments: object) -> None:
             """Nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server = _bound(port, Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -272,3 +273,13 @@ def serving(model: Model, port: int = 0) -> Iterator[str]:
         server.shutdown()
         thread.join(5)
         server.server_close()
+
+
+def _bound(port: int, handler: type[BaseHTTPRequestHandler]) -> ThreadingHTTPServer:
+    """A port that a folder had before may be another's for some seconds."""
+    for _ in range(30):
+        try:
+            return ThreadingHTTPServer(("127.0.0.1", port), handler)
+        except OSError:
+            time.sleep(1)
+    raise SystemExit(f"port {port}, under which this folder's store knows the model, is taken: try again later")
