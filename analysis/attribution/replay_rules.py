@@ -185,8 +185,7 @@ def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[
     refused have no results, and are calls."""
     arms = evidence.inputs.arms
     if order:
-        # Replays keep this trial's first reply. Its luck is the luck of a draw, and no cause.
-        yield Level("first_reply", _tally(evidence.repeats))
+        # Replays keep this trial's first reply, the arm draws it anew: its luck is no cause.
         yield Level("first_reply", _tally(arms.placebo))
         yield Level("calling", _tally(arms.sham))
     if evidence.called:
