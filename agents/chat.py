@@ -3,14 +3,15 @@
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from toolablate.agents.spending import Spending
-from toolablate.tools.user_code import load_own, open_own, registered
-from toolablate.traces.errors import InputError, ModelError, ToolablateError
-from toolablate.traces.plugins import MISSING
+from toolablate.tools.user_code import is_ours, load_own, open_own, registered, said_of
+from toolablate.traces.errors import InputError, InternalError, ModelError, ToolablateError
+from toolablate.traces.plugins import MISSING, told
 from toolablate.traces.records import (
     Budget,
     Condition,
@@ -163,7 +164,39 @@ def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
     source: ModelSource = open_own(
         model.provider, "providers", lambda: opening(model, **options), ("session", "close"), "a ModelSource"
     )
-    return source
+    return (
+        source if is_ours(model.provider, "providers") else _PackageSource(source, said_of(model.provider, "providers"))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _PackageSource:
+    """A model of another package: what it raises that is no ModelError, an exit among it, is a failure of the runner
+    that names the package, and never the end of a run."""
+
+    source: ModelSource
+    said: str
+
+    def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
+        with _failing(self.said):
+            return _PackageChat(self.source.session(question, condition, repeat), self.said)
+
+    async def close(self) -> None:
+        await self.source.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _PackageChat:
+    chat: ChatModel
+    said: str
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        with _failing(self.said):
+            return await self.chat.complete(request, seconds=seconds)
+
+
+def _failing(said: str) -> AbstractContextManager[None]:
+    return told(f"{said} failed", code="internal_error", passing=(ToolablateError,), kind=InternalError)
 
 
 # One request outside of any trial, tried again where that may help.

@@ -303,7 +303,7 @@ async def _read(
     stop, lines = StopSwitch(), asked_lines(plan)
     costs = {model.name: JudgeCosts() for model in plan.judges}
     async with AsyncExitStack() as stack:
-        sources = await open_judges(plan, stack, lines, costs)
+        sources = await open_judges(plan, stack, lines, costs, progress.warn)
         recorder = stack.enter_context(Recorder(store))
         retry = RetryPolicy(attempts=plan.runner.attempts, paced=True)
         readings = Readings(recorder, sources, costs, retry, progress, stop, max_cost)

@@ -28,8 +28,9 @@ from toolablate.experiments.environment.environment import (
     try_backend,
     unbounded,
 )
-from toolablate.experiments.environment.replies import is_replayed
+from toolablate.experiments.environment.replies import close_source, is_replayed
 from toolablate.experiments.environment.web import (
+    Tell,
     asks_the_web,
     offline,
     open_plan_archive,
@@ -319,19 +320,22 @@ def _plan(plan: Plan | None) -> Iterator[CheckResult]:
     """Whether what the plan names is there: questions, tools, search, and something that listens at each endpoint."""
     if plan is None:
         return
+    warned: list[str] = []
     looks = [("questions", _look_at_questions), ("tools", _look_at_tools), ("models", _look_at_models)]
     if plan.judges:
         looks.append(("judges", _look_at_judges))
     for topic, look in looks:
         try:
-            yield CheckResult("plan", topic, "ok", look(plan))
+            yield CheckResult("plan", topic, "ok", look(plan, warned.append))
         except ToolablateError as error:
             yield CheckResult("plan", topic, "missing", error.message, error.hint)
+        yield from (CheckResult("plan", topic, "warning", text) for text in warned)
+        warned.clear()
     for endpoint in sorted({model.endpoint for model in _endpoints(plan)}):
         yield listening(endpoint, "plan")
 
 
-def _look_at_questions(plan: Plan) -> str:
+def _look_at_questions(plan: Plan, _: Tell) -> str:
     found = design(plan)
     asyncio.run(_try_scorers(plan, found.questions))
     refuse_too_large(plan, found)
@@ -344,25 +348,25 @@ async def _try_scorers(plan: Plan, questions: Sequence[Question]) -> None:
         await scorers.open(questions)
 
 
-def _look_at_tools(plan: Plan) -> str:
+def _look_at_tools(plan: Plan, _: Tell) -> str:
     conditions = plan.resolved_conditions()
     require_same_environment(Path(plan.store), fingerprint_of(plan, conditions))
     return f"those of {len(conditions)} conditions can be had"
 
 
-def _look_at_models(plan: Plan) -> str:
-    return _connect_all(plan, plan.models)
+def _look_at_models(plan: Plan, warn: Tell) -> str:
+    return _connect_all(plan, plan.models, warn)
 
 
-def _look_at_judges(plan: Plan) -> str:
-    return _connect_all(plan, plan.judges)
+def _look_at_judges(plan: Plan, warn: Tell) -> str:
+    return _connect_all(plan, plan.judges, warn)
 
 
-def _connect_all(plan: Plan, models: Sequence[Model]) -> str:
+def _connect_all(plan: Plan, models: Sequence[Model], warn: Tell) -> str:
     async def connect_all() -> None:
         for model in models:
             if not is_replayed(plan, model):
-                await (connect(model)).close()
+                await close_source(model, connect(model), warn)
 
     asyncio.run(connect_all())
     return f"{len(models)} can be set up"

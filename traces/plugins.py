@@ -1,9 +1,10 @@
 """What packages register as entry points: by name, and what is wrong with one, told with its package."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, ToolablateError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -68,8 +69,12 @@ def having(*names: str) -> Callable[[object], bool]:
     return lambda found: not isinstance(found, type) and all(hasattr(found, name) for name in names)
 
 
+Said = str | Callable[[], str]
+"""How an error begins. One that is slow to make is a function, called for an error alone."""
+
+
 def checked(
-    said: str | Callable[[], str],
+    said: Said,
     make: Callable[[], Any],
     fits: Callable[[Any], bool] = lambda _: True,
     expected: str = "",
@@ -79,19 +84,47 @@ def checked(
     passing: tuple[type[Exception], ...] = (),
 ) -> Any:
     """What a package's `make` returns. Raises InputError, which begins with `said`, where it fails, exits or returns
-    what is not `expected`; errors of the types `passing` tell it themselves. A `said` that is slow to make is a
-    function, called for an error alone."""
-    cause: BaseException | None = None
-    try:
+    what is not `expected`; errors of the types `passing` tell it themselves."""
+    with told(said, code=code, hint=hint, passing=passing):
         found = make()
-        if fits(found):
-            return found
-        why = f"{expected} is expected, found {found!r}"
+        why = "" if fits(found) else f"{expected} is expected, found {found!r}"
+    if why:
+        raise _error(InputError, said, why, hint, code)
+    return found
+
+
+@contextmanager
+def told(
+    said: Said,
+    *,
+    code: str,
+    hint: str = "",
+    passing: tuple[type[Exception], ...] = (),
+    kind: type[ToolablateError] = InputError,
+) -> Iterator[None]:
+    """Around what a package does. Raises an error of the `kind`, which begins with `said`, where it fails or exits."""
+    try:
+        yield
     except passing:
         raise
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is told, and what is not of this package goes on
-        why, cause = f"{type(error).__name__}: {error}", error
+    except (Exception, SystemExit) as error:
+        raise _error(kind, said, f"{type(error).__name__}: {error}", hint, code) from error
+
+
+async def close(said: Said, closing: Callable[[], Awaitable[None]], warn: Callable[[str], None]) -> None:
+    """Closes what a package opened. Where that fails `warn` hears of it: what was done with it stays done."""
+    try:
+        with told(lambda: f"{_begin(said)} cannot be closed", code="not_closed"):
+            await closing()
+    except InputError as error:
+        warn(error.message)
+
+
+def _error(kind: type[ToolablateError], said: Said, why: str, hint: str, code: str) -> ToolablateError:
     from toolablate.traces.terminal_text import one_line
 
-    begin = said if isinstance(said, str) else said()
-    raise InputError(f"{begin}: {one_line(why)}", hint=hint, code=code) from cause
+    return kind(f"{_begin(said)}: {one_line(why)}", hint=hint, code=code)
+
+
+def _begin(said: Said) -> str:
+    return said if isinstance(said, str) else said()

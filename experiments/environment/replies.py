@@ -1,6 +1,6 @@
 """The models and judges of a plan, connected: live, recorded or replayed; and what judges are paid for."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,9 @@ from toolablate.agents import ChatModel, Line, ModelSource, PacedSource, connect
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.spending import known_cost
 from toolablate.experiments.plans.plan import Plan
+from toolablate.tools.user_code import said_of
 from toolablate.traces.errors import InputError
+from toolablate.traces.plugins import close
 from toolablate.traces.records import REPLIES, Condition, Model, ModelReply, ModelRequest, OpenAIModel, Price, Question
 
 
@@ -107,23 +109,32 @@ def asked_lines(plan: Plan) -> dict[str, Line]:
 
 
 async def open_sources(
-    plan: Plan, fingerprint: Mapping[str, str], stack: AsyncExitStack, lines: Mapping[str, Line]
+    plan: Plan,
+    fingerprint: Mapping[str, str],
+    stack: AsyncExitStack,
+    lines: Mapping[str, Line],
+    warn: Callable[[str], None],
 ) -> dict[str, ModelSource]:
-    """The plan's models by name; the stack closes them. `lines` are those that `asked_lines` gives. In replay no client
-    is made and no key is read.
+    """The plan's models by name; the stack closes them, and `warn` hears of those that cannot be closed. `lines` are
+    those that `asked_lines` gives. In replay no client is made and no key is read.
 
     Raises InputError where one cannot be had, or where what is replayed is no more what `fingerprint` says.
     """
-    return await _open(plan, plan.models, await _live(plan, "models", plan.models, stack, lines), stack, fingerprint)
+    live = await _live(plan, "models", plan.models, stack, lines, warn)
+    return await _open(plan, plan.models, live, stack, fingerprint)
 
 
 async def open_judges(
-    plan: Plan, stack: AsyncExitStack, lines: Mapping[str, Line], costs: Mapping[str, JudgeCosts]
+    plan: Plan,
+    stack: AsyncExitStack,
+    lines: Mapping[str, Line],
+    costs: Mapping[str, JudgeCosts],
+    warn: Callable[[str], None],
 ) -> dict[str, ModelSource]:
     """The models of the plan's judges by name, as `open_sources` does it; recorded into the file of the models' replies
     and replayed from there. What their endpoints reply is booked in `costs`, by name. Raises InputError where one
     cannot be had."""
-    live = await _live(plan, "judges", plan.judges, stack, lines)
+    live = await _live(plan, "judges", plan.judges, stack, lines, warn)
     paid = {
         model.name: PaidSource.of(model, live[model.name], costs[model.name])
         for model in plan.judges
@@ -133,11 +144,16 @@ async def open_judges(
 
 
 async def _live(
-    plan: Plan, section: Section, models: Sequence[Model], stack: AsyncExitStack, lines: Mapping[str, Line]
+    plan: Plan,
+    section: Section,
+    models: Sequence[Model],
+    stack: AsyncExitStack,
+    lines: Mapping[str, Line],
+    warn: Callable[[str], None],
 ) -> dict[str, ModelSource]:
     """Those that are asked."""
     return {
-        model.name: await stack.enter_async_context(_connected(model, lines.get(_line_key(section, model))))
+        model.name: await stack.enter_async_context(_connected(model, lines.get(_line_key(section, model)), warn))
         for model in models
         if not is_replayed(plan, model)
     }
@@ -183,7 +199,7 @@ def _replay(root: str) -> str:
 
 
 @asynccontextmanager
-async def _connected(model: Model, line: Line | None) -> AsyncIterator[ModelSource]:
+async def _connected(model: Model, line: Line | None, warn: Callable[[str], None]) -> AsyncIterator[ModelSource]:
     """A model behind an endpoint waits in line; what a cache holds is given without."""
     source = connect(model)
     if line is not None and isinstance(model, OpenAIModel):
@@ -191,4 +207,9 @@ async def _connected(model: Model, line: Line | None) -> AsyncIterator[ModelSour
     try:
         yield source
     finally:
-        await source.close()
+        await close_source(model, source, warn)
+
+
+async def close_source(model: Model, source: ModelSource, warn: Callable[[str], None]) -> None:
+    """`warn` hears of it where it cannot be closed."""
+    await close(lambda: said_of(model.provider, "providers"), source.close, warn)

@@ -432,10 +432,10 @@ async def open_group(
     # What only grades needs no key but its judges'.
     asked = group.plan if missing else group.plan.model_copy(update={"models": ()})
     lines, runner = asked_lines(asked), group.plan.runner
-    sources: Mapping[str, ModelSource] = await open_sources(asked, group.fingerprint, stack, lines)
+    sources: Mapping[str, ModelSource] = await open_sources(asked, group.fingerprint, stack, lines, cap.progress.warn)
     retry = RetryPolicy(attempts=runner.attempts, paced=True)
     judged = any(map(scorers.is_judged, planned.questions))
-    opened = await _judges(group.plan, stack, lines, retry, judged=judged)
+    opened = await _judges(group.plan, stack, lines, retry, cap.progress.warn, judged=judged)
     by_condition = {forked.trials[0].trial.condition: forked for forked in group.forked}
     executor = ReplayExecutor(
         by_condition,
@@ -504,8 +504,14 @@ async def _swap(forked: ForkedTrial, replay_environment: ReplayEnvironment) -> S
 
 
 async def _judges(
-    plan: Plan, stack: AsyncExitStack, lines: Mapping[str, Line], retry: RetryPolicy, *, judged: bool
+    plan: Plan,
+    stack: AsyncExitStack,
+    lines: Mapping[str, Line],
+    retry: RetryPolicy,
+    warn: Callable[[str], None],
+    *,
+    judged: bool,
 ) -> Opened:
     """Only questions that judges score need them."""
     costs = {judge.name: JudgeCosts() for judge in plan.judges}
-    return Opened(await open_judges(plan, stack, lines, costs) if judged else {}, costs, lines, retry)
+    return Opened(await open_judges(plan, stack, lines, costs, warn) if judged else {}, costs, lines, retry)

@@ -116,7 +116,7 @@ async def open_executor(
         _check_tools(condition, resources, placebo_sources)
     lines = asked_lines(plan)
     return LocalExecutor(
-        sources=await open_sources(plan, fingerprint, stack, lines),
+        sources=await open_sources(plan, fingerprint, stack, lines, warn),
         resources=resources,
         environment=recorded_environment(tried, fingerprint),
         retry=RetryPolicy(attempts=plan.runner.attempts, paced=True),

@@ -264,7 +264,7 @@ async def _open(
     lines = executor.lines if left else asked_lines(plan)
     judged = any(map(scorers.is_judged, planned.questions))
     costs = {judge.name: JudgeCosts() for judge in plan.judges}
-    judges = await open_judges(plan, stack, lines, costs) if judged else {}
+    judges = await open_judges(plan, stack, lines, costs, progress.warn) if judged else {}
     return executor, Opened(judges, costs, lines, executor.retry)
 
 
