@@ -32,6 +32,7 @@ from toolablate.sandbox import BACKENDS, Limits
 from toolablate.tools.text import one_line
 from toolablate.tools.user_code import package_of, registered
 from toolablate.traces.errors import InputError
+from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import MISSING
 from toolablate.traces.records import (
     Budget,
@@ -47,6 +48,10 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.validation import explain, why_unreadable
 
+MAX_REPEATS = 10_000
+MAX_TRIALS = 5_000_000
+"""Those of a plan are all held in memory."""
+
 
 def _backend(value: object) -> object:
     return {"backend": value} if isinstance(value, str) else value
@@ -60,8 +65,8 @@ class QuestionsSection(Section):
     disk: what strangers published must not be able to name what lies beside a plan.
     """
 
-    file: str = Field(min_length=1)
-    folder: str = ""
+    file: PathText = Field(min_length=1)
+    folder: PathText = ""
     limit: int | None = Field(default=None, gt=0)
     scorer: str | None = None
     pattern: str = ""
@@ -129,9 +134,9 @@ class Plan(Section):
     """
 
     name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
-    store: str
+    store: PathText
     seed: int = 0
-    repeats: int = Field(default=1, gt=0)
+    repeats: int = Field(default=1, gt=0, le=MAX_REPEATS)
     baseline: str = ""
     questions: QuestionsSection
     models: tuple[Annotated[Model, BeforeValidator(_of_known_provider)], ...] = Field(min_length=1)
@@ -140,7 +145,7 @@ class Plan(Section):
     conditions: tuple[Annotated[ConditionEntry, BeforeValidator(named)], ...] = ()
     ladder: tuple[Annotated[LadderEntry, BeforeValidator(named)], ...] = ()
     budget: Budget = Budget()
-    prices: str = Field(default=Price.table, min_length=1)
+    prices: PathText = Field(default=Price.table, min_length=1)
     sandbox: Annotated[SandboxSection, BeforeValidator(_backend)] = SandboxSection()
     search: SearchSection | None = None
     web: WebSection = WebSection()
@@ -325,10 +330,18 @@ class Design:
 def design(plan: Plan) -> Design:
     """Reads the questions and expands the plan: questions x models x conditions x repeats.
 
-    The order is random and seeded, so that a drift of an endpoint hits all conditions alike.
+    The order is random and seeded, so that a drift of an endpoint hits all conditions alike. Raises InputError, also
+    for more trials than can be held.
     """
     questions = all_questions(plan)[: plan.questions.limit]
     conditions = plan.resolved_conditions()
+    count = len(questions) * len(plan.models) * len(conditions) * plan.repeats
+    if count > MAX_TRIALS:
+        raise InputError(
+            f"repeats: the plan calls for {count:,} trials, and {MAX_TRIALS:,} are the most;"
+            " lower `repeats` or set `limit` under [questions]",
+            code="too_many_trials",
+        )
     trials = _expand(questions, plan.models, conditions, plan.repeats)
     random.Random(plan.seed).shuffle(trials)  # noqa: S311 - an order, not a secret
     return Design(questions, plan.models, conditions, tuple(trials))

@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from toolablate.tools.text import one_line
 from toolablate.tools.user_code import load_own, registered
 from toolablate.traces.errors import InputError
+from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import is_not
 from toolablate.traces.records import Condition, OpenAIModel, ScriptedModel
 from toolablate.traces.validation import explain
@@ -46,7 +47,7 @@ class WebSection(Section):
     """
 
     mode: Literal["live", "record", "replay"] = "live"
-    archive: str = ""
+    archive: PathText = ""
     as_of: Annotated[date | datetime, BeforeValidator(_moment)] | None = None
     allow: tuple[str, ...] = ()
     ports: tuple[Port, ...] = (80, 443, 8080, 8443)
@@ -105,7 +106,7 @@ class SearchSection(Section):
     """
 
     provider: str
-    corpus: str = ""
+    corpus: PathText = ""
     backend: str = ""
     endpoint: str = ""
     api_key_env: str = ""
@@ -137,7 +138,7 @@ class McpSection(Section):
 
     name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")
     command: tuple[str, ...] = ()
-    folder: str = ""
+    folder: PathText = ""
     env: tuple[str, ...] = ()
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
@@ -163,7 +164,7 @@ class PlaceboSection(Section):
     """`store` names a store of an earlier run, whose results of the same tools under other questions are shown; ""
     stands for what can be had without one."""
 
-    store: str = Field(default="", pattern=r"^[^\x00]*$")
+    store: PathText = ""
 
 
 # The parts of a plan that say who judges answers, and how they are asked.
@@ -195,7 +196,7 @@ class RepliesSection(Section):
     """
 
     mode: Literal["live", "record", "replay"] = "live"
-    file: str = Field(default="replies.sqlite", min_length=1)
+    file: PathText = Field(default="replies.sqlite", min_length=1)
 
 
 # Servers of tools that installed packages name, for plans that have no table of them.

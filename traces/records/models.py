@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
+from toolablate.traces.paths import PathText
 from toolablate.traces.records._base import Record, TaggedRecord
 
 # Looser than any reader of addresses: what one of them would take for a user's name has to be found.
@@ -175,7 +176,7 @@ class ScriptedModel(_Model):
     version: Literal[1] = 1
     provider: Literal["scripted"] = "scripted"
     name: str = Field(min_length=1)
-    script: str
+    script: PathText
     script_digest: str = ""
     concurrency: int = Field(default=8, gt=0)
 
@@ -204,9 +205,9 @@ class SimulatedModel(_Model):
     literalness: float = Field(default=0.3, ge=0, le=1)
     trust: float = Field(default=3.0, ge=0)
     carelessness: float = Field(default=0.0, ge=0, le=1)
-    playbook: str = ""
+    playbook: PathText = ""
     playbook_digest: str = ""
-    scenarios: str = ""
+    scenarios: PathText = ""
     scenarios_digest: str = ""
     concurrency: int = Field(default=8, gt=0)
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from toolablate.experiments.plans.plan import Plan, design, load_plan
+from toolablate.experiments.plans import plan as plans
+from toolablate.experiments.plans.plan import Plan, all_questions, design, load_plan
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, ToolUse
 
@@ -46,6 +47,10 @@ def test_paths_are_relative_to_the_plan_and_the_store_is_named_after_it(tmp_path
             r"models\[0\]: provider is 'openia', allowed is 'openai', 'scripted', 'simulated'",
         ),
         (('provider = "simulated"', ""), r"models\[0\]: missing key 'provider'"),
+        (
+            ("[questions]", "repeats = 1_000_000_000_000\n[questions]"),
+            r"repeats: .*less than or equal to 10000; found 1000000000000",
+        ),
         (("[questions]", "seed = 'x'\n[questions]"), r"seed: .*integer.*; found 'x'"),
         (('file = "builtin"', ""), r"questions\.file: missing"),
         (('"python"]', '"pyhton"]'), r"no built-in condition 'pyhton'.*built in are: none, scaffold, python"),
@@ -82,6 +87,56 @@ def test_a_mistake_is_named(tmp_path: Path, change: tuple[str, str], expected: s
     with pytest.raises(InputError) as caught:
         load(tmp_path, MINIMAL.replace(*change)).resolved_conditions()
     assert re.search(expected, str(caught.value), re.DOTALL), str(caught.value)
+
+
+def test_more_trials_than_can_be_held_are_refused_before_they_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = load(tmp_path, "repeats = 10_000\n" + MINIMAL)
+    monkeypatch.setattr(plans, "MAX_TRIALS", len(all_questions(plan)) * 20_000 - 1)
+    with pytest.raises(InputError, match=r"^repeats: the plan calls for [\d,]+ trials.*lower `repeats`"):
+        design(plan)
+    assert design(plan.model_copy(update={"repeats": 1})).trials
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("a\\u0000b", "a path without a NUL character; found 'a\\x00b'"),
+        ("x" * 5_000, "a shorter path: of 3,000 bytes at most, and 255 in each name; found 'xxx"),
+        ("/long" * 1_000, "a shorter path: of 3,000 bytes"),
+    ],
+    ids=["nul", "name", "path"],
+)
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("questions.file", ('file = "builtin"', "file = PATH")),
+        ("questions.folder", ('file = "builtin"', 'file = "builtin"\nfolder = PATH')),
+        ("prices", ("[questions]", "prices = PATH\n[questions]")),
+        ("store", ("[questions]", "store = PATH\n[questions]")),
+        ("search.corpus", ("[questions]", "search = { provider = 'corpus', corpus = PATH }\n[questions]")),
+        ("web.archive", ("[questions]", "web = { archive = PATH }\n[questions]")),
+        ("placebo.store", ("[questions]", "placebo = { store = PATH }\n[questions]")),
+        ("replies.file", ("[questions]", "replies = { file = PATH }\n[questions]")),
+        ("mcp[0].folder", ("[questions]", "mcp = [{ name = 'm', command = ['x'], folder = PATH }]\n[questions]")),
+        ("models[0].script", ('"simulated"', '"scripted"\nscript = PATH')),
+        ("models[0].playbook", ('"simulated"', '"simulated"\nplaybook = PATH')),
+        ("models[0].scenarios", ('"simulated"', '"simulated"\nscenarios = PATH')),
+        (
+            "judges[0].script",
+            ("[[models]]", "[[judges]]\nprovider = 'scripted'\nname = 'j'\nscript = PATH\n[[models]]"),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_can_be_no_path_is_named_with_its_key(
+    tmp_path: Path, key: str, change: tuple[str, str], path: str, why: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, MINIMAL.replace(change[0], change[1].replace("PATH", f'"{path}"')))
+    assert f": {key}: should be {why}" in str(caught.value)
+    assert len(str(caught.value).replace(str(tmp_path), "")) < 200
 
 
 def test_several_mistakes_are_named_together(tmp_path: Path) -> None:
