@@ -1,8 +1,11 @@
 """The architecture as the folders show it."""
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from itertools import chain
 from pathlib import Path
 
@@ -44,7 +47,29 @@ def test_dependencies_have_lower_bounds(section: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     listed = project[section] if section == "dependencies" else list(chain.from_iterable(project[section].values()))
     assert listed
-    assert all(">=" in requirement for requirement in listed)
+    assert all(">=" in requirement for requirement in listed if not requirement.startswith("toolablate["))
+
+
+def test_what_is_imported_is_declared() -> None:
+    """pydantic-core is pinned by pydantic, whose other half it is."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = (listed for extra, listed in project["optional-dependencies"].items() if extra != "dev")
+    declared = {_named(requirement) for requirement in chain(project["dependencies"], *extras)} | {"pydantic-core"}
+    packages = packages_distributions()
+    for path in (path for room in sorted(ROOMS) for path in (ROOT / room).rglob("*.py")):
+        for name in _imported(ast.parse(path.read_text(encoding="utf-8"))):
+            assert declared & set(map(_named, packages.get(name, [name]))), f"{path} imports {name}"
+
+
+def _named(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    nodes = list(ast.walk(tree))
+    found = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    found |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    return {name.partition(".")[0] for name in found} - sys.stdlib_module_names - {"toolablate"}
 
 
 _NOT_FOR_ONE_CALL = (
