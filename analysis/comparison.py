@@ -1,6 +1,7 @@
 """Conditions against a baseline, paired over questions."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
@@ -8,7 +9,7 @@ from typing import Any, Literal, get_args
 from toolablate.analysis.effect import arms_effect
 from toolablate.analysis.flips import Harmed, chance, harmed, right
 from toolablate.analysis.misses import MissDifference, MissRate, RefusedCalls
-from toolablate.analysis.pairing import Pair, Side, direction, mean, pairs, scored_in_both, side, unit
+from toolablate.analysis.pairing import Arm, Pair, Side, direction, mean, mean_scores, pairs, scored_in_both, side, unit
 from toolablate.analysis.spreadsheets import csv_text, ends
 from toolablate.analysis.statistics.harm import Harm, SelectedEffects
 from toolablate.analysis.statistics.p_values import benjamini_hochberg, holm
@@ -209,6 +210,32 @@ def compare(
     """
     groupings, found = _groupings(by), pairs(summaries, baseline, order)
     return _corrected([row for pair in found for row in _rows(pair, groupings, seed, harm=harm)])
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """The score of one model under one condition, in percent, over all of its questions that have one; None where no
+    trial has."""
+
+    model: str
+    condition: str
+    simulated: bool
+    questions: int
+    score: float | None
+
+
+def alone(summaries: Iterable[TrialSummary], condition: str) -> list[Alone]:
+    """By model name: what there is to tell where nothing ran to compare a condition with."""
+    arms: dict[str, Arm] = defaultdict(lambda: defaultdict(list))
+    for seen in summaries:
+        if seen.condition == condition:
+            arms[seen.model][seen.question].append(seen)
+    found = []
+    for model, arm in sorted(arms.items()):
+        scores = list(mean_scores(arm).values())
+        simulated = any(trial.simulated for trials in arm.values() for trial in trials)
+        found.append(Alone(model, condition, simulated, len(scores), 100 * mean(scores) if scores else None))
+    return found
 
 
 Test = tuple[str, str, tuple[str, ...]]

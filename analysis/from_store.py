@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from toolablate.analysis.comparison import Comparison, GroupBy, compare
+from toolablate.analysis.comparison import Alone, Comparison, GroupBy, alone, compare
 from toolablate.analysis.flips import Flip, Floor, flips, floors
 from toolablate.analysis.misses import (
     MissDifference,
@@ -102,6 +102,9 @@ class Paired:
 
     def compare(self, *, by: Sequence[GroupBy] = (), seed: int = 0, harm: bool = True) -> list[Comparison]:
         return compare(self.summaries, self.baseline, by=by, seed=seed, order=self.order, harm=harm)
+
+    def alone(self) -> list[Alone]:
+        return alone(self.summaries, self.baseline)
 
     def flips(self) -> list[Flip]:
         return flips(self.summaries, self.baseline, order=self.order)

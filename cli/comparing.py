@@ -127,7 +127,7 @@ def compare_command(
         click.echo(comparisons_json(comparisons, rates, differences, refused))
         return
     console = Console()
-    console.print(comparison_table(comparisons, show_harm=harm))
+    console.print(comparison_table(comparisons, show_harm=harm, alone=paired.alone()))
     if (misses := misses_view(rates, differences)) is not None:
         console.print(misses)
     if (warning := refused_view(refused)) is not None:

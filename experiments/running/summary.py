@@ -83,7 +83,7 @@ def _print_comparison(launched: Launched, console: Console) -> None:
     if launched.given_up and all(seen.outcome == "failed" for seen in paired.summaries):
         console.print("Nothing to compare: no trial was answered", markup=False)
     elif any(seen.condition == paired.baseline for seen in paired.summaries):
-        console.print(comparison_table(paired.compare(harm=False)))
+        console.print(comparison_table(paired.compare(harm=False), alone=paired.alone()))
         if (misses := misses_view(paired.miss_rates(), paired.miss_differences())) is not None:
             console.print(misses)
         if (warning := refused_view(paired.refused_calls())) is not None:

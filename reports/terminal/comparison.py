@@ -1,7 +1,7 @@
 """A comparison in a terminal: scores, effects, harm, flips, and what to know before reading them."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis.comparison import Comparison
+from toolablate.analysis.comparison import Alone, Comparison
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.flips import Flip, Floor
 from toolablate.analysis.pairing import RIGHT
@@ -73,12 +73,23 @@ Cell = tuple[float | None, int]
 
 
 def scores(rows: Sequence[Comparison]) -> Iterator[RenderableType]:
-    baseline, scored = rows[0].baseline, _scored(rows)
     simulated = {row.model for row in rows if row.simulated}
-    conditions = list(dict.fromkeys([baseline, *(row.condition for row in rows)]))
+    conditions = list(dict.fromkeys([rows[0].baseline, *(row.condition for row in rows)]))
+    yield from _table_of_scores(_scored(rows), conditions, simulated)
+
+
+def _scores_alone(found: Sequence[Alone]) -> Iterator[RenderableType]:
+    scored = {row.model: {row.condition: (row.score, row.questions)} for row in found}
+    yield from _table_of_scores(scored, [found[0].condition], {row.model for row in found if row.simulated})
+
+
+def _table_of_scores(
+    scored: Mapping[str, Mapping[str, Cell]], conditions: Sequence[str], simulated: Set[str]
+) -> Iterator[RenderableType]:
+    """The first of the conditions is the baseline."""
     counts = [max(count for _, count in cells.values()) for cells in scored.values()]
     some = simulated != scored.keys()
-    yield Text.assemble(" Scores in percent; the baseline is ", (one_line(baseline), "bold"), overflow="fold")
+    yield Text.assemble(" Scores in percent; the baseline is ", (one_line(conditions[0]), "bold"), overflow="fold")
     if simulated and not some:
         yield simulated_banner()
     yield Blocks(
@@ -402,12 +413,18 @@ def _count(number: int, style: str) -> Text:
 
 
 def comparison_table(
-    comparisons: Sequence[Comparison], *, footnotes: bool = True, show_harm: bool = False
+    comparisons: Sequence[Comparison],
+    *,
+    footnotes: bool = True,
+    show_harm: bool = False,
+    alone: Sequence[Alone] = (),
 ) -> RenderableType:
     """The scores of all models; then model by model effects, whom conditions harm where that is asked for, trials and
-    cost. The less important columns make way on narrow terminals."""
+    cost. The less important columns make way on narrow terminals. Without a comparison, the baseline's scores `alone`.
+    """
     if not comparisons:
-        return Text("Nothing to compare: only the baseline has finished trials.", style="yellow")
+        why = Text("Nothing to compare: only the baseline has finished trials.", style="yellow")
+        return Group(*(_scores_alone(alone) if alone else ()), why)
     return _Comparisons(tuple(comparisons), footnotes, show_harm)
 
 

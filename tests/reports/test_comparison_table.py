@@ -7,7 +7,7 @@ import pytest
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown, summaries
 
-from toolablate.analysis.comparison import Comparison, compare
+from toolablate.analysis.comparison import Comparison, alone, compare
 from toolablate.reports.terminal.comparison import comparison_table, effects
 from toolablate.traces.store.summaries import TrialSummary
 
@@ -213,6 +213,20 @@ def test_rows_that_a_footnote_names_are_named_with_their_model_where_there_are_s
 
 def test_an_empty_comparison_says_so() -> None:
     assert "Nothing to compare" in shown(comparison_table([]))
+
+
+def test_the_scores_of_a_condition_that_ran_alone_are_shown_before_it_is_said_so() -> None:
+    rows = [item for item in summaries() if item.condition == "none"]
+    rows += [replace(item, model="other", value=None, verdict=None) for item in rows]
+    (known,) = {f"{row.baseline_score:.1f}" for row in compare(summaries(), "none")}
+    page = shown(comparison_table(compare(rows, "none"), alone=alone(rows, "none")))
+    lines = [line.split() for line in page.splitlines() if line.strip()]
+    assert ["gpt-x", str(len({item.question for item in rows})), known] in lines
+    assert ["other", "0", "-"] in lines
+    assert lines[-1][:3] == ["Nothing", "to", "compare:"]
+    assert "simulated" not in page
+    pretended = [replace(item, simulated=True) for item in rows]
+    assert "simulated" in shown(comparison_table([], alone=alone(pretended, "none"))).lower()
 
 
 def test_names_in_a_comparison_are_inert() -> None:
