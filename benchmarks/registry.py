@@ -97,10 +97,7 @@ def scorer_factory(name: str) -> "Callable[..., Scorer | AsyncScorer] | None":
     if found is None:
         return None
     owner, named = found
-
-    def said() -> str:
-        return f"the scorer {name!r} of {_owner(owner)}"
-
+    said = partial(said_of_scorer, name)
     make: Callable[..., Scorer | AsyncScorer] = _called(said, partial(_resolved, owner, named), callable, "a function")
 
     @wraps(make, updated=())
@@ -111,6 +108,12 @@ def scorer_factory(name: str) -> "Callable[..., Scorer | AsyncScorer] | None":
         return scorer
 
     return made
+
+
+def said_of_scorer(name: str) -> str:
+    """The scorer with the benchmark that brings it and its package, as messages begin."""
+    owners = [owner for owner, benchmark in _good() if name in benchmark.scorers]
+    return f"the scorer {name!r}" + (f" of {_owner(owners[0])}" if owners else "")
 
 
 def refuse_built_in_scorer(name: str) -> None:

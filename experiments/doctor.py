@@ -335,15 +335,15 @@ def _plan(plan: Plan | None) -> Iterator[CheckResult]:
         yield listening(endpoint, "plan")
 
 
-def _look_at_questions(plan: Plan, _: Tell) -> str:
+def _look_at_questions(plan: Plan, warn: Tell) -> str:
     found = design(plan)
-    asyncio.run(_try_scorers(plan, found.questions))
+    asyncio.run(_try_scorers(plan, found.questions, warn))
     refuse_too_large(plan, found)
     return f"{len(found.questions)} questions, {len(found.trials)} trials"
 
 
-async def _try_scorers(plan: Plan, questions: Sequence[Question]) -> None:
-    async with Scorers(plan) as scorers:
+async def _try_scorers(plan: Plan, questions: Sequence[Question], warn: Tell) -> None:
+    async with Scorers(plan, warn) as scorers:
         scorers.names(questions)
         await scorers.open(questions)
 

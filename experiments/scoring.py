@@ -3,18 +3,21 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from inspect import isawaitable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from toolablate.benchmarks.judging.answers import Judge
+from toolablate.benchmarks.registry import said_of_scorer
 from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
 from toolablate.benchmarks.scoring.scorers import JUDGE, scorer_for
+from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.plan import Design, Plan, QuestionsSection
 from toolablate.sandbox import open_sandbox
-from toolablate.traces.errors import InputError, ScoringError
+from toolablate.traces.errors import InputError, ScoringError, ToolablateError
+from toolablate.traces.plugins import checked, close, told
 from toolablate.traces.records import Model, OpenAIModel, Question, Score, Trace
 from toolablate.traces.store import Recorder, Store
 
@@ -84,15 +87,22 @@ class Unscored:
     hint: str = ""
 
 
+_BAD = "bad_scorer"
+_MEND = "Mend the scorer, or name another in questions.scorer."
+_TOLD = (ToolablateError,)
+
+
 class Scorers:
     """The scorers of one plan: the one that it names, or the one that fits a question's target. Of the `judges`, the
-    first is the one whose scores count where a judge scores. As an async context it closes what its scorers open."""
+    first is the one whose scores count where a judge scores. As an async context it closes what its scorers open;
+    `warn` hears of those that cannot be closed."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, warn: Tell) -> None:
         self.judges = judges_of(plan)
         self._section = plan.questions
         self._sandbox = plan.sandbox
-        self._opened: list[AsyncScorer] = []
+        self._warn = warn
+        self._opened: dict[str, AsyncScorer] = {}
         self._scorer = cache(self._make)
 
     async def __aenter__(self) -> Self:
@@ -101,14 +111,17 @@ class Scorers:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for scorer in self._opened:
-            await scorer.close()
+        for name, scorer in self._opened.items():
+            await close(partial(said_of_scorer, name), scorer.close, self._warn)
 
     async def open(self, questions: Iterable[Question]) -> None:
-        """Tries what the scorers of these questions need. Raises ScoringError where that cannot be had."""
-        for scorer in {self.scorer(question) for question in questions if not self.is_judged(question)}:
+        """Tries what the scorers of these questions need. Raises ScoringError where that cannot be had, InputError for
+        a scorer that breaks at it."""
+        for name in dict.fromkeys(self._name(question) for question in questions if not self.is_judged(question)):
+            scorer = self._scorer(name)
             if isinstance(scorer, AsyncScorer):
-                await scorer.open()
+                with told(partial(_not_opened, name), code=_BAD, hint=_MEND, passing=_TOLD):
+                    await scorer.open()
 
     async def score(self, question: Question, trace: Trace) -> Score | None:
         """None for a trace that infrastructure spoiled, and for one that a judge scores. A scorer that breaks leaves
@@ -122,9 +135,11 @@ class Scorers:
         try:
             made = scorer.score(question, trace.trial.id, trace.answer)
             score = await made if isawaitable(made) else made
+            if not isinstance(score, Score):
+                raise TypeError(f"a Score is expected, found {score!r:.80}")
         except ScoringError:
             raise
-        except Exception as error:  # noqa: BLE001 - kept in the score
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - kept in the score
             score = Score(
                 trial=trace.trial.id,
                 scorer=scorer.name,
@@ -139,13 +154,17 @@ class Scorers:
         return is_judged(self._section, question)
 
     def scorer(self, question: Question) -> Scorer | AsyncScorer:
-        return self._scorer(self._section.scorer or question.target.kind)
+        return self._scorer(self._name(question))
+
+    def _name(self, question: Question) -> str:
+        return self._section.scorer or question.target.kind
 
     def names(self, questions: Iterable[Question]) -> tuple[str, ...]:
         """The names of the scorers that the questions call for. Nothing is opened.
 
         Raises ScoringError for a scorer that is unknown or lacks a package, InputError for a question that the plan's
-        scorer does not fit and for one that needs a judge where there is none that can grade it.
+        scorer does not fit, for one that needs a judge where there is none that can grade it, and for a scorer that
+        breaks at it or returns no Score.
         """
         found: set[str] = set()
         for question in questions:
@@ -154,7 +173,7 @@ class Scorers:
                 continue
             scorer = self.scorer(question)
             found.add(scorer.name)
-            if refusal := _refusal(scorer, question):
+            if refusal := _refusal(self._name(question), scorer, question):
                 raise InputError(f"questions.scorer: question {question.id!r}: {refusal}", code="wrong_scorer")
         return tuple(sorted(found))
 
@@ -182,16 +201,37 @@ class Scorers:
             name, unparsed=section.unparsed, sandbox=lambda: open_sandbox(sandbox.backend, sandbox.limits), **options
         )
         if isinstance(scorer, AsyncScorer):
-            self._opened.append(scorer)
+            self._opened[name] = scorer
         return scorer
 
 
-def _refusal(scorer: Scorer | AsyncScorer, question: Question) -> str:
-    """Why the scorer does not score the question; "" where it does."""
+def _refusal(name: str, scorer: Scorer | AsyncScorer, question: Question) -> str:
+    """Why the scorer of this name does not score the question; "" where it does. Raises InputError where it breaks."""
+
+    def said() -> str:
+        return f"{said_of_scorer(name)} cannot score question {question.id!r}"
+
     if isinstance(scorer, AsyncScorer):
-        return scorer.refusal(question)
-    tried = scorer.score(question, "", "")
+        refusal: str = checked(
+            said, lambda: scorer.refusal(question), _is_text, "a text", code=_BAD, hint=_MEND, passing=_TOLD
+        )
+        return refusal
+    tried: Score = checked(
+        said, lambda: scorer.score(question, "", ""), _is_score, "a Score", code=_BAD, hint=_MEND, passing=_TOLD
+    )
     return tried.reason if tried.verdict == "unscored" else ""
+
+
+def _not_opened(name: str) -> str:
+    return f"{said_of_scorer(name)} cannot be opened"
+
+
+def _is_text(found: object) -> bool:
+    return isinstance(found, str)
+
+
+def _is_score(found: object) -> bool:
+    return isinstance(found, Score)
 
 
 async def score_unscored(

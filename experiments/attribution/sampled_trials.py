@@ -10,6 +10,7 @@ from toolablate.analysis.attribution.decomposition import inclusion_probability,
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.experiments.attribution.cases import Case, case_of
+from toolablate.experiments.environment.web import silent
 from toolablate.experiments.plans.plan import find_modules_beside, load_plan
 from toolablate.experiments.scoring import Scorers
 from toolablate.traces.errors import InputError
@@ -137,4 +138,4 @@ def _scorers_of(store: Store, trials: Sequence[str], path: Path) -> Sequence[str
     find_modules_beside(path)
     plan, _ = load_plan(path)
     questions = {store.trace(trial).trial.question for trial in trials}
-    return Scorers(plan).names(map(store.question, questions))
+    return Scorers(plan, silent).names(map(store.question, questions))

@@ -13,6 +13,7 @@ from toolablate.agents import Start, require_capabilities, start_before
 from toolablate.agents.session import is_of_tool
 from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.experiments.environment.environment import fingerprint_of
+from toolablate.experiments.environment.web import Tell, silent
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, find_modules_beside, load_plan, read_plan
 from toolablate.experiments.replay.changes import changed_start, counterfactual, refuse_unfit
 from toolablate.experiments.scoring import Scorers, is_judged, judges_of
@@ -302,8 +303,8 @@ class Group:
     forked: list[ForkedTrial]
     fingerprint: dict[str, str] = field(default_factory=dict)
 
-    def scorers(self) -> Scorers:
-        return Scorers(self.plan)
+    def scorers(self, warn: Tell) -> Scorers:
+        return Scorers(self.plan, warn)
 
     def design(self) -> Design:
         """As a plan's trials are: so they run, are scored and counted as those are. What needs no kernel comes first,
@@ -433,7 +434,7 @@ def _complete(group: Group, store: Store) -> None:
     with files_that_may_have_moved():
         group.fingerprint = _fingerprint(group.plan, tuple(conditions.values()))
     store.require_same_environment(group.fingerprint)
-    group.scorers().names({parent.trial.question: parent.question for parent in parents}.values())
+    group.scorers(silent).names({parent.trial.question: parent.question for parent in parents}.values())
 
 
 def _fingerprint(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:

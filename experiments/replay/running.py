@@ -428,7 +428,7 @@ async def open_group(
     with files_that_may_have_moved():
         replay_environment = await open_replay_environment(group.plan, conditions, stack, live=live)
     group.forked = await _settled(group.forked, finished, replay_environment)
-    planned, scorers = group.design(), await stack.enter_async_context(group.scorers())
+    planned, scorers = group.design(), await stack.enter_async_context(group.scorers(cap.progress.warn))
     # What only grades needs no key but its judges'.
     asked = group.plan if missing else group.plan.model_copy(update={"models": ()})
     lines, runner = asked_lines(asked), group.plan.runner

@@ -171,7 +171,7 @@ def launch(plan: Plan, plan_text: str, progress: RunProgress) -> Launched:
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProgress) -> Launched:
-    store, scorers = Path(plan.store), Scorers(plan)
+    store, scorers = Path(plan.store), Scorers(plan, progress.warn)
     run = Run(
         id=uuid.uuid4().hex,
         started_at=datetime.now(UTC),

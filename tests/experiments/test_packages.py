@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from toolablate.benchmarks import registry
 from toolablate.cli import group
 from toolablate.tools import user_code
+from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 
 PROVIDER = """
@@ -25,6 +26,24 @@ class Parrot:
     async def close(self):
         {close}
 """
+SCORER = """
+from toolablate.benchmarks import Benchmark
+from toolablate.traces.records import Score
+
+class Strict:
+    name, version = "strict", 1
+    {method}
+
+BENCHMARK = Benchmark(description="Strict.", scorers={{"strict": Strict}})
+"""
+OPENED = """
+    def refusal(self, question): return ""
+    async def open(self): {open}
+    async def score(self, question, trial_id, answer):
+        return Score(trial=trial_id, scorer="strict", scorer_version=1, value=1.0, verdict="correct")
+    async def close(self): {close}
+"""
+STRICT = "the scorer 'strict' of the benchmark 'strict' of strict-package 1.0"
 PLAN = """
 conditions = ["none"]
 
@@ -108,3 +127,67 @@ def test_a_model_that_breaks_or_exits_fails_its_trial_and_is_named(error: str) -
     assert failure.kind == "failure"
     assert (failure.boundary, failure.code) == ("runner", "internal_error")
     assert failure.message == f"{SAID} failed: {error.partition('(')[0]}: no luck"
+
+
+def install_strict(method: str) -> None:
+    code = SCORER.format(method=method)
+    install("strict-package", "scorer_for_test", code, "benchmarks", "strict = scorer_for_test:BENCHMARK")
+
+
+@pytest.mark.parametrize(
+    ("command", "method", "told"),
+    [
+        ("doctor", "def score(self, *given): raise ValueError('no luck')", "cannot score question 'q': ValueError: no"),
+        (
+            "run",
+            "def score(self, *given): raise ValueError('no luck')",
+            "cannot score question 'q': ValueError: no luck",
+        ),
+        (
+            "run",
+            "def score(self, *given): raise SystemExit('no luck')",
+            "cannot score question 'q': SystemExit: no luck",
+        ),
+        ("run", "def score(self, *given): return 1.0", "cannot score question 'q': a Score is expected, found 1.0"),
+        (
+            "run",
+            OPENED.format(open="raise ValueError('no luck')", close="pass"),
+            "cannot be opened: ValueError: no luck",
+        ),
+    ],
+)
+def test_a_scorer_that_breaks_before_the_trials_is_refused_with_its_package(
+    command: str, method: str, told: str
+) -> None:
+    install_parrot()
+    install_strict(method)
+    ran = called(command, 'scorer = "strict"')
+    assert ran.exit_code == 1
+    assert isinstance(ran.exception, InputError | SystemExit), ran.exception
+    assert f"{STRICT} {told}" in unfolded(f"{ran.output} {ran.exception}")
+    assert not Path("runs/plan.sqlite").exists()
+
+
+@pytest.mark.parametrize("broken", ["return 3", "raise SystemExit('no luck')"])
+def test_a_scorer_that_breaks_at_an_answer_leaves_it_unscored(broken: str) -> None:
+    install_parrot()
+    install_strict(f"""
+    def score(self, question, trial_id, answer):
+        if answer: {broken}
+        return Score(trial=trial_id, scorer="strict", scorer_version=1, value=0.0, verdict="wrong")
+""")
+    ran = called("run", 'scorer = "strict"')
+    assert isinstance(ran.exception, SystemExit | None), ran.exception
+    with Store(Path("runs/plan.sqlite")) as store:
+        (score,) = [store.scores(trace.trial.id)[0] for trace in store.traces()]
+    assert score.verdict == "unscored"
+    assert score.reason.startswith("the scorer broke: ")
+
+
+def test_a_scorer_that_cannot_be_closed_is_warned_of() -> None:
+    install_parrot()
+    install_strict(OPENED.format(open="pass", close="raise ValueError('no luck')"))
+    ran = called("run", 'scorer = "strict"')
+    assert ran.exit_code == 0, ran.output
+    assert f"Warning: {STRICT} cannot be closed: ValueError: no luck" in unfolded(ran.output)
+    assert f"note {STRICT} cannot be closed" in unfolded(called("doctor", 'scorer = "strict"').output)

@@ -223,7 +223,7 @@ async def test_arms_that_start_no_kernel_do_not_wait_for_ones_place(tmp_path: Pa
     first = sorted(planned.trials, key=lambda trial: trial.condition.name not in waiting)
     progress = RunProgress(Console(quiet=True))
     executor = Waiting(sum(trial.condition.name not in waiting for trial in first))
-    setting = Setting(executor, Scorers(plan), progress, Failures(), kernels=1)
+    setting = Setting(executor, Scorers(plan, progress.warn), progress, Failures(), kernels=1)
     with Recorder(tmp_path / "store.sqlite") as recorder:
         recorder.plan(_run(plan), planned.questions, planned.models, planned.conditions, [t.trial for t in first])
         progress.begin(len(first), first)
