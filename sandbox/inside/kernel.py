@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .guardian import ERROR_BYTES
-from .system import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, filter_system_calls, prctl
+from .system import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, filter_system_calls, prctl, share_one_heap
 
 _LOCKED_BYTES = 65_536
 _QUEUED_SIGNALS = 1024
@@ -45,6 +45,7 @@ def run_kernel(
 
 def _settle(work: str) -> None:
     """A session of its own, no inherited stdio, no handlers of the guardian, a work folder."""
+    share_one_heap()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,5 +1,6 @@
 """What Linux offers and Python does not: prctl, filters of system calls, namespaces, mounts."""
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -22,11 +23,19 @@ REMOUNT, BIND, RECURSIVE, PRIVATE = 32, 4096, 16_384, 1 << 18
 _SIOCSIFFLAGS, _IFF_UP, _IFF_RUNNING = 0x8914, 0x1, 0x40
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_M_ARENA_MAX = -8
 
 
 def prctl(option: int, value: int) -> None:
     """Sets what may fail without harm (a capability that this kernel does not know)."""
     _libc.prctl(option, value, 0, 0, 0)
+
+
+def share_one_heap() -> None:
+    """Threads allocate from one heap. Glibc reserves 64 MB of address space for each thread's own, as many as happened
+    to allocate at one moment; a program that has reached its limit would fill those as well."""
+    with contextlib.suppress(AttributeError):  # another C library
+        _libc.mallopt(_M_ARENA_MAX, 1)
 
 
 def become(uid: int | None) -> None:

@@ -36,7 +36,7 @@ conditions = ["none", "python", "search"]
 repeats = 2
 [questions]
 file = "builtin"
-limit = 3
+limit = 4
 [search]
 provider = "corpus"
 corpus = "builtin"
