@@ -162,6 +162,7 @@ def test_what_is_not_in_the_archive_is_told_alike_and_traced_with_what_is_neares
     assert "Warning: web.as_of: 2999-01-01 is still to come, so nothing is left out" in result.stderr
 
 
+@pytest.mark.deep
 def test_the_tools_of_a_server_are_recorded_and_replayed_without_it(folder: Path) -> None:
     server = folder / "server.py"
     server.write_text(Path(library_server.__file__).read_text(encoding="utf-8"), encoding="utf-8")
