@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -262,6 +263,17 @@ def test_notes_hold_no_words_of_models_or_tools() -> None:
     )
     assert label(read(*events)).note.isprintable()
     assert "bold" not in label(read(*events)).note
+
+
+def test_a_prompt_that_is_mostly_wrong_without_tools_is_the_cause_and_not_the_offer() -> None:
+    signals = replace(read(*ended("Answer: C")), prompted=True)
+
+    def beside(*scaffold: float) -> str:
+        found = attribute_by_trace(signals, wrong(), scaffold=scaffold)
+        assert found is not None
+        return found.mechanism
+
+    assert (beside(0.0, 0.0, 1.0), beside(1.0, 1.0, 0.0), beside()) == ("prompt", "availability", "availability")
 
 
 def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
