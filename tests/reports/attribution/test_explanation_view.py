@@ -280,3 +280,14 @@ def test_calls_are_told_by_what_they_say_first() -> None:
 def test_a_simulated_model_is_announced() -> None:
     assert "SIMULATED" in shown(explanation(simulated=True))
     assert "SIMULATED" not in shown()
+
+
+def test_a_label_beside_a_larger_loss_in_the_decomposition_names_both() -> None:
+    def also(mechanism: str) -> list[str]:
+        told = explanation(explained(mechanism=mechanism, distraction=None))
+        return [str(line) for line in why(told) if "Also a candidate" in str(line)]
+
+    assert also("retrieval_distraction") == []
+    assert also("tool_fault") == [
+        "Also a candidate: content, its largest loss in the decomposition (\u221250.0 points)."
+    ]
