@@ -10,7 +10,18 @@ from toolablate.agents.chat import ChatModel, RetryPolicy
 from toolablate.agents.resuming import Node, Start, given_back, shown
 from toolablate.agents.session import Tools, TrialFailed, TrialSession
 from toolablate.agents.spending import Spending, worked_seconds
-from toolablate.traces.records import Condition, Event, Limit, Message, ModelReply, ModelRequest, Outcome, Price, Usage
+from toolablate.traces.records import (
+    Condition,
+    Event,
+    InputCut,
+    Limit,
+    Message,
+    ModelReply,
+    ModelRequest,
+    Outcome,
+    Price,
+    Usage,
+)
 
 
 class AgentState(TypedDict):
@@ -133,12 +144,14 @@ async def run_agent(
     retry: RetryPolicy | None = None,
     clock: Callable[[], float] = time.monotonic,
     seed: str = "",
+    input_cut: InputCut | None = None,
 ) -> AgentResult:
     """Asks until there is an answer, a limit of the condition's budget, or a failure of infrastructure for good.
 
     Every event goes to `record` as it happens. Failures of model, tool or sandbox are recorded and end in the outcome
     `failed`; anything else that is raised (a bug, a cancellation, a broken script) is left to the caller. `clock`
-    gives seconds; `seed` tells apart trials whose waits should not coincide.
+    gives seconds; `seed` tells apart trials whose waits should not coincide. `input_cut` says what was cut of the
+    prompt, for the record.
     """
     return await resume_agent(
         start=Start(_opening(prompt, condition)),
@@ -150,6 +163,7 @@ async def run_agent(
         retry=retry,
         clock=clock,
         seed=f"{seed} {condition.identity()} {prompt}",
+        input_cut=input_cut,
     )
 
 
@@ -164,6 +178,7 @@ async def resume_agent(
     retry: RetryPolicy | None = None,
     clock: Callable[[], float] = time.monotonic,
     seed: str = "",
+    input_cut: InputCut | None = None,
 ) -> AgentResult:
     """Goes on with a conversation as `run_agent` does with a question.
 
@@ -187,6 +202,7 @@ async def resume_agent(
         began=clock(),
         worked_before=worked_seconds(start.before),
         taken=start.taken,
+        input_cut=input_cut,
     )
     try:
         limit = await run_steps(session, start)

@@ -16,6 +16,7 @@ from toolablate.traces.records import (
     Condition,
     Event,
     Failure,
+    InputCut,
     Limit,
     Message,
     ModelCall,
@@ -94,7 +95,7 @@ class TrialFailed(Exception):
 class TrialSession:
     """`idle_seconds` is the time that went into failed attempts and waits: neither an outage nor a queue must use up a
     budget. `taken` is the last request that the model took. `worked_before` are the seconds that count against the
-    budget of what came before, where a conversation is taken up again."""
+    budget of what came before, where a conversation is taken up again. `input_cut` is for the first reply's record."""
 
     model: ChatModel
     tools: Tools
@@ -108,6 +109,7 @@ class TrialSession:
     worked_before: float = 0.0
     idle_seconds: float = 0.0
     taken: ModelRequest | None = None
+    input_cut: InputCut | None = None
     specs: tuple[ToolSpec, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -193,7 +195,12 @@ class TrialSession:
         self.spending.turns += purpose == "ask"
         cost = self.spending.charge(request, reply)
         self.taken = request
-        self.record(ModelCall(at=at, seconds=seconds, purpose=purpose, request=request, reply=reply, cost_usd=cost))
+        cut, self.input_cut = self.input_cut, None
+        self.record(
+            ModelCall(
+                at=at, seconds=seconds, purpose=purpose, request=request, reply=reply, cost_usd=cost, input_cut=cut
+            )
+        )
         return reply
 
     def _limit_behind(self, error: ModelError, request: ModelRequest, purpose: Literal["ask", "final"]) -> Limit | None:

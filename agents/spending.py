@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from toolablate.traces.records import (
+    CHARACTERS_PER_TOKEN,
     Budget,
     Event,
     Failure,
@@ -77,10 +78,6 @@ def _cost(rates: Rates, read: int, cached: int, written: int, wrote: int) -> flo
     cache_write = rates.input if rates.cache_write is None else rates.cache_write
     plain = (read - cached - written) * rates.input
     return (plain + cached * cached_input + written * cache_write + wrote * rates.output) / 1e6
-
-
-# For endpoints that do not report usage; roughly right for English, and only ever used to stop a runaway trial.
-CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(slots=True)

@@ -1,9 +1,11 @@
-"""What the model is asked: the same words under every condition."""
+"""What the model is asked: the same words under every condition, but for where a question's documents are."""
 
 import json
 import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from toolablate.traces.records import Question
+from toolablate.traces.records import CHARACTERS_PER_TOKEN, Condition, InputCut, Question
 
 LETTERS = string.ascii_uppercase
 
@@ -26,7 +28,9 @@ _WORDS = {
         "regex": "End your reply with your final answer.",
         "code": "End your reply with one Python code block that holds all of your code.",
         "reference": "End your reply with your final answer.",
+        "checklist": "Reply with the whole text that is asked for.",
         "files": "Files of this question: {}. Code that you can run, if any, finds them in its working folder.",
+        "documents": "Documents of this question: {}.",
     },
     "zh": {
         "letter": "请在回复的最后单独写一行“答案：X”，其中 X 是正确选项的字母。",
@@ -38,32 +42,46 @@ _WORDS = {
         "regex": "请在回复的最后写出最终答案。",
         "code": "请在回复的最后用一个 Python 代码块给出全部代码。",
         "reference": "请在回复的最后写出最终答案。",
+        "checklist": "请在回复中写出所要求的全文。",
         "files": "本题的文件：{}。如果可以运行代码，代码能在其工作目录中找到这些文件。",
+        "documents": "本题的文档：{}。",
     },
 }
 
 
 def render(question: Question) -> str:
-    """The user message: prompt, lettered choices, the names of its files, and one line that says how to end the reply.
-    Of a question that is asked as it is: its prompt, and the names of its files.
+    """The user message: prompt, lettered choices, the names of its files and documents, and one line that says how to
+    end the reply. Of a question that is asked as it is: its prompt, and these names.
 
-    The files are named whether or not a condition's tools can read them, so that all conditions see the same question.
+    Files and documents are named whether or not a condition's tools can read them, so that all conditions see the same
+    question.
 
     That several choices are right is said where the target has several letters, or where the question's metadata
     hold `"several": true`; set that for all questions of a benchmark where the number of right choices would give
     something away.
     """
+    return "\n\n".join(_parts(question))
+
+
+def _parts(question: Question, documents: Sequence[str] = ()) -> list[str]:
+    """With the documents' texts, if any, behind the line that names them."""
     words = _WORDS["zh" if question.language.lower().startswith("zh") else "en"]
     parts = [question.prompt.strip()]
     if question.choices and not question.as_is:
         lettered = zip(letters_for(question), question.choices, strict=True)
         parts.append("\n".join(f"{letter}. {choice}" for letter, choice in lettered))
     if question.files:
-        names = (json.dumps(file.name, ensure_ascii=False) for file in question.files)
-        parts.append(words["files"].format(", ".join(names)))
+        parts.append(words["files"].format(_named(file.name for file in question.files)))
+    if question.documents:
+        parts.append(words["documents"].format(_named(document.name for document in question.documents)))
+        parts += documents
     if not question.as_is:
         parts.append(words[_form(question)])
-    return "\n\n".join(parts)
+    return parts
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(json.dumps(name, ensure_ascii=False) for name in names)
 
 
 def _form(question: Question) -> str:
@@ -71,3 +89,47 @@ def _form(question: Question) -> str:
         return question.target.kind
     several = len(question.target.letters) > 1 or question.metadata.get(SEVERAL) is True
     return "letters" if several else "letter"
+
+
+# A question under one condition: with its documents in the prompt, and cut to a length.
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionInput:
+    """The user message, and what was cut of it; None where nothing was."""
+
+    prompt: str
+    cut: InputCut | None = None
+
+
+def question_input(question: Question, condition: Condition) -> QuestionInput:
+    """The question as a condition asks it: `render`, with whole documents where its `documents` has "prompt".
+
+    A message of more than `input_tokens` (by estimate: CHARACTERS_PER_TOKEN) is cut from the end: of the documents if
+    they are in the prompt, else of the question's own words. The names of files and the line that says how to end the
+    reply stay.
+    """
+    parts = _parts(question, _texts(question) if "prompt" in condition.documents else ())
+    whole = "\n\n".join(parts)
+    most = len(whole) if condition.input_tokens is None else condition.input_tokens * CHARACTERS_PER_TOKEN
+    if len(whole) <= most:
+        return QuestionInput(whole)
+    over = len(whole) - most
+    last = len(parts) - (0 if question.as_is else 1)
+    first = last - len(question.documents) if "prompt" in condition.documents else 0
+    # The documents from the last to the first, then the words of the question.
+    for place in [*range(last - 1, first - 1, -1), 0] if first else [0]:
+        kept = max(len(parts[place]) - over, 0)
+        over -= len(parts[place]) - kept
+        parts[place] = parts[place][:kept]
+        if not over:
+            break
+    prompt = "\n\n".join(filter(None, parts))
+    return QuestionInput(prompt, InputCut(kept=len(prompt), chars=len(whole)))
+
+
+def _texts(question: Question) -> list[str]:
+    return [
+        f"<document name={json.dumps(document.name, ensure_ascii=False)}>\n{document.text.strip()}\n</document>"
+        for document in question.documents
+    ]

@@ -1,4 +1,4 @@
-"""The files that questions bring: found in one folder, and told apart by what they hold."""
+"""The files and documents that questions bring: found in one folder, and told apart by what they hold."""
 
 import hashlib
 import stat
@@ -8,7 +8,7 @@ from typing import Any
 
 from toolablate.benchmarks.rows.row_errors import LineError, shown
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import QuestionFile
+from toolablate.traces.records import QuestionDocument, QuestionFile
 
 LARGEST_FILE = 1_000_000_000
 """Bytes. A kernel's work folder lies in memory, so that a larger file could be of no use there."""
@@ -16,6 +16,14 @@ LARGEST_FILE = 1_000_000_000
 KEYS = ("path", "name", "sha256", "size")
 FORM = 'An item is a path ("data.csv") or {"path": "a/data.csv", "name": "left.csv"}.'
 NAME_BYTES = 255
+
+LARGEST_DOCUMENT = 20_000_000
+"""Bytes of one document, which is a text in a question's record: about 5,000 pages."""
+
+DOCUMENT_KEYS = ("path", "name", "text", "sha256")
+DOCUMENT_FORM = (
+    'An item is a path ("a.txt"), {"path": "b/a.txt", "name": "2021.txt"} or {"name": "a note", "text": "..."}.'
+)
 
 
 class FileFinder:
@@ -28,6 +36,7 @@ class FileFinder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._contents: dict[Path, tuple[str, int]] = {}
+        self._documents: dict[tuple[Path, str], tuple[QuestionDocument, str]] = {}
 
     def describe(self, items: Any) -> tuple[QuestionFile, ...]:
         """The records of what stands under `files`. Raises LineError."""
@@ -41,6 +50,59 @@ class FileFinder:
                 'Give one of them another: {"path": "a/data.csv", "name": "left.csv"}.',
             )
         return files
+
+    def documents(self, items: Any) -> tuple[QuestionDocument, ...]:
+        """The records of what stands under `documents`, with their texts. Raises LineError."""
+        if not isinstance(items, list):
+            raise LineError(f"'documents' must be a list; found {shown(items)}", DOCUMENT_FORM)
+        found = tuple(self._document(item, f"item {number} of 'documents'") for number, item in enumerate(items, 1))
+        name, count = Counter(document.name for document in found).most_common(1)[0] if found else ("", 0)
+        if count > 1:
+            raise LineError(
+                f"two of the 'documents' have the name {shown(name)}",
+                'Give one of them another: {"path": "a/report.txt", "name": "2021.txt"}.',
+            )
+        return found
+
+    def _document(self, item: Any, place: str) -> QuestionDocument:
+        entry = {"path": item} if isinstance(item, str) else item
+        given = [key for key in ("path", "text") if isinstance(entry, dict) and key in entry]
+        if len(given) != 1 or not isinstance(entry[given[0]], str) or not entry[given[0]]:
+            raise LineError(f"{place} must have either a path or a text; found {shown(item)}", DOCUMENT_FORM)
+        for key in entry:
+            if key not in DOCUMENT_KEYS:
+                raise LineError(f"{place}: unknown key {shown(key)}", f"Allowed are {', '.join(DOCUMENT_KEYS)}.")
+        name = entry.get("name", entry.get("path", "").rpartition("/")[2])
+        if not _is_plain(name):
+            wrong = "has no name" if "name" not in entry and "text" in entry else f"{shown(name)} is no plain file name"
+            raise LineError(f"{place}: {wrong}", DOCUMENT_FORM)
+        said = f"{place}: {shown(name)}"
+        if "text" in entry:
+            text, digest = _text(entry["text"].encode("utf-8", "replace"), said)
+            document = QuestionDocument(name=name, text=text)
+        else:
+            document, digest = self._read(entry["path"], name, place)
+        if entry.get("sha256") not in (None, digest):
+            raise LineError(f"{said}: the sha256 is {digest}, not {shown(entry['sha256'])}")
+        return document
+
+    def _read(self, path: str, name: str, place: str) -> tuple[QuestionDocument, str]:
+        """With its sha256. Questions that share a document share its record, so that it is read and kept once."""
+        try:
+            found = find(path, self._folder)
+            if known := self._documents.get((found, name)):
+                return known
+            with found.open("rb") as file:
+                content = file.read(LARGEST_DOCUMENT + 1)
+        except OSError as error:
+            raise LineError(
+                f"{place}: {shown(path)} cannot be read: {error.strerror}", _looked_in(self._folder)
+            ) from error
+        except ValueError as error:
+            raise LineError(f"{place}: {shown(path)} {error}", _looked_in(self._folder)) from error
+        text, digest = _text(content, f"{place}: {shown(name)}")
+        self._documents[found, name] = QuestionDocument(name=name, text=text), digest
+        return self._documents[found, name]
 
     def _describe(self, item: Any, place: str) -> QuestionFile:
         entry = {"path": item} if isinstance(item, str) else item
@@ -74,6 +136,27 @@ class FileFinder:
             ) from error
         except ValueError as error:
             raise LineError(f"{place}: {shown(path)} {error}", _looked_in(self._folder)) from error
+
+
+def _text(content: bytes, place: str) -> tuple[str, str]:
+    """A document's text, line ends as `\\n`, and its sha256. Raises LineError where it is too large or no text."""
+    if len(content) > LARGEST_DOCUMENT:
+        raise LineError(
+            f"{place} has more than {LARGEST_DOCUMENT:,} bytes",
+            "Split it into several documents, or give it as one of the 'files'.",
+        )
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LineError(f"{place} is no text in UTF-8 (byte {error.start:,})", _NO_TEXT) from error
+    if "\0" in text:
+        raise LineError(f"{place} is no text: it has null characters", _NO_TEXT)
+    if not text.strip():
+        raise LineError(f"{place} holds no text")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), hashlib.sha256(content).hexdigest()
+
+
+_NO_TEXT = "Convert it to text first (PDF, HTML and office formats too), or give it as one of the 'files'."
 
 
 def read_content(file: QuestionFile, folder: Path) -> bytes:

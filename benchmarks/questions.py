@@ -18,7 +18,7 @@ from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.benchmarks.scoring.texts import compiled
 from toolablate.traces.errors import InputError, ScoringError
 from toolablate.traces.output import refuse_store
-from toolablate.traces.records import CodeTarget, PatternTarget, Question, TextTarget
+from toolablate.traces.records import ChecklistTarget, CodeTarget, PatternTarget, Question, TextTarget
 
 SHORT_FORM = "answer"
 SCALE = "scale"
@@ -34,9 +34,12 @@ OTHER_NAMES = {
     "label": SHORT_FORM,
     "file": "files",
     "attachments": "files",
+    "document": "documents",
+    "context": "documents",
+    "contexts": "documents",
 }
 TARGETS = 'a letter ("B"), letters (["A", "C"]), a number (12.5), or without choices a list of texts (["Paris"])'
-KINDS = "must be 'choice', 'number', 'spans', 'text', 'math', 'regex', 'code' or 'reference'"
+KINDS = "must be 'choice', 'number', 'spans', 'text', 'math', 'regex', 'code', 'reference' or 'checklist'"
 
 
 def questions_of(file: str, *, folder: str | Path | None = None) -> tuple[Question, ...]:
@@ -65,6 +68,7 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
     hold its choices in its prompt alone, and gives its letters as `target`. `answers`, in place of both, are texts of
     which each is right.
     `files` are paths relative to `folder`, by default the question file's own; they are read for their digests.
+    `documents` are paths too, or texts with a name; their texts become part of the question.
     Blank lines and a byte order mark are passed over. Raises InputError that names the file, the row, the field,
     what was found and what is allowed.
     """
@@ -90,11 +94,21 @@ def _question(content: dict[str, Any], files: FileFinder) -> Question:
     content["target"] = _given_target(content)
     if "files" in content:
         content["files"] = [file.model_dump() for file in files.describe(content["files"])]
+    documents = files.documents(content.pop("documents")) if "documents" in content else ()
     try:
         question = Question.model_validate_json(json.dumps(content))
     except ValidationError as error:
         raise _explained(error.errors(include_url=False)[0]) from error
+    # Not by way of JSON, so that questions share the texts that they have in common.
+    question = question.model_copy(update={"documents": documents})
     _check(question)
+    if question.blocked_hosts:
+        _check_hosts(question)
+    if both := {file.name for file in question.files} & {document.name for document in question.documents}:
+        raise LineError(
+            f"one of the 'files' and one of the 'documents' have the name {shown(min(both))}",
+            'Give one of them another: {"path": "...", "name": "..."}.',
+        )
     return question
 
 
@@ -234,8 +248,19 @@ def _check(question: Question) -> None:
         raise LineError(f"the answer {shown(list(question.target.letters))} names a letter twice")
 
 
+def _check_hosts(question: Question) -> None:
+    from toolablate.tools.web import WebPolicy
+
+    try:
+        WebPolicy(blocked_hosts=frozenset(question.blocked_hosts))
+    except ValueError as error:
+        raise LineError(f"'blocked_hosts': {str(error).removeprefix('blocked_hosts: ')}") from error
+
+
 def _check_texts(question: Question) -> None:
     match question.target:
+        case ChecklistTarget(items=items):
+            _check_items([item.name for item in items])
         case TextTarget(answers=answers):
             if empty := [answer for answer in answers if not answer.strip()]:
                 raise LineError(f"the answer {shown(empty[0])} is empty, which no reply can match")
@@ -253,6 +278,13 @@ def _check_texts(question: Question) -> None:
                 except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
                     said = str(error) or "it is nested too deeply"
                     raise LineError(f"'target.tests' must be Python code: {said}") from error
+
+
+def _check_items(names: Sequence[str]) -> None:
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise LineError(f"two items of the checklist have the name {shown(twice[0])}")
+    if blank := [name for name in names if not name.strip() or not name.isprintable()]:
+        raise LineError(f"the name {shown(blank[0])} of an item is blank, or cannot be printed in one line")
 
 
 def _similar(name: str) -> str:

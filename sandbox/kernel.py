@@ -56,10 +56,12 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class WorkFile:
-    """A file that a kernel finds in its work folder when it starts; `name` is a plain file name."""
+    """A file that a kernel finds in its work folder when it starts; `name` is a plain file name. A `read_only` one has
+    no write permission, against mistakes: code that runs as its owner can give it back."""
 
     name: str
     content: bytes
+    read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

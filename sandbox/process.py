@@ -303,7 +303,9 @@ class KernelProcess(ABC):
         with tempfile.TemporaryFile() as source:
             source.write(file.content)
             source.seek(0)
-            socket.send_fds(self._control, [f"file {file.name}".encode()], [source.fileno()])
+            socket.send_fds(
+                self._control, [f"{'document' if file.read_only else 'file'} {file.name}".encode()], [source.fileno()]
+            )
         if problem := await self._placed.get():
             raise KernelUnavailable(
                 f"the file {file.name!r} ({len(file.content)} bytes) could not be placed in the sandbox: {problem}",

@@ -35,21 +35,23 @@ from toolablate.tools.user_code import (
 )
 from toolablate.traces.errors import InputError
 from toolablate.traces.plugins import MISSING
-from toolablate.traces.records import InterventionUse, Question, ToolUse
+from toolablate.traces.records import InterventionUse, Question, QuestionDocument, ToolUse
 
 # Each is imported where one is opened: most runs open few kinds of tools, and reading a plan opens none.
 if TYPE_CHECKING:
     from toolablate.tools.browser import Browser, PageSource
+    from toolablate.tools.corpus import QuestionDocuments
     from toolablate.tools.mcp import McpServer
     from toolablate.tools.placebo_sources import PlaceboSources
     from toolablate.tools.search import SearchSource
 
-Resource = Literal["sandbox", "search", "pages", "mcp"]
+Resource = Literal["sandbox", "search", "pages", "mcp", "documents"]
 
 TOOLSETS: Mapping[str, tuple[str, ...]] = {
     "search": ("web_search", "browser_open", "browser_find"),
     "all": ("python", "web_search", "browser_open", "browser_find"),
     "gpt-oss": ("browser.search", "browser.open", "browser.find"),
+    "documents": ("document_search", "document_open", "document_find"),
 }
 """Names that stand for several tools."""
 
@@ -58,23 +60,32 @@ _MCP = "mcp:"
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the tools of all trials share: where searches are asked, where pages are read, and the MCP servers by
-    name, which have been listed."""
+    """What the tools of all trials share: where searches are asked, where pages are read, the MCP servers by name,
+    which have been listed, and the indexes of questions' documents."""
 
     sandbox: Sandbox | None = None
     search: "SearchSource | None" = None
     pages: "PageSource | None" = None
     mcp: "Mapping[str, McpServer]" = field(default_factory=dict)
+    documents: "QuestionDocuments | None" = None
 
 
 class Opening:
     """One toolset while it is opened; its browser tools share their pages, and a server's tools their connection."""
 
-    def __init__(self, uses: Sequence[ToolUse], resources: Resources, files: FileSource, guard: Guard) -> None:
+    def __init__(
+        self,
+        uses: Sequence[ToolUse],
+        resources: Resources,
+        files: FileSource,
+        guard: Guard,
+        question: Question | None = None,
+    ) -> None:
         self._uses = uses
         self._resources = resources
         self.files = files
         self.guard = guard
+        self._question = question
         self._of_servers: dict[str, Iterator[Tool]] = {}
 
     @property
@@ -96,6 +107,27 @@ class Opening:
         if self._resources.pages is None:
             raise _missing("browser_open", "pages", 'a table [web], or [search] with provider = "corpus"')
         return Browser(self._resources.pages, self.guard)
+
+    @cached_property
+    def document_search(self) -> "SearchSource":
+        return self._documents.search(self._own_documents)
+
+    @cached_property
+    def document_browser(self) -> "Browser":
+        from toolablate.tools.browser import Browser
+
+        # No guard: they are part of the question, which is no leak of its answer.
+        return Browser(self._documents.pages(self._own_documents))
+
+    @property
+    def _own_documents(self) -> Sequence[QuestionDocument]:
+        return self._question.documents if self._question is not None else ()
+
+    @cached_property
+    def _documents(self) -> "QuestionDocuments":
+        from toolablate.tools.corpus import QuestionDocuments
+
+        return self._resources.documents or QuestionDocuments()
 
     def of_server(self, use: ToolUse) -> Sequence[Tool]:
         """The tools that one use of an MCP server names."""
@@ -144,7 +176,7 @@ def open_toolset(
     InputError for an unknown tool, intervention or option, a tool named twice, or a resource that the plan does not
     provide."""
     guard = guard or NoGuard()
-    opened = open_tools(uses, resources, files, guard)
+    opened = open_tools(uses, resources, files, guard, question)
     named = tuple(each.tool.spec.name for each in opened)
     outside = tuple(each.tool.spec.name for each in opened if each.is_outside)
     under = placebo_sources.under(question, guard) if placebo_sources and question else None
@@ -165,10 +197,12 @@ class OpenedTool:
         return self.resource not in (None, "sandbox")
 
 
-def open_tools(uses: Sequence[ToolUse], resources: Resources, files: FileSource, guard: Guard) -> list[OpenedTool]:
+def open_tools(
+    uses: Sequence[ToolUse], resources: Resources, files: FileSource, guard: Guard, question: Question | None = None
+) -> list[OpenedTool]:
     """The tools of one trial as they are, in their order. Raises InputError as `open_toolset` does."""
     expanded = list(_expanded(uses))
-    opening = Opening(expanded, resources, files, guard)
+    opening = Opening(expanded, resources, files, guard, question)
     return [OpenedTool(tool, resource_of(use)) for use in expanded for tool in _open(use, opening)]
 
 

@@ -111,7 +111,8 @@ def refuse_duplicates(names: Sequence[str]) -> None:
         raise InputError(
             f"tools: {twice!r} is named twice",
             hint="`all` holds `python` and `search`; `search` holds `web_search`, `browser_open`, `browser_find`;"
-            " `mcp:SERVER` holds all tools of that server",
+            " `documents` holds `document_search`, `document_open`, `document_find`; `mcp:SERVER` holds all tools of"
+            " that server",
             code="duplicate_tool",
         )
 

@@ -37,13 +37,14 @@ def refuse_store(path: Path, option: str) -> None:
     """Raises InputError where `path` is an SQLite file, most likely the store that was to be read, or what such a file
     has beside it while it is written."""
     for place, what in ((path, "is a store"), (path.with_name(_BESIDE.sub("", path.name)), "belongs to a store")):
-        if _is_store(place):
+        if is_store(place):
             raise InputError(
                 f"{option}: {path} {what} and would be overwritten", hint="Name another file.", code="same_file"
             )
 
 
-def _is_store(path: Path) -> bool:
+def is_store(path: Path) -> bool:
+    """Whether it is an SQLite file; not one that is not there, or cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(len(STORE_BEGINS)) == STORE_BEGINS

@@ -183,8 +183,10 @@ class Transport:
         self._blank: Callable[[str], str] = self._without_key if len(key) >= _SECRET_FROM_LENGTH else str
         self._lanes = Lanes(model, key, most_bytes=_MAX_REFUSAL_BYTES)
 
-    async def post(self, path: str, content: bytes, *, seconds: float) -> dict[str, Any]:
-        """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `disconnected`, `bad_reply`."""
+    async def post(self, path: str, content: bytes, *, seconds: float, list_as: str = "") -> dict[str, Any]:
+        """The reply's JSON object; with `list_as`, a list comes as an object with that key.
+
+        Raises ModelError with one of the codes of `refusals`, or `unreachable`, `disconnected`, `bad_reply`."""
         allowed = min(seconds, self._model.timeout_seconds)
         try:
             async with asyncio.timeout(allowed):
@@ -198,7 +200,7 @@ class Transport:
         except (httpx2.RequestError, ssl.SSLError) as error:
             # The client leaves alone what goes wrong with an encrypted connection after its handshake.
             raise self._unreachable(error) from None
-        return self._parse(raw)
+        return self._parse(raw, list_as)
 
     async def close(self) -> None:
         await self._lanes.close()
@@ -214,9 +216,11 @@ class Transport:
                 parts.append(part)
         return b"".join(parts)
 
-    def _parse(self, raw: bytes) -> dict[str, Any]:
+    def _parse(self, raw: bytes, list_as: str) -> dict[str, Any]:
         text = self._blank(_text(raw))
         body = _parsed(text)
+        if list_as and isinstance(body, list):
+            body = {list_as: body}
         if not isinstance(body, dict):
             shown = " ".join(self._safe(text)[:200].split()) or "nothing"
             raise bad_reply(f"the reply is not a JSON object; it begins: {shown}")

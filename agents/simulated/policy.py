@@ -13,6 +13,7 @@ from toolablate.traces.records import Message, ToolSpec
 Intent = tuple[Kind, ...]
 
 _URL = re.compile(r"https?://[^\s<>\"')\]]+")
+_DOCUMENT = re.compile(r"^<document name=.*>\n(.*(?:\n(?!</document>$).*)*)", re.MULTILINE)
 _OPENS = 0.6
 _BOTH_AT_ONCE = 0.3
 _TWO_AT_ONCE = 0.3
@@ -72,11 +73,13 @@ def intentions(
 
 
 def findings(messages: Sequence[Message], offers: Mapping[Kind, Offer]) -> list[Finding]:
-    """The calls of a conversation with their results, in order."""
+    """The documents that stand in the question, then the calls of a conversation with their results, in order."""
     kinds = {offer.tool: (kind, offer.argument) for kind, offer in offers.items()}
     found: list[Finding] = []
     calls: dict[str, tuple[Kind, str]] = {}
     for message in messages:
+        if message.role == "user":
+            found += [Finding("open", "", text) for text in _DOCUMENT.findall(message.content)]
         for call in message.tool_calls:
             kind, argument = kinds.get(call.name, ("query", ""))
             calls[call.id] = (kind, _argument(call.arguments, argument))

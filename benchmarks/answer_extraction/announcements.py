@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-THOUGHT_END = "</think>"
+from toolablate.traces.thoughts import after_thoughts
+
 MAX_ANNOUNCEMENTS = 1_000
 """A reply with more is a loop that broke off; only the last ones are looked at."""
 
@@ -75,7 +76,7 @@ _PLAIN |= {0x3000: " ", 0x2212: "-", 0xA0: " ", 0x3010: "[", 0x3011: "]", 0x3002
 
 def final_part(reply: str) -> str:
     """The reply in plain characters, without the thoughts that some endpoints leave in it."""
-    return reply.rpartition(THOUGHT_END)[2].translate(_PLAIN)
+    return after_thoughts(reply).translate(_PLAIN)
 
 
 def is_announced(text: str) -> bool:

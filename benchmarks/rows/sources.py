@@ -94,11 +94,11 @@ def _row(content: dict[str, Any], kind: type[Row], allowed: Mapping[str, str]) -
         return kind.model_validate(content, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-    key = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
+    key, is_own = str(first["loc"][0]), len(first["loc"]) == 1
+    if first["type"] == "extra_forbidden" and is_own:
         close = difflib.get_close_matches(key, allowed, n=1)
         guess = f"Did you mean '{close[0]}'? " if close else ""
         raise LineError(f"unknown key {shown(key)}", f"{guess}Allowed are {', '.join(allowed)}.")
-    if first["type"] == "missing":
+    if first["type"] == "missing" and is_own:
         raise LineError(f"the key '{key}' is missing", f"It is {allowed[key]}.")
     raise LineError(f"'{key}' must be {allowed[key]}; found {shown(content[key])}")

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from toolablate.benchmarks.answer_extraction.announcements import EMPTY, THOUGHT_END, ExtractedAnswer
+from toolablate.benchmarks.answer_extraction.announcements import EMPTY, ExtractedAnswer
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.sandbox import CellResult, KernelUnavailable, Sandbox
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import CodeTarget, Question, Score, clean_text
+from toolablate.traces.thoughts import after_thoughts
 
 CPU_SECONDS = 10
 """Of the code of one reply, in all tests together."""
@@ -110,7 +111,7 @@ class CodeScorer:
 def read_code(reply: str | None, entry_point: str = "") -> ExtractedAnswer:
     """The last code block that defines `entry_point`, else the last one; the whole of a reply without blocks that
     defines it."""
-    text = (reply or "").rpartition(THOUGHT_END)[2]
+    text = after_thoughts(reply or "")
     if not text.strip():
         return ExtractedAnswer(None, EMPTY)
     blocks = [block for block in _BLOCK.finditer(text) if block["code"].strip()]

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolablate.benchmarks.question_files import read_content
 from toolablate.experiments.environment.placebo_sources import placebo_fingerprint
@@ -29,6 +30,9 @@ from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, SandboxError, StoreError
 from toolablate.traces.records import Condition, Environment, Question
 from toolablate.traces.store import Store
+
+if TYPE_CHECKING:
+    from toolablate.tools.corpus import QuestionDocuments
 
 UNPROTECTED = "none"
 
@@ -53,7 +57,7 @@ RECORDED_PACKAGES = (
 
 
 def needed(conditions: Sequence[Condition]) -> frozenset[str]:
-    """What the conditions' tools stand on, of `sandbox`, `search`, `pages` and `mcp`.
+    """What the conditions' tools stand on, of `sandbox`, `search`, `pages`, `mcp` and `documents`.
 
     Raises InputError for a tool that is unknown.
     """
@@ -82,6 +86,10 @@ def fingerprint_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str
         fingerprint |= {f"intervention {name}": digest for name, digest in sources.items()}
     if "sandbox" in parts:
         fingerprint["sandbox"] = _sandbox_name(plan.sandbox)
+    if "documents" in parts:
+        from toolablate.tools.corpus.question_documents import FINGERPRINT
+
+        fingerprint["documents"] = FINGERPRINT
     return (
         fingerprint | web_fingerprint(plan, parts) | replies_fingerprint(plan) | placebo_fingerprint(plan, conditions)
     )
@@ -243,9 +251,11 @@ def refuse_too_large(plan: Plan, planned: Design) -> None:
     """Raises InputError for a question whose files do not fit a kernel's work folder, if a condition has a kernel."""
     if "sandbox" not in needed(planned.conditions):
         return
-    limits = plan.sandbox.limits
+    limits, as_files = plan.sandbox.limits, any("files" in each.documents for each in planned.conditions)
     for question in planned.questions:
-        size, count = sum(file.size for file in question.files) / _MB, len(question.files)
+        sizes = [file.size for file in question.files]
+        sizes += [len(document.text.encode()) for document in question.documents if as_files]
+        size, count = sum(sizes) / _MB, len(sizes)
         for key, found, allowed, told in (
             ("disk_mb", size, limits.disk_mb, f"have {size:g} MB"),
             ("files", count, limits.files, f"are {count}"),
@@ -258,12 +268,42 @@ def refuse_too_large(plan: Plan, planned: Design) -> None:
                 )
 
 
-def work_files(question: Question, folder: Path) -> FileSource:
-    """Reads the files of one question when a kernel of its is started; raises InputError where they were changed."""
+def refuse_without_documents(planned: Design) -> None:
+    """Raises InputError for a question without documents, if a condition is about them."""
+    for condition in planned.conditions:
+        if not condition.documents and "documents" not in resources_needed(condition.tools):
+            continue
+        if lacking := [question for question in planned.questions if not question.documents]:
+            first = one_line(lacking[0].id, 80)
+            raise InputError(
+                f"questions.file: {len(lacking)} of {len(planned.questions)} questions have no documents, which the"
+                f" condition {condition.name!r} is about; the first is {first!r}",
+                hint='give each a list: "documents": ["report.txt"], paths beside the question file; or leave out the'
+                " condition",
+                code="no_documents",
+            )
+
+
+def open_documents(conditions: Sequence[Condition], stack: AsyncExitStack) -> "QuestionDocuments | None":
+    """Of all questions, each indexed when it is first searched; the stack closes it. None where no tool is for them."""
+    if "documents" not in needed(conditions):
+        return None
+    from toolablate.tools.corpus import QuestionDocuments
+
+    documents = QuestionDocuments()
+    stack.callback(documents.close)
+    return documents
+
+
+def work_files(question: Question, folder: Path, condition: Condition) -> FileSource:
+    """Reads the files of one question when a kernel of its is started, and its documents where the condition has them
+    as files; raises InputError where files were changed."""
+    documents = question.documents if "files" in condition.documents else ()
 
     async def read() -> Sequence[WorkFile]:
-        return await asyncio.to_thread(
+        files = await asyncio.to_thread(
             lambda: [WorkFile(file.name, read_content(file, folder)) for file in question.files]
         )
+        return [*files, *(WorkFile(each.name, each.text.encode(), read_only=True) for each in documents)]
 
     return read

@@ -65,7 +65,9 @@ async def open_placebo_sources(
     asked = questions[: plan.questions.limit]
     if any(_has(condition, "adversarial") for condition in conditions):
         refuse_without_wrong_answer(asked, questions)
-    return PlaceboSources(questions, kept, resources.search, resources.pages, asked)
+    if resources.documents is not None:
+        resources.documents.add(questions)
+    return PlaceboSources(questions, kept, resources.search, resources.pages, asked, resources.documents)
 
 
 def require_results(condition: Condition, tools: Sequence[str], sources: "PlaceboSources | None") -> None:

@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from toolablate.agents import ChatModel, Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.spending import known_cost
 from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools.user_code import said_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.plugins import close
@@ -67,6 +68,17 @@ class _PaidChat:
         return reply
 
 
+class Asking(Protocol):
+    """What of a plan says which models and judges are asked, and whether replies are recorded."""
+
+    @property
+    def models(self) -> Sequence[Model]: ...
+    @property
+    def judges(self) -> Sequence[Model]: ...
+    @property
+    def replies(self) -> RepliesSection: ...
+
+
 Section = Literal["models", "judges"]
 """Of a plan."""
 
@@ -91,12 +103,12 @@ def replies_fingerprint(plan: Plan) -> dict[str, str]:
             return {REPLIES: _replay(read_root(plan.replies.file))}
 
 
-def is_replayed(plan: Plan, model: Model) -> bool:
+def is_replayed(plan: Asking, model: Model) -> bool:
     """Whether a model or judge of the plan is never asked, so that it needs neither its endpoint nor its key."""
     return isinstance(model, OpenAIModel) and plan.replies.mode == "replay"
 
 
-def asked_lines(plan: Plan) -> dict[str, Line]:
+def asked_lines(plan: Asking) -> dict[str, Line]:
     """The lines in which requests to the plan's endpoints wait, by `_line_key`: models and judges with one address and
     one key share a pace."""
     sections: tuple[tuple[Section, Sequence[Model]], ...] = (("models", plan.models), ("judges", plan.judges))
@@ -109,7 +121,7 @@ def asked_lines(plan: Plan) -> dict[str, Line]:
 
 
 async def open_sources(
-    plan: Plan,
+    plan: Asking,
     fingerprint: Mapping[str, str],
     stack: AsyncExitStack,
     lines: Mapping[str, Line],
@@ -125,7 +137,7 @@ async def open_sources(
 
 
 async def open_judges(
-    plan: Plan,
+    plan: Asking,
     stack: AsyncExitStack,
     lines: Mapping[str, Line],
     costs: Mapping[str, JudgeCosts],
@@ -144,7 +156,7 @@ async def open_judges(
 
 
 async def _live(
-    plan: Plan,
+    plan: Asking,
     section: Section,
     models: Sequence[Model],
     stack: AsyncExitStack,
@@ -160,7 +172,7 @@ async def _live(
 
 
 async def _open(
-    plan: Plan,
+    plan: Asking,
     models: Sequence[Model],
     live: Mapping[str, ModelSource],
     stack: AsyncExitStack,

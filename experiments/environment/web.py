@@ -330,14 +330,17 @@ class _Guard:
 
         question, web = self._question, self._web
         leaks = LeakGuard(
-            question.prompt, answers_of(question), block=web.block_leaks, blocked_hosts=frozenset(web.blocked_hosts)
+            question.prompt,
+            answers_of(question),
+            block=web.block_leaks,
+            blocked_hosts=frozenset({*web.blocked_hosts, *question.blocked_hosts}),
         )
         return Guards(leaks, InstructionGuard())
 
 
 def answers_of(question: Question) -> tuple[str, ...]:
-    """The right answers as a page might write them: texts of options and their letters, numbers, spans, the reference
-    answer, be it the target or a rubric's."""
+    """The right answers as a page might write them: texts of options and their letters, numbers, spans, what a
+    checklist's reference says, the reference answer, be it the target or a rubric's."""
     of_rubric = question.rubric.reference if question.rubric else ""
     return tuple(dict.fromkeys(answer for answer in (*_of_target(question), of_rubric) if answer))
 
@@ -350,6 +353,8 @@ def _of_target(question: Question) -> tuple[str, ...]:
         return (target.answer,)
     if target.kind == "text" or target.kind == "math":
         return target.answers
+    if target.kind == "checklist":
+        return target.texts
     if target.kind == "number":
         return tuple(dict.fromkeys(_written(target.value)))
     if target.kind != "choice":

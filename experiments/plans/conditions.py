@@ -12,7 +12,7 @@ from toolablate.tools.text import one_line
 from toolablate.tools.user_code import is_importable, load_own, refuse_claim, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.plugins import is_not
-from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
+from toolablate.traces.records import Budget, Condition, DocumentPlace, InterventionUse, ToolUse
 from toolablate.traces.validation import explain
 
 SCAFFOLD = (
@@ -35,6 +35,7 @@ BUILT_IN: dict[str, Condition] = {
         scaffolded("python", "python"),
         scaffolded("search", "search"),
         scaffolded("all", "all"),
+        scaffolded("documents", "documents"),
     )
 }
 
@@ -66,14 +67,21 @@ def ladder_of(condition: Condition, arms: Sequence[Arm] = ARMS, *, shapley: bool
     """
     _refuse(condition, shapley)
     nothing = Condition(name="none", budget=condition.budget)
-    prompt, own = condition.prompt, condition.prompt != SCAFFOLD
+    # Documents in the prompt are a part of it: what tools add is told from what reading them adds.
+    shown = tuple(place for place in condition.documents if place == "prompt")
+    prompt, own = condition.prompt, condition.prompt != SCAFFOLD or shown or condition.input_tokens
     scaffold = nothing.model_copy(
-        update={"name": f"{condition.name}:scaffold" if own else "scaffold", "prompt": prompt}
+        update={
+            "name": f"{condition.name}:scaffold" if own else "scaffold",
+            "prompt": prompt,
+            "documents": shown,
+            "input_tokens": condition.input_tokens,
+        }
     )
     partial = [_arm(condition, arm) for arm in _PARTIAL if arm in arms]
     bounds = [_arm(condition, arm) for arm in _BOUNDS if arm in arms]
     unprompted = [_unprompted(condition, each) for each in (*partial, condition)] if shapley else []
-    return (nothing, *([scaffold] if prompt else []), *partial, condition, *bounds, *unprompted)
+    return (nothing, *([scaffold] if prompt or shown else []), *partial, condition, *bounds, *unprompted)
 
 
 def starts_kernel(condition: Condition) -> bool:
@@ -254,17 +262,24 @@ def named(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
 
 
+def _listed(value: object) -> object:
+    """One place of documents is short for a list of it."""
+    return [value] if isinstance(value, str) else value
+
+
 class ConditionEntry(Section):
     """A condition in a plan: the name of one that there is, or a table.
 
     `base` names the condition that it starts from; what else is given replaces that part. A table that bears the name
-    of a condition that there is, and no tools of its own, starts from that one; where it has a prompt of its own, only
-    from what toolablate itself knows by the name.
+    of a condition that there is, and no tools of its own, starts from that one; where it has a prompt or documents of
+    its own, only from what toolablate itself knows by the name.
     """
 
     name: str = Field(min_length=1)
     base: str | None = None
     prompt: str | None = None
+    documents: Annotated[tuple[DocumentPlace, ...], BeforeValidator(_listed)] | None = None
+    input_tokens: int | None = Field(default=None, gt=0)
     tools: tuple[Annotated[ToolUse, BeforeValidator(named)], ...] | None = None
     tool_choice: str | None = Field(default=None, min_length=1)
     parallel_tool_calls: bool | None = None
@@ -282,7 +297,10 @@ class ConditionEntry(Section):
     def applied_to(self, start: Condition, name: str, default_budget: Budget) -> Condition:
         """`start` with what the table replaces, under another name."""
         changes = self.model_dump(
-            include={"prompt", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "interventions"},
+            include={
+                *("prompt", "documents", "input_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+                "interventions",
+            },
             exclude_none=True,
         )
         said = (default_budget, start.budget, self.budget or Budget())
@@ -293,7 +311,9 @@ class ConditionEntry(Section):
         blank = Condition(name=self.name)
         if self.tools is not None:
             return blank
-        return (well_known(self.name) or blank) if self.prompt is not None else named_condition(self.name)
+        # A prompt or documents alone make a condition; budgets and the like are changes of one that there is.
+        own = self.prompt is not None or self.documents is not None
+        return (well_known(self.name) or blank) if own else named_condition(self.name)
 
 
 class LadderEntry(ConditionEntry):
@@ -348,6 +368,12 @@ def _take(condition: Condition, taken: dict[str, Condition]) -> None:
             hint="give it tools, or leave the interventions to the conditions that have some",
             code="no_tools",
         )
+    if "files" in condition.documents and "sandbox" not in resources_needed(condition.tools):
+        raise InputError(
+            f"conditions: {one_line(condition.name, 80)!r} has documents as files and no tool that runs code",
+            hint='add the tool: tools = ["python"]; or documents = "prompt", or tools = ["documents"]',
+            code="no_tools",
+        )
     other = taken.setdefault(condition.identity(), condition)
     if other.name != condition.name:
         raise InputError(
@@ -376,6 +402,8 @@ def condition(
     *,
     base: str | Condition | None = None,
     prompt: str | None = None,
+    documents: DocumentPlace | Sequence[DocumentPlace] | None = None,
+    input_tokens: int | None = None,
     tools: Sequence[str | ToolUse | FunctionTool[..., Any] | Mapping[str, Any]] | None = None,
     tool_choice: str | None = None,
     parallel_tool_calls: bool | None = None,
@@ -392,6 +420,8 @@ def condition(
     table = {
         "name": name,
         "prompt": prompt,
+        "documents": documents,
+        "input_tokens": input_tokens,
         "tools": _uses(tools),
         "tool_choice": tool_choice,
         "parallel_tool_calls": parallel_tool_calls,

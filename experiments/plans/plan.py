@@ -169,6 +169,14 @@ class Plan(Section):
         return self
 
     @model_validator(mode="after")
+    def _the_mapper_is_a_judge(self) -> Self:
+        names = [model.name for model in self.judges]
+        if self.judging.mapper and self.judging.mapper not in names:
+            known = ", ".join(map(repr, names)) or "none"
+            raise ValueError(f"judging.mapper: {self.judging.mapper!r} is the name of no judge; there are {known}")
+        return self
+
+    @model_validator(mode="after")
     def _there_is_a_condition(self) -> Self:
         if not self.conditions and not self.ladder:
             raise ValueError('conditions: missing; name some, as in conditions = ["none", "python"], or a ladder')

@@ -179,11 +179,18 @@ class JudgingSection(Section):
 
     `asks` is how often it is asked at most, in all, until a reply keeps the format; `again` is how many times each
     judge grades everything once more.
+
+    Of checklists: `mapping` is whether the texts of all items are extracted from an answer by `each` a request of its
+    own or all at `once`; `mapper` names the judge whose model does it for all judges, the first by default; `na` is
+    what becomes of items that the reference leaves "N/A".
     """
 
     prompt: Literal["own", "row"] = "own"
     asks: int = Field(default=3, gt=0)
     again: int = Field(default=0, ge=0)
+    mapping: Literal["each", "once"] = "each"
+    mapper: str = ""
+    na: Literal["published", "out", "recall"] = "published"
 
 
 # The part of a plan that says whether replies of models are recorded, or given again as they were recorded.

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
-from toolablate.benchmarks.prompt import render
+from toolablate.benchmarks.prompt import question_input
 from toolablate.experiments.environment.environment import (
     needed,
+    open_documents,
     open_tried_sandbox,
     recorded_environment,
     servers_needed,
@@ -68,16 +69,17 @@ class LocalExecutor:
         opened = open_toolset(
             condition.tools,
             self.resources,
-            work_files(question, self.files_folder),
+            work_files(question, self.files_folder, condition),
             guard=guard_for(question, self.web),
             interventions=condition.interventions,
             question=question,
             seed=planned.trial.id,
             placebo_sources=self.placebo_sources,
         )
+        asked = question_input(question, condition)
         async with opened as tools:
             return await run_agent(
-                prompt=render(question),
+                prompt=asked.prompt,
                 model=model,
                 condition=condition,
                 tools=tools,
@@ -85,6 +87,7 @@ class LocalExecutor:
                 price=_price(planned.model),
                 retry=self.retry,
                 seed=planned.trial.id,
+                input_cut=asked.cut,
             )
 
 
@@ -110,7 +113,8 @@ async def open_executor(
     for warning in web.warnings:
         warn(warning)
     tried = await open_tried_sandbox(plan, conditions, stack)
-    resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp)
+    documents = open_documents(conditions, stack)
+    resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp, documents)
     placebo_sources = await open_placebo_sources(plan, conditions, resources)
     for condition in conditions:
         _check_tools(condition, resources, placebo_sources)

@@ -18,6 +18,7 @@ from toolablate.experiments.environment.environment import (
     finished_trials,
     needed,
     refuse_too_large,
+    refuse_without_documents,
     require_same_environment,
     unbounded,
 )
@@ -183,6 +184,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProg
     )
     require_same_environment(store, run.fingerprint)
     refuse_too_large(plan, planned)
+    refuse_without_documents(planned)
     for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):
         if told:
             progress.warn(told)

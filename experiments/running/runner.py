@@ -167,7 +167,7 @@ def last_failure(trace: Trace) -> Failure | None:
     return next((event for event in reversed(trace.events) if isinstance(event, Failure)), None)
 
 
-JudgeTask = Literal["grade", "read"]
+JudgeTask = Literal["grade", "read", "compare"]
 """What judges do: grade answers, or read failures."""
 
 

@@ -339,6 +339,8 @@ def target_of(question: Question) -> str | list[str]:
             return target.answers[0] if len(target.answers) == 1 else list(target.answers)
         case "regex":
             return target.pattern
+        case "checklist":
+            return [f"{item.name}: {item.reference or 'N/A'}" for item in target.items]
         case "code":
             return target.tests[0] if len(target.tests) == 1 else list(target.tests)
 

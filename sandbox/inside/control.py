@@ -1,10 +1,11 @@
 """The messages between the host and the guardian, over a SOCK_SEQPACKET socket.
 
 The host says: first the request (JSON) with the descriptors of `Given`; then
-`signal NUMBER`, `file NAME` with a descriptor to copy from, `cell` before a cell and `rest` some time after it, or
-`lost NUMBER`. The guardian says (JSON): `{"hello": true}` with a descriptor (pidfd) of itself, `{"placed": NAME,
-"error": TEXT}` after each file, `{"lost": SECONDS, "of": NUMBER}` when it is asked for how long the cell's processes
-were kept from running, and one report at the end, `{"code": EXIT_CODE, "over": LIMIT, "error": TEXT}`.
+`signal NUMBER`, `file NAME` or (read-only) `document NAME` with a descriptor to copy from, `cell` before a cell and
+`rest` some time after it, or `lost NUMBER`. The guardian says (JSON): `{"hello": true}` with a descriptor (pidfd) of
+itself, `{"placed": NAME, "error": TEXT}` after each file, `{"lost": SECONDS, "of": NUMBER}` when it is asked for how
+long the cell's processes were kept from running, and one report at the end, `{"code": EXIT_CODE, "over": LIMIT,
+"error": TEXT}`.
 """
 
 import contextlib

@@ -129,18 +129,21 @@ class _Guardian:
             self._watch.rest()
         elif command == "lost":
             send(self._control, {"lost": self._watch.lost(), "of": argument})
-        elif command == "file" and descriptors:
-            send(self._control, {"placed": argument, "error": self._place(argument, descriptors[0])})
+        elif command in ("file", "document") and descriptors:
+            placed = self._place(argument, descriptors[0], read_only=command == "document")
+            send(self._control, {"placed": argument, "error": placed})
         else:
             self._end()
 
-    def _place(self, name: str, source: int) -> str:
+    def _place(self, name: str, source: int, *, read_only: bool) -> str:
         """Copies a file into the work folder, whole or not at all; says what went wrong."""
         path = Path(self._work, name)
         with open(source, "rb") as given:
             try:
                 with path.open("xb") as target:
                     shutil.copyfileobj(given, target, _COPIED_BYTES)
+                    if read_only:
+                        os.fchmod(target.fileno(), 0o444)
             except FileExistsError as error:
                 return str(error.strerror)
             except OSError as error:

@@ -237,7 +237,7 @@ class ChatServers:
             # Listening before anyone is told the address: a first request may wait, but is never refused.
             listening.listen(128)
             self._port = listening.getsockname()[1]
-            paths = ("chat/completions", "completions", "responses")
+            paths = ("chat/completions", "completions", "responses", "pooling", "score", "predict")
             app = Starlette(routes=[Route(f"/{{key}}/v1/{path}", self._complete, methods=["POST"]) for path in paths])
             # A planned broken body makes uvicorn complain in its log; that is the point of it.
             config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")

@@ -26,7 +26,7 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.store import Recorder, Store, verify
 
-SHORT, LONG = ReplayDesign(samples=2), ReplayDesign(samples=9, steps="bisect")
+SHORT, LONG = ReplayDesign(samples=1), ReplayDesign(samples=9, steps="all")
 
 
 def diagnosis(trial: Trial, *, judge: str = "reader@00000000", wording: int = 1, reason: str = "why") -> Diagnosis:

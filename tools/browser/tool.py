@@ -196,16 +196,16 @@ class Browser:
         self._guard = guard or NoGuard()
         self._opened: dict[str, _Opened] = {}
 
-    def open_tool(self, name: str = "browser_open") -> TypedTool[OpenArguments]:
+    def open_tool(self, name: str = "browser_open", description: str = _OPEN) -> TypedTool[OpenArguments]:
         async def run(arguments: OpenArguments) -> ToolResult:
             mistake = _mistake(arguments)
             return invalid_call(tool.spec, mistake) if mistake else await self.open(arguments)
 
-        tool: TypedTool[OpenArguments] = TypedTool(name, _OPEN, OpenArguments, run, template=open_template())
+        tool: TypedTool[OpenArguments] = TypedTool(name, description, OpenArguments, run, template=open_template())
         return tool
 
-    def find_tool(self, name: str = "browser_find") -> TypedTool[FindArguments]:
-        return TypedTool(name, _FIND, FindArguments, self.find, template=find_template())
+    def find_tool(self, name: str = "browser_find", description: str = _FIND) -> TypedTool[FindArguments]:
+        return TypedTool(name, description, FindArguments, self.find, template=find_template())
 
     async def open(self, arguments: OpenArguments) -> ToolResult:
         lookup = None

@@ -9,5 +9,17 @@ distinct.
 from toolablate.tools.corpus.build import Progress
 from toolablate.tools.corpus.corpus import Corpus, CorpusPages, CorpusSearch, open_corpus
 from toolablate.tools.corpus.documents import Document, Skipped, corpus_digest
+from toolablate.tools.corpus.question_documents import DOCUMENT_TOOLS, QuestionDocuments
 
-__all__ = ["Corpus", "CorpusPages", "CorpusSearch", "Document", "Progress", "Skipped", "corpus_digest", "open_corpus"]
+__all__ = [
+    "DOCUMENT_TOOLS",
+    "Corpus",
+    "CorpusPages",
+    "CorpusSearch",
+    "Document",
+    "Progress",
+    "QuestionDocuments",
+    "Skipped",
+    "corpus_digest",
+    "open_corpus",
+]

@@ -14,7 +14,7 @@ from toolablate.tools.search.provider import (
     search_key,
 )
 from toolablate.tools.search.rest_client import RestSearch
-from toolablate.tools.search.tool import gpt_oss_search_tool, search_tool
+from toolablate.tools.search.tool import document_search_tool, gpt_oss_search_tool, search_tool
 
 __all__ = [
     "DdgsSearch",
@@ -28,6 +28,7 @@ __all__ = [
     "SearchSource",
     "Searched",
     "ddgs_backends",
+    "document_search_tool",
     "gpt_oss_search_tool",
     "open_provider",
     "provider_identity",

@@ -50,6 +50,13 @@ class SearchArguments(Arguments):
     )
 
 
+class DocumentSearchArguments(Arguments):
+    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)] = Field(
+        description="What to search for"
+    )
+    max_results: int = Field(default=10, ge=1, le=50, description="How many results to return")
+
+
 class GptOssSearchArguments(Arguments):
     query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)] = Field(
         description="What to search for"
@@ -65,6 +72,21 @@ def gpt_oss_search_tool(source: SearchSource, guard: Guard) -> TypedTool[GptOssS
         return await tool.call({"query": arguments.query, "max_results": arguments.topn})
 
     return TypedTool(tool.spec.name, _DESCRIPTION, GptOssSearchArguments, run, template=tool.template)
+
+
+_DOCUMENTS = (
+    "Searches the documents of this question and returns the parts that fit best: title, address, short extract."
+)
+
+
+def document_search_tool(source: SearchSource, guard: Guard) -> TypedTool[DocumentSearchArguments]:
+    """The same over the documents of a question."""
+    tool = search_tool(source, guard, "document_search")
+
+    async def run(arguments: DocumentSearchArguments) -> ToolResult:
+        return await tool.call({"query": arguments.query, "max_results": arguments.max_results})
+
+    return TypedTool(tool.spec.name, _DOCUMENTS, DocumentSearchArguments, run, template=tool.template)
 
 
 def search_tool(source: SearchSource, guard: Guard, name: str = "web_search") -> TypedTool[SearchArguments]:

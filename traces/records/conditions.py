@@ -99,6 +99,8 @@ class Rerun(_Change):
     substitute
               what is given, from the event on, in place of the results of the tools that `tools` names; their
               recorded results are given to nobody then
+    result_chars
+              what is given has at most so many characters; None: as many as the real result
     shown     results of calls before the event that the model sees otherwise from now on
     budget    another budget
     sound     tools work: the interventions that made calls of the parent fail are left out, and a call that is recorded
@@ -108,6 +110,7 @@ class Rerun(_Change):
     kind: Literal["rerun"] = "rerun"
     substitute: SubstituteName | None = None
     tools: tuple[str, ...] = ()
+    result_chars: int | None = Field(default=None, gt=0)
     shown: tuple[ShownResult, ...] = ()
     budget: Budget | None = None
     sound: bool = False
@@ -119,7 +122,7 @@ ReplayChange = Annotated[
 
 
 ReplayPurposeKind = Literal[
-    "early_answer", "answer_re_ask", "ignore_tools", "extended", "repaired", "rollout", "pivotal", "shapley"
+    "early_answer", "answer_re_ask", "ignore_tools", "extended", "repaired", "rollout", "short", "pivotal", "shapley"
 ]
 
 
@@ -172,8 +175,15 @@ class InterventionUse(Record):
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+DocumentPlace = Literal["prompt", "files"]
+
+
 class Condition(TaggedRecord):
     """Everything that differs between arms. Conditions of equal content have equal ids, whatever they are called.
+
+    `documents` says where the question's documents are, besides any tools that search them: whole in the `prompt`, or
+    as read-only `files` in the kernel's working folder. `input_tokens` is how long the question may be, documents
+    included, by estimate; what is longer is cut at its end, and the first `ModelCall` says so.
 
     `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
     whether what the model thought between its tool calls is given back to it. `parallel_tool_calls` None leaves to the
@@ -187,6 +197,8 @@ class Condition(TaggedRecord):
     version: Literal[1] = 1
     name: str = Field(min_length=1)
     prompt: str = ""
+    documents: tuple[DocumentPlace, ...] = ()
+    input_tokens: int | None = Field(default=None, gt=0)
     tools: tuple[ToolUse, ...] = ()
     tool_choice: str = Field(default="auto", min_length=1)
     parallel_tool_calls: bool | None = None
@@ -204,9 +216,11 @@ class ReplayDesign(TaggedRecord):
     score is below one half and `successes` where it is not. So a design that differs from an earlier one in larger
     shares alone chooses what that one did, and more. `scorer` is the one whose scores decide, "" for the run's own.
 
-    samples   answers that are asked for after each step
-    rollouts  runs of everything else
-    steps     after every step, or only where a bisection wants to know
+    samples     answers that are asked for at once after a step
+    rollouts    runs of everything else at once
+    steps       after every step, or at the ends and where a search for the fall wants to know
+    precision   of a wrong trial more is run until its mechanism is as likely as this, or more would not tell
+    each_result  whether results are also left out one by one
     """
 
     version: Literal[1] = 1
@@ -214,6 +228,8 @@ class ReplayDesign(TaggedRecord):
     scorer: str = ""
     failures: float = Field(default=1.0, ge=0, le=1)
     successes: float = Field(default=0.3, ge=0, le=1)
-    samples: int = Field(default=8, gt=0)
-    rollouts: int = Field(default=4, gt=0)
-    steps: Literal["all", "bisect"] = "all"
+    samples: int = Field(default=2, gt=0)
+    rollouts: int = Field(default=2, gt=0)
+    steps: Literal["all", "search"] = "search"
+    precision: float = Field(default=0.9, gt=0, lt=1)
+    each_result: bool = False

@@ -238,14 +238,28 @@ class ModelReply(Record):
     logprobs: JsonValue = None
 
 
+CHARACTERS_PER_TOKEN = 4
+"""An estimate, since no tokenizer is known for most endpoints: about right for English, too few for Chinese. It stops
+runaway trials of endpoints that report no usage, and cuts questions to a length."""
+
+
+class InputCut(Record):
+    """A question that was longer than its condition allows: `kept` of its `chars` characters are in the request."""
+
+    kept: int = Field(ge=0)
+    chars: int = Field(gt=0)
+
+
 class ModelCall(_Event):
-    """One request that was answered. `purpose` is `final` for the last request, the one without tools."""
+    """One request that was answered. `purpose` is `final` for the last request, the one without tools. `input_cut` is
+    set for the first request of a trial whose question was cut."""
 
     kind: Literal["model_call"] = "model_call"
     purpose: Literal["ask", "final"] = "ask"
     request: ModelRequest
     reply: ModelReply
     cost_usd: float | None = None
+    input_cut: InputCut | None = None
 
 
 class ToolCall(_Event):

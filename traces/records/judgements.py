@@ -1,5 +1,6 @@
 """What is said of a trial afterwards: scores, judges' replies, diagnoses, labels, attributions."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Literal, Self, get_args
 
@@ -29,6 +30,26 @@ class Judgement(Record):
     calls: tuple[JudgeCall, ...] = Field(min_length=1)
 
 
+class ItemScore(Record):
+    """One item of a checklist: what an answer says of it, against what the reference says.
+
+    `expected` tells that the reference has it (is not "N/A"); `mapped` is the answer's text for it, "" for none.
+    `recall` tells that the answer's text contains the reference's, `precision` that the reference's contains the
+    answer's. Both are true where neither has the item, and false where only one has; of an answer without words both
+    are false for every item.
+    """
+
+    item: str
+    expected: bool
+    mapped: str = ""
+    precision: bool
+    recall: bool
+
+    @property
+    def filled(self) -> bool:
+        return bool(self.mapped)
+
+
 class Score(TaggedRecord):
     """What a scorer made of one trace.
 
@@ -38,7 +59,8 @@ class Score(TaggedRecord):
     `extracted` is the answer as it was read from the reply; `reason` says why nothing was extracted or scored.
     `target` is the identity of the answer key that it was made by (`Question.key_identity`), "" where that was not
     kept. `judgement` is None where no judge was asked. `explanation` and `metadata` are what a scorer says beside the
-    value: how it came to it.
+    value: how it came to it. `items` is the table of a checklist; `mapping` is how a model read the answer's text
+    for each item, before the judge was asked.
     """
 
     version: Literal[1] = 1
@@ -51,6 +73,8 @@ class Score(TaggedRecord):
     reason: str = ""
     target: str = ""
     judgement: Judgement | None = None
+    mapping: Judgement | None = None
+    items: tuple[ItemScore, ...] = ()
     explanation: str = ""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
@@ -98,6 +122,8 @@ Mechanism = Literal[
     "retrieval_distraction",
     "lock_in",
     "other_results",
+    "volume",
+    "interaction",
     "tool_fault",
     "budget",
     "format",
@@ -120,13 +146,16 @@ class Attribution(TaggedRecord):
     indices of the trace's events that support it, in order and each once; `note` says in a sentence why.
 
     Mechanisms: `retrieval_distraction` (what was found drew the model away), `lock_in` (a computation answered another
-    question), `other_results` (what a tool gave that neither searches nor computes), `tool_fault`, `budget` (a limit
+    question), `other_results` (what a tool gave that neither searches nor computes), `interaction` (results of two
+    kinds of tools, neither of which did it alone, or both of which were needed), `volume` (how much
+    tools gave, whatever it was), `tool_fault`, `budget` (a limit
     was reached), `format` (the answer was lost on its way out), `availability` (a tool that was only offered),
     `calling` (calls, whatever they gave), `prompt` (the condition's own words), `sampling_noise` (what happens without
     tools as well, now and then), `own_error` (the model is wrong without tools, too), `unknown`. `distraction` says of
     retrieval distraction how it went: what was read was adopted though it misleads, what exists was taken for what is
     right, or a simple answer was built up into an elaborate one. `turned_at` is the event at which the belief in the
-    right answer fell for good, None where that is not known.
+    right answer fell for good, None where that is not known. `shares` are the probabilities of mechanisms by replay,
+    its own among them; those of a method that has none are empty.
     """
 
     version: Literal[1] = 1
@@ -138,6 +167,7 @@ class Attribution(TaggedRecord):
     turned_at: int | None = Field(default=None, ge=0)
     evidence: tuple[int, ...] = ()
     note: str = ""
+    shares: Mapping[Mechanism, float] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _evidence_in_order(self) -> "Attribution":
@@ -229,3 +259,32 @@ class Continuation(TaggedRecord):
     def asked(self) -> tuple[str, str, str, str, str, int]:
         """What it is the continuation of; another of the same would be another draw."""
         return (self.model, self.benchmark, self.question, self.given, self.rest, self.max_tokens)
+
+
+Preferred = Literal["a", "b", "same"]
+
+
+class PairVerdict(TaggedRecord):
+    """What a judge, or a metric of another kind, said of two texts `a` and `b` in one order.
+
+    `judge` is its name with its options and `wording` the version of what it is asked. `pair` names what was compared,
+    `texts` is the digest of all that was shown: of another text it is another verdict. `exchanged`: b stood first.
+    `verdict` is by text, whatever stood first; None where no reply of `calls` has any, as `reason` then says. `scores`
+    are those of a and b, where the verdict is a difference of scores.
+    """
+
+    version: Literal[1] = 1
+    judge: str = Field(min_length=1)
+    wording: int = Field(default=1, ge=1)
+    pair: str = Field(min_length=1)
+    texts: str
+    exchanged: bool = False
+    verdict: Preferred | None
+    scores: tuple[float, float] | None = None
+    reason: str = ""
+    calls: tuple[JudgeCall, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, int, str, str, bool]:
+        """What it is the verdict on; another of the same would be another draw."""
+        return (self.judge, self.wording, self.pair, self.texts, self.exchanged)

@@ -83,8 +83,56 @@ class CodeTarget(_Target):
     entry_point: str = ""
 
 
+_AROUND = " \t\r\n\"'`*_“”‘’「」.。"
+_NOTHING = frozenset({"", "n/a", "not applicable", "不适用"})
+
+
+def is_na(text: str) -> bool:
+    """Whether a text for an item says that there is none: blank, "N/A" or "not applicable" alone, whatever the case,
+    with quotes around it or a full stop after it."""
+    return " ".join(text.strip(_AROUND).casefold().split()).replace("n / a", "n/a") in _NOTHING
+
+
+class ChecklistItem(Record):
+    """An item that an answer is looked through for.
+
+    `reference` is what the reference has for it, None for nothing. A `literal` item is read from the JSON object that
+    the answer is, by its name, and compared by equality; no model is asked about it.
+    """
+
+    name: str = Field(min_length=1)
+    definition: str = ""
+    reference: str | None = None
+    literal: bool = False
+
+    @property
+    def said(self) -> str:
+        """The reference's text, "" for "N/A"."""
+        text = (self.reference or "").strip()
+        return "" if is_na(text) else text
+
+
+class ChecklistTarget(_Target):
+    """A checklist, which a judge compares with what an answer says of each item."""
+
+    kind: Literal["checklist"] = "checklist"
+    items: tuple[ChecklistItem, ...] = Field(min_length=1)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the reference says, item by item. A literal item's is a label, as "1", that any text may hold."""
+        return tuple(dict.fromkeys(item.said for item in self.items if item.said and not item.literal))
+
+
 Target = Annotated[
-    ChoiceTarget | NumberTarget | SpansTarget | ReferenceTarget | TextTarget | PatternTarget | CodeTarget,
+    ChoiceTarget
+    | NumberTarget
+    | SpansTarget
+    | ReferenceTarget
+    | TextTarget
+    | PatternTarget
+    | CodeTarget
+    | ChecklistTarget,
     Field(discriminator="kind"),
 ]
 
@@ -123,11 +171,22 @@ class QuestionFile(Record):
     size: int = Field(ge=0)
 
 
+class QuestionDocument(Record):
+    """A text that a question is about: shown in the prompt, searched by tools or read by code, as a condition says.
+
+    A store keeps each text once, whichever questions it belongs to.
+    """
+
+    name: str = Field(min_length=1)
+    text: str = Field(min_length=1)
+
+
 class Question(TaggedRecord):
     """One item. `source` says where it comes from; `cluster` groups questions that share a source text.
 
     `as_is` says that the prompt is all that is asked: it holds the choices, if any, and no line is added that says how
-    to end the reply. `rubric` is for judges.
+    to end the reply. `rubric` is for judges. `blocked_hosts` (a host with its subdomains, or `host/path`) are kept from
+    models for this question alone, besides those that a plan blocks for all.
     """
 
     version: Literal[1] = 1
@@ -138,6 +197,8 @@ class Question(TaggedRecord):
     target: Target
     rubric: Rubric | None = None
     files: tuple[QuestionFile, ...] = ()
+    documents: tuple[QuestionDocument, ...] = ()
+    blocked_hosts: tuple[str, ...] = ()
     domain: str = ""
     difficulty: str = ""
     language: str = "en"
@@ -153,7 +214,8 @@ class Question(TaggedRecord):
         """Digest of what a model is asked, 32 hexadecimal digits.
 
         Of the target only its form enters it, since the question says how to answer. After a mended answer key or
-        label the trials are the same, and are scored again, not run again. Of a file its name and content enter it.
+        label the trials are the same, and are scored again, not run again. Of a file and a document
+        its name and content enter it.
         """
         several = self.target.kind == "choice" and len(self.target.letters) > 1
         files = tuple(file.model_copy(update={"path": ""}) for file in self.files)

@@ -95,12 +95,15 @@ def _place(event: Event, places: dict[str, int]) -> int:
 
 
 NAME_CHARS = 80
+INPUT_CUT = "input_cut"
+"""Among the markers: a trial whose question was cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tallies:
     """`lookups` by why they were missed (empty: they were not), `markers` by kind: results that bear one. Among these
-    are calls of tools that the model could not call, by a Refusal and the name: `unknown_tool:python`."""
+    are calls of tools that the model could not call, by a Refusal and the name: `unknown_tool:python`.
+    INPUT_CUT is 1 where the question was cut."""
 
     lookups: Mapping[str, int]
     markers: Mapping[str, int]
@@ -108,6 +111,7 @@ class Tallies:
 
 def tallies(events: Iterable[Mapping[str, Any]]) -> Tallies:
     """Of events as the JSON values that reach disk."""
+    events = list(events)
     calls = [event for event in events if event["kind"] == "tool_call"]
     lookups = Counter(call["lookup"].get("miss") or "" for call in calls if call.get("lookup"))
     markers = Counter(kind for call in calls for kind in {marker["kind"] for marker in call.get("markers", ())})
@@ -116,6 +120,8 @@ def tallies(events: Iterable[Mapping[str, Any]]) -> Tallies:
         for call in calls
         if call.get("status") == "invalid" and call.get("error") in get_args(Refusal)
     )
+    if any(event.get("input_cut") for event in events if event["kind"] == "model_call"):
+        markers[INPUT_CUT] = 1
     return Tallies(lookups, markers)
 
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from toolablate.traces.errors import Boundary, InputError
 from toolablate.traces.records import Limit, MissKind, Outcome, Refusal, Resumption, Verdict
+from toolablate.traces.store.digests import INPUT_CUT
 from toolablate.traces.store.status import shown_names
 from toolablate.traces.store.texts import TextReader, damaged, parse
 from toolablate.traces.store.trials import read_events, run_key
@@ -27,10 +28,12 @@ class TrialSummary:
     `value` is in [0, 1], or None where there is no score; `verdict` is None where no scorer has looked at it. `tokens`
     and `cost_usd` are None where they are unknown. `cluster` is empty for a question that stands alone; `domain`,
     `difficulty` and `language` are empty where the question does not say; `kind` is how it is answered: `choice`,
-    `several` (of the choices), `number`, `spans` or `reference`. `limit` is what ran out where the outcome is `budget`.
+    `several` (of the choices), `number`, `spans` or `reference`. `metadata` has the question's own as texts by key: one
+    for a value, several for a list. `limit` is what ran out where the outcome is `budget`.
     `lookups` counts what was asked of the web or its archive, `misses` those that were not there, by kind; `leaks`
     counts results that held the question's answer, `withheld` those of which the plan's policy kept something from the
-    model. `refused` has how often each tool was called that could not be called, with why and its name.
+    model. `refused` has how often each tool was called that could not be called, with why and its name. `input_cut`
+    says that the question was longer than its condition allows, and was cut.
     """
 
     question: str
@@ -45,6 +48,7 @@ class TrialSummary:
     difficulty: str = ""
     language: str = ""
     kind: str = ""
+    metadata: tuple[tuple[str, tuple[str, ...]], ...] = ()
     tokens: int | None = None
     cost_usd: float | None = None
     simulated: bool = False
@@ -55,6 +59,7 @@ class TrialSummary:
     leaks: int = 0
     withheld: int = 0
     refused: tuple[tuple[Refusal, str, int], ...] = ()
+    input_cut: bool = False
 
 
 # The one query that a comparison needs.
@@ -168,12 +173,31 @@ def _seen_in_all(connection: sqlite3.Connection, questions: Iterable[int]) -> tu
     return ended, {model for model, _ in arms}, {condition for _, condition in arms}
 
 
-def _facts(connection: sqlite3.Connection, among: Keys | None) -> dict[int, tuple[str, ...]]:
-    """Cluster, domain, difficulty, language and kind of each question."""
+def _facts(connection: sqlite3.Connection, among: Keys | None) -> dict[int, tuple[Any, ...]]:
+    """Cluster, domain, difficulty, language, kind and metadata of each question."""
     query, values = _among("SELECT key, cluster, domain, difficulty, language, body FROM questions", "key", among)
     rows = connection.execute(query, values).fetchall()
     reader = TextReader(connection)
-    return {key: (*of_question, _kind_of(reader.unpack(body))) for key, *of_question, body in rows}
+    found = {}
+    for key, *of_question, body in rows:
+        # Without its documents, which may be long, and its other texts.
+        content = parse(body)
+        target, metadata = (reader.unpacked(content.get(name, {})) for name in ("target", "metadata"))
+        found[key] = (*of_question, _kind_of({"target": target}), _texts(metadata))
+    return found
+
+
+def _texts(metadata: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What questions can be grouped by: texts, numbers and truth values, and lists of them."""
+    lists = {key: value if isinstance(value, list) else [value] for key, value in metadata.items()}
+    texts = {key: tuple(dict.fromkeys(filter(None, map(_text, values)))) for key, values in lists.items()}
+    return tuple((key, values) for key, values in texts.items() if values)
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, dict | list):
+        return ""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _kind_of(question: Mapping[str, Any]) -> str:
@@ -191,8 +215,8 @@ def _among(query: str, column: str, keys: Keys | None) -> tuple[str, tuple[str, 
 
 
 def _tallied(connection: sqlite3.Connection, among: Keys | None) -> dict[int, tuple[Any, ...]]:
-    """Lookups, misses, leaks, results withheld and calls refused, as an TrialSummary has them, of the traces that have
-    any."""
+    """Lookups, misses, leaks, results withheld, calls refused and questions cut, as a TrialSummary has them, of the
+    traces that have any."""
     lookups = _by_trace(connection, *_among("SELECT trace, miss, count FROM lookups", "trace", among))
     markers = {
         key: dict(found)
@@ -212,6 +236,7 @@ def _tallied(connection: sqlite3.Connection, among: Keys | None) -> dict[int, tu
                 for why, of_tool, tool in [kind.partition(":")]
                 if of_tool
             ),
+            INPUT_CUT in markers.get(key, {}),
         )
         for key in lookups.keys() | markers.keys()
     }

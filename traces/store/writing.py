@@ -100,7 +100,8 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
 
     The events of one that counts become a block; a failed one is read by SQL, and is not kept for long.
     """
-    found = tallies(record_content(event) for event in trace.events if event.kind == "tool_call")
+    counted = (event for event in trace.events if event.kind == "tool_call" or getattr(event, "input_cut", None))
+    found = tallies(map(record_content, counted))
     usage, last = trace.usage, next(reversed(trace.events), None)
     ended = (
         trace.outcome,
@@ -189,13 +190,30 @@ def scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int, s
 
 
 def drop_scores_of_another_target(desk: Desk, question: Question) -> None:
-    """After a mended answer key no score of the question stands, under whatever condition or scorer."""
+    """After a mended answer key no score of the question stands, under whatever condition or scorer. One of a checklist
+    stays as one only begun: what a mapper extracted, and what was judged by a reference that is the same, still holds.
+    """
     find = "SELECT key, lower(hex(target)) FROM questions WHERE id = ?"
     row = desk.connection.execute(find, (question.identity(),)).fetchone()
     if row is not None and row[1] != question.key_identity():
-        desk.connection.execute(
-            "DELETE FROM scores WHERE trial IN (SELECT key FROM trials WHERE question = ?)", (row[0],)
-        )
+        of_question = "FROM scores WHERE trial IN (SELECT key FROM trials WHERE question = ?)"
+        reader = TextReader(desk.connection)
+        bodies = desk.connection.execute(f"SELECT body {of_question}", (row[0],)).fetchall()
+        made = [Score.model_validate(reader.unpack(body)) for (body,) in bodies]
+        desk.connection.execute(f"DELETE {of_question}", (row[0],))
+        score([_begun(each) for each in made if each.mapping is not None])(desk)
+
+
+def _begun(given: Score) -> Score:
+    return Score(
+        trial=given.trial,
+        scorer=given.scorer,
+        scorer_version=given.scorer_version,
+        verdict="unscored",
+        reason="begun: the reference was mended",
+        mapping=given.mapping,
+        judgement=given.judgement,
+    )
 
 
 def diagnose(diagnoses: Sequence[Diagnosis]) -> Callable[[Desk], None]:

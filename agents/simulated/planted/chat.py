@@ -82,15 +82,14 @@ class PlantedChat:
         said = answer_of(request.messages, self._question)
         if said and now.asked != "ignore_tools":
             return Message(role="assistant", content=once_more(said, self._question))
-        letter = drawn(belief(self._scenario, now), self._chance("answer").random())
+        answer = drawn(belief(self._scenario, now), self._chance("answer").random())
         words = self._chance("words")
         if now.turns and now.asked == "open" and self._chance("form").random() < self._scenario.loses_format:
             language = language_of(self._question)
-            formless = words.choice(formless_words(language)).format(place_of(letter, language))
+            formless = words.choice(formless_words(language)).format(place_of(answer, language))
             return Message(role="assistant", content=formless)
-        return Message(
-            role="assistant", content=closing_words(words.choice(self._scenario.says), letter, self._question)
-        )
+        says = words.choice(self._scenario.reasons.get(answer, self._scenario.says))
+        return Message(role="assistant", content=closing_words(says, answer, self._question))
 
     def _chance(self, purpose: str) -> random.Random:
         return chance(self._model, self._question, self._condition, self._repeat, purpose)

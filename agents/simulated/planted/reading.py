@@ -31,7 +31,7 @@ class Scenarios:
                 code="no_scenario",
             )
         letters = [chr(ord("A") + place) for place in range(len(question.choices))]
-        if sorted(scenario.prior) != letters:
+        if not scenario.prior.keys() >= set(letters) >= set("".join(scenario.prior)):
             raise InputError(
                 f"{self._path}: the scenario of question {question.id!r} has weights for"
                 f" {', '.join(sorted(scenario.prior))}; its choices are {', '.join(letters) or 'none'}",

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from string import ascii_uppercase
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 CallKind = Literal["code", "query", "open"]
 Toolset = Literal["code", "search"]
 Nats = dict[str, float]
-"""By letter, what is added to the weight of an answer, in nats; letters that are not named get 0."""
+"""By answer, what is added to its weight, in nats; answers that are not named get 0. An answer is a letter, or several
+in their order ("DE")."""
 
 TOOLSET_OF: dict[CallKind, Toolset] = {"code": "code", "query": "search", "open": "search"}
 
@@ -75,13 +76,14 @@ class ScenarioScript(_Part):
 class Scenario(_Part):
     """One question to one model.
 
-    prior         weights of all letters before anything else
+    prior         weights of all letters before anything else, and of answers of several letters
     scripts       by what is offered; where both are, the search comes first
     prompted      what a system prompt does
     loses_format  probability that a final reply that follows tool calls names no letter; asked again, it does
     ignore_tools     share of all that tools did to the belief that is left when it is told to set that aside
     says          variants of the final reply's words, with {answer} for the letter and {text} for its option; they may
                   name a cause that is none
+    reasons       the same by answer, where an answer has words of its own
     """
 
     question: str
@@ -91,15 +93,22 @@ class Scenario(_Part):
     loses_format: float = Field(default=0.0, ge=0, le=1)
     ignore_tools: float = Field(default=0.0, ge=0, le=1)
     says: tuple[str, ...] = Field(default=("The answer is {answer}.",), min_length=1)
+    reasons: dict[str, Annotated[tuple[str, ...], Field(min_length=1)]] = {}
 
     @model_validator(mode="after")
     def _letters_are_known(self) -> Self:
-        if len(self.prior) < 2 or not all(len(letter) == 1 and letter in ascii_uppercase for letter in self.prior):
-            raise ValueError(f"prior: two letters or more, each one capital; found {', '.join(self.prior) or 'none'}")
+        known = {"".join(letter for letter in ascii_uppercase if letter in answer) for answer in self.prior}
+        if len(self.prior) < 2 or known != self.prior.keys() or "" in known:
+            found = ", ".join(self.prior) or "none"
+            raise ValueError(f"prior: two answers or more, each a capital or several in their order; found {found}")
+        if self.loses_format and any(len(answer) > 1 for answer in self.prior):
+            raise ValueError("loses_format: only answers of one letter can lose their form")
         moves = (move for script in self.scripts.values() for move in script.moves())
-        unknown = {letter for move in (self.prompted, *moves) for letter in move} - self.prior.keys()
+        unknown = {answer for move in (self.prompted, *moves) for answer in move} - self.prior.keys()
         if unknown:
             raise ValueError(f"it moves {', '.join(sorted(unknown))}, which the prior has no weight for")
+        if others := sorted(self.reasons.keys() - self.prior.keys()):
+            raise ValueError(f"reasons: {', '.join(others)} is no answer, since the prior has no weight for it")
         return self
 
     @model_validator(mode="after")

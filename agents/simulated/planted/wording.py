@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from toolablate.traces.records import Message, Question
 
 _FORM = {"en": "Answer: {}", "zh": "答案：{}"}
-_IN_FORM = re.compile(r"^(?:Answer: |答案：)([A-Z])$", re.MULTILINE)
+_IN_FORM = re.compile(r"^(?:Answer: |答案：)([A-Z](?:, [A-Z])*)$", re.MULTILINE)
 
 # Nothing here may be read as an answer by a scorer, and each tells the place of one to whoever wrote it.
 _PLACES = {
@@ -29,17 +29,17 @@ def language_of(question: Question) -> str:
     return "zh" if question.language.lower().startswith("zh") else "en"
 
 
-def closing_words(says: str, letter: str, question: Question) -> str:
-    """A final reply in the form that the question asks for."""
-    text = question.choices[ascii_uppercase.index(letter)]
-    words = says.replace("{answer}", letter).replace("{text}", text)
-    return f"{words}\n\n{_FORM[language_of(question)].format(letter)}".lstrip()
+def closing_words(says: str, answer: str, question: Question) -> str:
+    """A final reply in the form that the question asks for; several letters name several choices."""
+    text = "; ".join(question.choices[ascii_uppercase.index(letter)] for letter in answer)
+    words = says.replace("{answer}", ", ".join(answer)).replace("{text}", text)
+    return f"{words}\n\n{_FORM[language_of(question)].format(', '.join(answer))}".lstrip()
 
 
-def once_more(letter: str, question: Question) -> str:
+def once_more(answer: str, question: Question) -> str:
     """The answer that was given before, in the form."""
     language = language_of(question)
-    return f"{_SAID_BEFORE[language]}\n\n{_FORM[language].format(letter)}"
+    return f"{_SAID_BEFORE[language]}\n\n{_FORM[language].format(', '.join(answer))}"
 
 
 def formless_words(language: str) -> tuple[str, ...]:
@@ -57,12 +57,13 @@ def is_in_form(message: Message) -> bool:
 
 
 def answer_of(messages: Sequence[Message], question: Question) -> str | None:
-    """The letter of the last final reply among these messages, in its form or not; None where there is none."""
+    """The letter of the last final reply among these messages, in its form or not, or its letters as "DE"; None where
+    there is none."""
     said = [message.content for message in messages if message.role == "assistant" and not message.tool_calls]
     if not said:
         return None
     if in_form := _IN_FORM.findall(said[-1]):
-        return str(in_form[-1])
+        return str(in_form[-1]).replace(", ", "")
     language = language_of(question)
     letters = ascii_uppercase[: len(question.choices)]
     written = {

@@ -122,6 +122,19 @@ async def test_the_words_of_a_final_reply_may_hold_braces_and_name_the_option() 
     assert (await say(model, asked())).content == "B it is: the outlet, as in {x: 1}.\n\nAnswer: B"
 
 
+async def test_an_answer_may_have_several_letters_and_words_of_its_own() -> None:
+    prior = {"A": 0.0, "B": 0.0, "C": 0.0, "D": 0.0, "BD": 60.0}
+    model = chat(prior=prior, says=["No more than {text}."], reasons={"BD": ["Both hold: {text}."]})
+    said = await say(model, asked())
+    assert said.content == "Both hold: the outlet; none of them.\n\nAnswer: B, D"
+    assert letter(said) == ("B", "D")
+    assert answer_of([said], VALVE) == "BD"
+    again = await say(model, asked(said, NOW))
+    assert again.content.endswith("\n\nAnswer: B, D")
+    other = chat(prior=SURE | {"BD": 0.0}, says=["No more."], reasons={"BD": ["x"]})
+    assert (await say(other, asked())).content.startswith("No more.")
+
+
 def scenario(**fields: Any) -> dict[str, Any]:
     return {"question": "valve", "prior": {"A": 0.0, "B": 1.0, "C": 0.0, "D": 0.0}} | fields
 
@@ -134,13 +147,19 @@ def test_a_source_opens_the_scenario_of_each_question(tmp_path: Path) -> None:
         source.session(VALVE.model_copy(update={"id": "other"}), arm(), 0)
     with pytest.raises(InputError, match=r"weights for A, B, C, D; its choices are A, B"):
         source.session(VALVE.model_copy(update={"choices": ("x", "y")}), arm(), 0)
+    both = connect(write_scenarios(tmp_path / "both.jsonl", scenario(prior={"A": 0.0, "B": 0.0, "AB": 0.0, "AC": 0.0})))
+    with pytest.raises(InputError, match=r"weights for A, AB, AC, B; its choices are A, B, C, D"):
+        both.session(VALVE, arm(), 0)
 
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (scenario(prior={"A": 0.0}), "prior: two letters or more"),
-        (scenario(prior={"a": 0.0, "B": 0.0}), "each one capital"),
+        (scenario(prior={"A": 0.0}), "prior: two answers or more"),
+        (scenario(prior={"a": 0.0, "B": 0.0}), "each a capital or several in their order"),
+        (scenario(prior={"A": 0.0, "B": 0.0, "BA": 0.0}), "several in their order; found A, B, BA"),
+        (scenario(prior={"A": 0.0, "AB": 0.0}, loses_format=0.5), "only answers of one letter can lose their form"),
+        (scenario(reasons={"E": ["Why not."]}), "reasons: E is no answer"),
         (scenario(prompted={"E": 1.0}), "it moves E, which the prior has no weight for"),
         (scenario(prior={"A": float("inf"), "B": 0.0}), r"prior\.A: Input should be a finite number"),
         (scenario(scripts={"code": {"offered": {"X": 1.0}}}), "it moves X"),

@@ -53,7 +53,8 @@ def test_judges_are_priced_anchored_and_asked_in_order(tmp_path: Path) -> None:
         ("[judging]\nprompt = 'mine'\n", "judging.prompt: found 'mine', allowed is 'own' or 'row'"),
         ("[judging]\nasks = 0\n", "judging.asks"),
         ("[judging]\nagain = -1\n", "judging.again"),
-        ("[judging]\ntimes = 2\n", "judging.times: unknown key (allowed: again, asks, prompt)"),
+        ("[judging]\nmapper = 'k'\n", "judging.mapper: 'k' is the name of no judge"),
+        ("[judging]\ntimes = 2\n", "judging.times: unknown key (allowed: again, asks, mapper, mapping, na, prompt)"),
     ],
 )
 def test_what_is_wrong_with_judges_is_told_by_its_key(tmp_path: Path, judges: str, message: str) -> None:
