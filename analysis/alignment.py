@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from toolablate.analysis.attribution.signals.answers import AnswerForm, final_answer, leaning
-from toolablate.analysis.attribution.signals.signal_types import THOUGHT_END, Answered
+from toolablate.analysis.attribution.signals.signal_types import Answered
 from toolablate.traces.records import Artifact, Condition, Event, Model, ModelCall, Question, ToolCall, Trial
 from toolablate.traces.records.difference import shared_start
+from toolablate.traces.thoughts import after_thoughts
 
 LAID_OUT = 100
 """Calls of one reply whose arguments are read; those of more are taken as they were written."""
@@ -265,7 +266,7 @@ def stated_answers(steps: Sequence[AlignedStep], question: Question) -> tuple[An
     final reply, which may be the answer and nothing else."""
     form = AnswerForm.of(question)
     return tuple(
-        final_answer(_words(step).rpartition(THOUGHT_END)[2].strip(), form) or leaning(_words(step), form)
+        final_answer(after_thoughts(_words(step)).strip(), form) or leaning(_words(step), form)
         if step is steps[-1]
         else leaning(_words(step)[-READ_OF_A_STEP:], form)
         for step in steps

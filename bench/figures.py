@@ -1,6 +1,8 @@
-"""Figures as tables, in Markdown, so that they can be put into a README as they are; and whether they reach an aim."""
+"""Figures that several benchmarks share; as tables, in Markdown, so that they can be put into a README as they are; and
+whether they reach an aim."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.box import MARKDOWN
@@ -51,3 +53,20 @@ def print_notes(failed: Iterable[str], machine: Mapping[str, object], note: str,
         console.print(f"FAILED  {each}", markup=False, highlight=False)
     console.print("  ".join(f"{name} {value}" for name, value in machine.items()), markup=False, highlight=False)
     console.print(note)
+
+
+def macro_f1(pairs: Sequence[tuple[str, str | None]]) -> float | None:
+    """Of (true, said), over all classes that are either."""
+    classes = {true for true, _ in pairs} | {said for _, said in pairs if said}
+    if not classes:
+        return None
+    return sum(map(f1_of(pairs), classes)) / len(classes)
+
+
+def f1_of(pairs: Sequence[tuple[str, str | None]]) -> Callable[[str], float]:
+    both, true, said = (Counter[str | None]() for _ in range(3))
+    for one, other in pairs:
+        true[one] += 1
+        said[other] += 1
+        both[one] += one == other
+    return lambda name: 2 * both[name] / (true[name] + said[name])

@@ -53,25 +53,35 @@ if TYPE_CHECKING:
     "--samples",
     type=click.IntRange(min=1),
     metavar="N",
-    default=8,
+    default=2,
     show_default=True,
-    help="Early answers sampled after each step.",
+    help="Early answers sampled at once after a step.",
 )
 @click.option(
     "--rollouts",
     type=click.IntRange(min=1),
     metavar="N",
-    default=4,
+    default=2,
     show_default=True,
-    help="Runs of every other replay.",
+    help="Runs of every other replay at once.",
 )
 @click.option(
     "--steps",
-    type=click.Choice(["all", "bisect"]),
-    default="all",
+    type=click.Choice(["all", "search"]),
+    default="search",
     show_default=True,
-    help="Sample early answers after every step, or only at the steps that a binary search needs.",
+    help="Sample early answers after every step, or only where a search for the fall needs them.",
 )
+@click.option(
+    "--precision",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="PROBABILITY",
+    callback=finite,
+    default=0.9,
+    show_default=True,
+    help="Replay a wrong trial further until its mechanism is as probable as this.",
+)
+@click.option("--each-result", is_flag=True, help="Also replay wrong trials without each of their results.")
 @options.seed("the random sample")
 @options.plan
 @options.max_cost
@@ -126,7 +136,8 @@ def attribute_command(context: click.Context, /, store: Path, **given: Any) -> N
     else:
         from toolablate.reports.terminal.attribution import attribution_view
 
-        Console().print(attribution_view(report, all_trials=given["all_trials"]))
+        told_before = given["replay"] or bool(given["judges"])
+        Console().print(attribution_view(report, all_trials=given["all_trials"], reach=not told_before))
     raise SystemExit(1 if undone else 0)
 
 
@@ -135,7 +146,7 @@ def _refuse_unused(context: click.Context) -> None:
     from toolablate.traces.errors import InputError
 
     asked, judged = context.params["replay"], bool(context.params["judges"])
-    replays = ["failures", "successes", "samples", "rollouts", "steps", "seed", "live"]
+    replays = ["failures", "successes", "samples", "rollouts", "steps", "precision", "each_result", "seed", "live"]
     spending = ["plan", "max_cost"]
     unused = [*([] if asked else replays), *([] if asked or judged else spending)]
     option = options.first_given(context, unused)
@@ -177,6 +188,8 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
             refuse_imported(store)
             refuse_scripted(store, given["models"])
             refuse_alone(store, run=given["run"], scorer=given["scorer"])
+        if given["replay"] or given["judges"]:
+            _tell_reach(store, given, told)
         # Judges first: a name that is none is then refused before anything is spent.
         if given["judges"]:
             undone, spent = _judged(store, given, left, told)
@@ -184,6 +197,16 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
         if given["replay"]:
             undone = _replayed(store, given, left, told) or undone
     return undone
+
+
+def _tell_reach(store: Path, given: dict[str, Any], console: "Console") -> None:
+    """What the design can tell, before any money is spent."""
+    from toolablate.experiments.attribution.store_report import read_reach
+    from toolablate.reports.terminal.attribution import reach_view
+
+    chosen = {name: given[name] for name in ("run", "models", "conditions", "scorer")}
+    for each in reach_view(read_reach(store, **chosen)):
+        console.print(each)
 
 
 def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> bool:
@@ -211,7 +234,7 @@ def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, consol
 def _design(given: dict[str, Any]) -> "ReplayDesign":
     from toolablate.traces.records import ReplayDesign
 
-    names = ("failures", "successes", "samples", "rollouts", "steps", "seed")
+    names = ("failures", "successes", "samples", "rollouts", "steps", "precision", "each_result", "seed")
     return ReplayDesign(**{name: given[name] for name in names}, scorer=given["scorer"] or "")
 
 

@@ -226,7 +226,7 @@ def diagnose(
         wrong = _wrong(opened, scorer, models, conditions, run)
         if not wrong:
             return Diagnosed(Path(store), 0, 0, 0.0, stopped=False, judges=(), slowed=())
-        found = _plan_of(opened, wrong[0], Path(plan) if plan is not None else None, judges)
+        found = plan_with_judges(opened, wrong[0], Path(plan) if plan is not None else None, judges)
         readers = tuple(FailureJudge(model, found.judging.asks) for model in found.judges)
         wanted = _lacking(opened, readers, wrong)
         cost = estimated_cost(found, wanted, opened)
@@ -262,13 +262,13 @@ def _wrong(store: Store, scorer: str, models: Sequence[str], conditions: Sequenc
     ]
 
 
-def _plan_of(store: Store, trial: str, path: Path | None, judges: Sequence[str]) -> Plan:
+def plan_with_judges(store: Store, trial: str, path: Path | None, judges: Sequence[str]) -> Plan:
     """The plan of a trial with these of its judges. Raises InputError where it has no such ones."""
     plan = Parents(store, path).take(trial)[1]
     named = [model.name for model in plan.judges]
     if not named:
         raise InputError(
-            "judges: missing; the plan of these trials names none, and judges are to read them",
+            "judges: missing; the plan of these trials names none, and judges are to be asked",
             hint='put a table [[judges]] into the plan, with provider = "openai", a name and an endpoint, and name the'
             " plan: --plan PLAN",
             code="no_judge",

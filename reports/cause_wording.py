@@ -1,10 +1,14 @@
 """Mechanisms and causes in words, shared by the terminal, pages and reports."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
 
 from toolablate.analysis.attribution.decomposition import Term, points
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.identified import TOLD_BY, DesignReach, Identified, ToldBy
+from toolablate.analysis.attribution.replay_rules import LIKELY
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.findings import AttributedCount, Findings
 from toolablate.analysis.pairing import RIGHT, mean
@@ -55,15 +59,20 @@ def method_name(attribution: Attribution) -> str:
 
 def chance(value: float) -> str:
     """A probability: `.82`, `1.0`."""
+    if 0.995 <= value < 1:
+        return "over .99"
     shown = f"{value:.2f}"
     return shown[1:] if shown.startswith("0") else shown[:-1]
 
 
+def right_in(scores: tuple[float, ...]) -> int:
+    return sum(score >= RIGHT for score in scores)
+
+
 def right_of(scores: tuple[float, ...]) -> str:
     """`3 of 4 right`, with the mean where scores are graded."""
-    right = sum(score >= RIGHT for score in scores)
     graded = any(0 < score < 1 for score in scores)
-    return f"{right} of {len(scores)} right" + (f" (mean score {chance(mean(scores))})" if graded else "")
+    return f"{right_in(scores)} of {len(scores)} right" + (f" (mean score {chance(mean(scores))})" if graded else "")
 
 
 # How many wrong trials are attributed to what, for pages and reports.
@@ -149,9 +158,20 @@ LEAST_POINTS = 0.05
 
 def asked(told: Explanation) -> Iterator[str]:
     yield one_line(told.question.prompt, max_chars=QUESTION_CHARS)
-    answered = _short(", ".join(told.explained.evidence.score.extracted)) or "no readable answer"
-    right = right_answer(told.question)
-    yield f"It answered {answered}{f' (correct: {right})' if right else ''}."
+    answered = _short(_with_options(told.question, told.explained.evidence.score.extracted))
+    target = told.question.target
+    right = (
+        _short(_with_options(told.question, target.letters)) if target.kind == "choice" else right_answer(told.question)
+    )
+    said = f"It answered {answered}" if answered else "It gave no readable answer"
+    yield f"{said}{f' (correct: {right})' if right else ''}."
+
+
+def _with_options(question: Question, letters: Sequence[str]) -> str:
+    """`B, 16334`: one letter with the option that it stands for; several letters, and any other answer, as they are."""
+    options = dict(zip(ascii_uppercase, question.choices, strict=False)) if question.target.kind == "choice" else {}
+    option = options.get(letters[0], "") if len(letters) == 1 else ""
+    return ", ".join([*letters, *([one_line(option)] if option else [])])
 
 
 def right_answer(question: Question) -> str:
@@ -172,6 +192,8 @@ def right_answer(question: Question) -> str:
             return _short(f"what {target.pattern} is found in")
         case "code":
             return "code that passes the tests"
+        case "checklist":
+            return ""
 
 
 def without_tools(evidence: Evidence) -> Iterator[str]:
@@ -217,12 +239,14 @@ _LABELS: Mapping[Term, frozenset[Mechanism]] = {
     "format": frozenset({"format"}),
     "budget": frozenset({"budget"}),
     "tool_fault": frozenset({"tool_fault"}),
-    "content": frozenset({"retrieval_distraction", "lock_in", "other_results", "calling"}),
+    "content": frozenset({"retrieval_distraction", "lock_in", "other_results", "interaction", "calling"}),
+    "volume": frozenset({"volume"}),
     "calling": frozenset({"calling", "lock_in"}),
     "availability": frozenset({"availability", "prompt"}),
     "prompt": frozenset({"availability", "prompt"}),
 }
 """Labels that a trial may have whose points are these. Use and sampling noise contradict none."""
+_POSSIBLE = 0.1
 _MUCH = 50.0
 """Points of one trial from which on a term contradicts another label: half of a right answer."""
 
@@ -231,10 +255,15 @@ def _also(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     """The trial's largest loss in the decomposition, where that is another cause than its label."""
     if attribution.method != "replay":
         return
-    name, value = min(points(evidence.inputs).items(), key=lambda each: each[1], default=("use", 0.0))
-    if value <= -_MUCH and attribution.mechanism not in _LABELS.get(name, {attribution.mechanism}):
-        largest = f"{mechanism_name(name)}, its largest loss in the decomposition ({signed(value)} points)"
-        yield f"Also a candidate: {largest}."
+    losses = {name: value for name, value in points(evidence.inputs).items() if name in _LABELS}
+    name, value = min(losses.items(), key=lambda each: each[1], default=("content", 0.0))
+    if value <= -_MUCH and attribution.mechanism not in _LABELS[name]:
+        largest = f"{mechanism_name(name)}, its largest loss by points ({signed(value)})"
+        likely = max(attribution.shares.get(each, 0.0) for each in _LABELS[name])
+        if likely < _POSSIBLE:
+            yield f"The points say otherwise: {largest}. All runs together make that improbable ({chance(likely)})."
+        else:
+            yield f"Also a candidate: {largest}."
 
 
 def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
@@ -255,7 +284,7 @@ def _blamed(attribution: Attribution) -> str:
     if attribution.mechanism == "unknown":
         beyond = chance(attribution.confidence)
         return f"Cause unknown. Probability that it is not chance: {beyond}."
-    if attribution.confidence < 0.5:
+    if attribution.confidence < LIKELY:
         return f"No cause has a probability of .5 or more. The likeliest: {_sentence(attribution)}."
     return f"Attributed to {_sentence(attribution)}."
 
@@ -268,7 +297,9 @@ def _besides(other: Attribution, first: Attribution | None) -> str:
     if first is not None and attributed(other) == attributed(first):
         note = _note(other)
         return f"By {other.method} as well ({chance(other.confidence)}){f': {note}' if note else ''}."
-    return f"Alternative: {_sentence(other)}: {_note(other) or 'a hypothesis'}."
+    named = f"{attributed_to(other)} (confidence {chance(other.confidence)})"
+    alone = "The trace alone suggests" if other.method == "trace" else f"{method_name(other).capitalize()}:"
+    return f"{alone} {named}: {_note(other) or 'a hypothesis'}."
 
 
 def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:
@@ -307,3 +338,54 @@ def _right(value: float | None) -> bool:
 
 def _short(text: str) -> str:
     return one_line(text, max_chars=ANSWER_CHARS)
+
+
+# What a store's design can tell apart.
+
+
+MOST_UNTOLD = 7
+
+
+def reach_lines(reach: DesignReach, *, told: bool = True) -> Iterator[tuple[ToldBy, str]]:
+    """By what mechanisms are told, and which; then, for those that are told by nothing, what would tell them. With
+    `told` off only these. Conditions are named where it is not so for all of them."""
+    every = {name for each in reach.mechanisms for name in each.conditions}
+    groups: dict[tuple[ToldBy, str, tuple[str, ...]], list[Identified]] = defaultdict(list)
+    for each in reach.mechanisms:
+        groups[each.told_by, each.add, each.conditions].append(each)
+    known: dict[ToldBy, list[str]] = defaultdict(list)
+    untold: list[str] = []
+    for (told_by, add, conditions), rows in groups.items():
+        names = list(dict.fromkeys(each.mechanism for each in rows))
+        of = ", ".join(repr(one_line(name, max_chars=40)) for name in conditions)
+        said = ", ".join(map(mechanism_name, names)) + ("" if set(conditions) == every else f" of {of}")
+        if told_by != "nothing":
+            known[told_by].append(said)
+            continue
+        beside = dict.fromkeys(name for each in rows for name in each.not_apart_from if name not in names)
+        apart = f" from {', '.join(map(mechanism_name, beside))}" if beside else ""
+        untold.append(f"{said}: not told apart{apart}; add {add}")
+    if told:
+        yield from ((told_by, "; ".join(known[told_by])) for told_by in TOLD_BY if told_by in known)
+    for said in untold[:MOST_UNTOLD]:
+        yield "nothing", said
+    if len(untold) > MOST_UNTOLD:
+        yield "nothing", f"{len(untold) - MOST_UNTOLD} more: attribute --json, key identified"
+
+
+def smallest_effects_told(reach: DesignReach) -> str:
+    """One sentence; of many comparisons the range."""
+    found = reach.smallest_effects
+    known = sorted(each.points for each in found if each.points is not None)
+    if not found:
+        return ""
+    questions = sorted({each.questions for each in found})
+    asked = f"{questions[0]:,}" if len(questions) == 1 else f"{questions[0]:,} to {questions[-1]:,}"
+    if not known:
+        return f"Smallest effect that {asked} questions show: not known ({found[0].unknown})."
+    points = f"{known[0]:.1f}" if len(known) == 1 else f"{known[0]:.1f} to {known[-1]:.1f}"
+    rest = f" (not known for {len(found) - len(known)} of {len(found)})" if len(known) < len(found) else ""
+    return (
+        f"Smallest effect of tools that {asked} questions show, at 80 % power: {points} points{rest}. What a mechanism"
+        " takes is not known before it is measured."
+    )

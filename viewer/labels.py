@@ -29,7 +29,7 @@ from toolablate.viewer.index import TrialRow
 from toolablate.viewer.rendering import View, page, view_of
 from toolablate.viewer.selection import questions_address, sequel, trial_address
 
-_MECHANISM_KEYS = "123456789lou"
+_MECHANISM_KEYS = "123vi456789lou"
 _DISTRACTION_KEYS = "asd"
 
 

@@ -8,12 +8,13 @@ from itertools import groupby
 from pathlib import Path
 
 from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.levels import AGAIN, SWAPPED
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, right_of
 from toolablate.reports.html.cards import Card, Text, cut
 from toolablate.reports.html.environment import duration
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT, REASONED_AGAIN, SWAPPED
+from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT
 from toolablate.reports.terminal.trace_lines import answer_key_parts
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -331,7 +332,7 @@ def change_name(change: ReplayChange) -> str:
                 "with another budget" if change.budget else "",
                 "with tools that work" if change.sound else "",
             ]
-            first = () if change.substitute or change.shown else (REASONED_AGAIN,)
+            first = () if change.substitute or change.shown else (AGAIN,)
             return ", ".join((*first, *filter(None, parts)))
         case other:
             return _CHANGES[other]

@@ -65,26 +65,10 @@ class EarlyAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class BeliefChange:
-    """How much the share of right answers rises between two neighbouring probed steps."""
-
-    after: int
-    step: int
-    difference: float
-
-
-@dataclass(frozen=True, slots=True)
 class Trajectory:
     """Beliefs by step, ascending; steps that were not probed are not among them."""
 
     beliefs: tuple[EarlyAnswers, ...]
-
-    @property
-    def changes(self) -> tuple[BeliefChange, ...]:
-        """Their sum is the last share of right answers less the first."""
-        return tuple(
-            BeliefChange(old.step, new.step, new.right.mean - old.right.mean) for old, new in pairwise(self.beliefs)
-        )
 
 
 def trajectory(probes: Iterable[Probe]) -> Trajectory:
@@ -198,7 +182,7 @@ def flip_step(found: Trajectory, tau: float, *, seed: int = 0, resamples: int = 
 
     Single shares of few samples fall and rise by chance: of a belief that stays what it is, the shares of four samples
     a step fall by .2 for good in seven trajectories of ten. So the rule is put to levels, which are pooled over the
-    steps that they last (`levels.cuts`): the fall is between two neighbouring levels, the first at least `tau` above
+    steps that they last (`cuts`): the fall is between two neighbouring levels, the first at least `tau` above
     the second, and every later level lies at least tau / 2 below the one before the fall. Half, because a belief that
     came back more than half of the way would be called another one by no one; and no more than half, because noise in
     both levels must not undo a fall of `tau` that is one. Neighbouring levels differ by more than chance, which keeps

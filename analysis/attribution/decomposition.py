@@ -59,6 +59,7 @@ class Replay:
               for placebo ones: by none of them, by all, and where several were used by each choice of them
     signals   by other runs than `rollouts`: a signal that is a sign of their noise would make that noise a mechanism
     re_asked    what the same answer scores with its format re-asked, where the inputs do not know it
+    short     with short placebos of all of them; None where results are short as they are, so that it is the same
     """
 
     extended: Scores = ()
@@ -66,6 +67,7 @@ class Replay:
     rollouts: Mapping[frozenset[ToolKind], Scores] = field(default_factory=dict)
     signals: frozenset[Signal] = frozenset()
     re_asked: Scores = ()
+    short: Scores | None = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ Term = Literal[
     "tool_fault",
     "sampling_noise",
     "content",
+    "volume",
     "use",
     "calling",
     "availability",
@@ -120,6 +123,7 @@ Level = Literal[
     "repaired",
     "resampled",
     "swapped",
+    "short",
     "placebo",
     "sham",
     "offered",
@@ -137,7 +141,8 @@ BELOW: Mapping[Level, Term] = {
     "extended": "tool_fault",
     "repaired": "sampling_noise",
     "resampled": "content",
-    "swapped": "use",
+    "swapped": "volume",
+    "short": "use",
     "placebo": "use",
     "sham": "calling",
     "offered": "availability",
@@ -153,15 +158,19 @@ def terms(inputs: DecompositionInputs, replay: Replay | None, *, calling: bool) 
 
     Each term is a difference of neighbouring levels, so that they sum to it whatever the levels are. Where levels are
     missing, the difference of their neighbours is `unresolved`, never another term, unless every step between belongs
-    to one term: use, with or without the placebo arm. Terms that no pair of levels shows are not among those returned.
-    Without `calling`, where the condition has no sham arm, use is all from the offered tools to placebo results.
+    to one term: use, with or without the placebo arm. Where short results were tried, they take the place of that arm,
+    whose results are long; where they were not, volume is a part of use. Terms that no pair of levels shows are not
+    among those returned. Without `calling`, where the condition has no sham arm, use is all from the offered tools to
+    placebo results.
     """
     known = dict(_levels(inputs, replay))
-    order = [level for level in LEVELS if calling or level != "sham"]
+    left_out = {"placebo" if "short" in known else "short", *(() if calling else ("sham",))}
+    order = [level for level in LEVELS if level not in left_out]
+    of_level: Mapping[Level, Term] = BELOW if "short" in known else {**BELOW, "swapped": "use"}
     found: dict[Term, float] = defaultdict(float)
     for above, below in pairwise(level for level in order if level in known):
         between = order[order.index(above) : order.index(below)]
-        of: set[Term] = {BELOW[level] for level in between}
+        of: set[Term] = {of_level[level] for level in between}
         found[of.pop() if len(of) == 1 else "unresolved"] += known[above] - known[below]
     return dict(found)
 
@@ -191,6 +200,7 @@ def _levels(inputs: DecompositionInputs, replay: Replay | None) -> Iterator[tupl
         runs["extended"], runs["repaired"] = replay.extended, replay.repaired
         runs["resampled"] = replay.rollouts.get(frozenset(), ())
         runs["swapped"] = replay.rollouts.get(inputs.tools, ())
+        runs["short"] = runs["swapped"] if replay.short is None else replay.short
     yield from ((level, mean(scores)) for level, scores in runs.items() if scores)
 
 
@@ -205,6 +215,7 @@ EffectMechanism = Literal[
     "computation_misled",
     "computation_done",
     "other_results",
+    "volume",
     "use",
     "calling",
     "tool_fault",
@@ -223,6 +234,7 @@ OF_TERMS: Mapping[Term, EffectMechanism] = {
     "budget": "budget",
     "tool_fault": "tool_fault",
     "sampling_noise": "sampling_noise",
+    "volume": "volume",
     "use": "use",
     "calling": "calling",
     "availability": "availability",

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory, cuts
-from toolablate.analysis.attribution.decomposition import DecompositionInputs, Scores, Signal, ToolKind
+from toolablate.analysis.attribution.decomposition import DecompositionInputs, Replay, Scores, Signal, ToolKind
 from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, Signals
-from toolablate.analysis.attribution.trace_rules import NoToolTrial
+from toolablate.analysis.attribution.trace_rules import NoToolTrial, faults, ran_out
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.traces.records import Attribution, Diagnosis, Event, Outcome, Question, Score
@@ -54,6 +54,8 @@ class EvidenceOutline:
 class Evidence(EvidenceOutline):
     """Of one trial all that a page about it is made of; `score` is whole.
 
+    runs        all its replays, where more were run to settle what made it wrong than `inputs` has: those are as many
+                as of any other trial, so that how many were run here does not bear on the decomposition
     no_tools        its question's trials without tools, of the same model
     repeats     scores of the question's other trials under the condition, of the same model
     outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
@@ -65,6 +67,7 @@ class Evidence(EvidenceOutline):
     """
 
     signals: Signals
+    runs: Replay | None = None
     no_tools: tuple[NoToolTrial, ...] = ()
     repeats: Scores = ()
     outset: Scores = ()
@@ -78,9 +81,13 @@ class Evidence(EvidenceOutline):
         """Whether it made any call, be it that all were refused."""
         return bool(self.signals.calls)
 
+    @property
+    def all_runs(self) -> Replay | None:
+        return self.runs or self.inputs.replay
+
     def outline(self) -> EvidenceOutline:
         known = {each.name: getattr(self, each.name) for each in fields(EvidenceOutline)}
-        return EvidenceOutline(**{**known, "score": self.score.model_copy(update={"judgement": None})})
+        return EvidenceOutline(**{**known, "score": self.score.model_copy(update={"judgement": None, "mapping": None})})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,17 @@ class Explanation:
     store: str
     simulated: bool = False
     scripted: bool = False
+
+
+# How much results a model was shown.
+
+
+LONG_RESULTS, VERY_LONG_RESULTS = 4_000, 16_000
+"""Characters of all results from which on their volume may matter, and from which on it is likely to."""
+
+
+def shown_chars(signals: Signals) -> int:
+    return sum(call.chars for call in signals.calls)
 
 
 # At what a belief fell: between which two steps, and what happened there.
@@ -186,7 +204,8 @@ def decomposition_signals(
     found: set[Signal] = {FOUND[kind] for kind in _rises(trajectory, steps, signals) if kind in FOUND}
     if signals.reading.leaks:
         found.add("answer_leak")
-    if is_locked_in(flip, steps, signals, ignore_tools):
+    if is_locked_in(flip, steps, signals, ignore_tools) and not (ran_out(signals) or faults(signals)):
+        # Of a limit that ran out and of a tool that failed the answer is not the computation's.
         found.add("lock_in")
     return frozenset(found)
 

@@ -1,220 +1,57 @@
 """Replay rules: how likely each mechanism is to be what made a trial wrong, by what its replays came to."""
 
 import math
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations, pairwise, permutations
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
-from toolablate.analysis.attribution.evidence import KINDS, Evidence, Fall, computes_an_answer, fall_at, is_locked_in
-from toolablate.analysis.attribution.trace_rules import distraction, faults, ran_out
+from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Step, SteppedTrial, Where, arm_rate
+from toolablate.analysis.attribution.decomposition import Replay, ToolKind
+from toolablate.analysis.attribution.evidence import (
+    KINDS,
+    VERY_LONG_RESULTS,
+    Evidence,
+    Fall,
+    computes_an_answer,
+    fall_at,
+    is_locked_in,
+    shown_chars,
+)
+from toolablate.analysis.attribution.forced_answers import Forcing
+from toolablate.analysis.attribution.level_chances import (
+    LevelTally,
+    changed,
+    drawn_chances,
+    fits_of,
+    path_weights,
+    paths_of,
+)
+from toolablate.analysis.attribution.levels import AGAIN, Level, arm_levels, chains, tally_of
+from toolablate.analysis.attribution.report import mechanism_name
+from toolablate.analysis.attribution.sequential import HIGH, LOW, best_of, expected_gains, log_beta
+from toolablate.analysis.attribution.trace_rules import ArmShares, distraction, faults
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.statistics.intervals import Floats
-from toolablate.traces.records import Attribution, Distraction, Mechanism
+from toolablate.traces.records import Attribution, Distraction, Mechanism, ReplayPurpose
 
 PRIOR = 0.5
 """Both parameters of the beta distribution that a chance has before anything is seen (Jeffreys)."""
 
-DRAWS = 400
+_SHOWN = 0.01
+"""Mechanisms that are less likely are left out of an attribution's shares."""
 
 LIKELY = 0.5
 """Under it a page names the next likeliest mechanism as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class LevelTally:
-    """Runs at one level, and the sum of their scores, each in [0, 1]."""
+_Blamed = Part | Literal["both"]
+"""`both`: two kinds of tools together."""
 
-    runs: int
-    right: float
-
-
-def drawn_chances(
-    tallies: Sequence[LevelTally], changes: Sequence[float], *, draws: int = DRAWS, seed: int = 0
-) -> Floats:
-    """Draws from what is known of the levels' chances, draws x levels.
-
-    `changes` are the probabilities in (0, 1) that a level differs from the one before it, before anything is seen, one
-    for each level but the first; levels between two changes have one chance, and their runs are pooled. So a few runs
-    by chance make no difference, and one that is there is seen by the runs of all levels on both sides: a product
-    partition model (Barry and Hartigan 1993, "A Bayesian analysis for change point problems", JASA 88), with
-    beta-binomial levels and, for so few of them, every partition weighed.
-    """
-    pairs, owners, begins = _partitions(len(tallies))
-    runs = np.array([0.0, *np.cumsum([each.runs for each in tallies])])
-    right = np.array([0.0, *np.cumsum([each.right for each in tallies])])
-    good = right[pairs[:, 1]] - right[pairs[:, 0]] + PRIOR
-    bad = runs[pairs[:, 1]] - runs[pairs[:, 0]] - good + 2 * PRIOR
-    # Every run of levels but the first follows a change.
-    before = np.array([0.0, *(math.log(change / (1 - change)) for change in changes)])
-    worth = _log_beta(good, bad) - _log_beta(PRIOR, PRIOR) + before[pairs[:, 0]]
-    likely = (worth[owners] * begins).sum(axis=1)
-    weights = np.exp(likely - likely.max())
-    rng = np.random.default_rng(seed)
-    chosen = rng.choice(len(weights), size=draws, p=weights / weights.sum())
-    chances = rng.beta(good, bad, size=(draws, len(pairs)))
-    return np.take_along_axis(chances, owners[chosen], axis=1)
-
-
-@lru_cache(maxsize=32)
-def _partitions(levels: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Runs of neighbouring levels as begin and end; then, of every way to cut the chain into such runs, the run that
-    each level belongs to, and whether one begins there."""
-    pairs = list(combinations(range(levels + 1), 2))
-    places = {pair: place for place, pair in enumerate(pairs)}
-    numbers = np.arange(2 ** (levels - 1))[:, None]
-    cut = (numbers >> np.arange(levels - 1)) & 1
-    begins = np.hstack([np.ones((len(numbers), 1), dtype=bool), cut.astype(bool)])
-    owners = [
-        [places[begin, end] for begin, end in pairwise(ends) for _ in range(begin, end)]
-        for ends in ([*np.flatnonzero(row).tolist(), levels] for row in begins)
-    ]
-    return np.array(pairs), np.array(owners), begins
-
-
-def _log_beta(first: Floats | float, second: Floats | float) -> Floats:
-    log_gamma = np.vectorize(math.lgamma, otypes=[float])
-    found: Floats = log_gamma(first) + log_gamma(second) - log_gamma(np.add(first, second))
-    return found
-
-
-# The levels of one wrong trial: how often runs are right as more and more of what was at work is taken away.
-
-
-Part = Literal[
-    "budget",
-    "tool_fault",
-    "again",
-    "search",
-    "code",
-    "other",
-    "first_reply",
-    "calling",
-    "availability",
-    "prompt",
-]
-"""What is taken away on the way to a level; `again` is nothing but what was drawn after the first call, `first_reply`
-nothing but the reply that made it, and a kind of tool its results."""
-
-_NAMED: tuple[Part, ...] = (
-    *("search", "code", "other", "first_reply", "calling", "availability", "prompt", "tool_fault", "budget"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """Runs at one level, and what was taken away since the level before."""
-
-    part: Part
-    tally: LevelTally
-
-
-def chains(evidence: Evidence) -> tuple[tuple[Level, ...], ...]:
-    """The levels from the trial as it was to the question without tools, in the order of the decomposition's; one chain
-    for each order in which kinds of tools lose their results. Levels without runs are left out, and orders that tell
-    less apart than others: of a tool without placebos it is not known what taking it away first does."""
-    orders = permutations(sorted(evidence.inputs.tools))
-    fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
-    found = [
-        tuple(_filled([*_before(evidence, order, fall), *_without_results(evidence, order)], fall)) for order in orders
-    ]
-    most = max(map(len, found))
-    return tuple(levels for levels in found if len(levels) == most)
-
-
-def _filled(levels: Sequence[Level], fall: Fall | None) -> Iterator[Level]:
-    """A level without runs hands on what was taken away for it."""
-    passed: list[Part] = []
-    for level in levels:
-        passed.append(level.part)
-        if level.tally.runs:
-            yield Level(_named_of(passed, fall), level.tally)
-            passed = []
-
-
-def _named_of(passed: Sequence[Part], fall: Fall | None) -> Part:
-    """Of what was taken away together what the belief falls at; else the results before the calls, and these before
-    what is there without any."""
-    fell: list[Part] = []
-    if fall is not None and fall.at == "results":
-        fell += sorted(fall.kinds)
-    elif fall is not None and fall.at == "reply":
-        fell.append("calling")
-    return next((part for part in (*fell, *_NAMED) if part in passed), "again")
-
-
-def _before(evidence: Evidence, order: Sequence[ToolKind], fall: Fall | None) -> Iterator[Level]:
-    """As it was, repaired from outside, drawn again, and without the results of one kind of tool after another."""
-    replay, signals = evidence.inputs.replay or Replay(), evidence.signals
-    stopped, broken = ran_out(signals), bool(faults(signals))
-    yield Level("again", _believed(evidence, len(evidence.steps) - 1))
-    if stopped:
-        yield Level("budget", _tally(replay.extended))
-    if broken:
-        yield Level("tool_fault", _tally(replay.repaired))
-    if not order:
-        return
-    # What goes on from the one result has the trial's own budget and faults.
-    pivotal = None if stopped or broken else evidence.pivotal
-    turned = fall.kinds if fall else frozenset()
-    yield Level("again", _tally((*replay.rollouts.get(frozenset(), ()), *(pivotal.kept if pivotal else ()))))
-    for number, kind in enumerate(order, start=1):
-        if pivotal and kind in turned:
-            yield Level(kind, _tally(pivotal.without))
-        yield Level(kind, _tally(replay.rollouts.get(frozenset(order[:number]), ())))
-    if not replay.rollouts.get(frozenset(order)):
-        yield Level(order[-1], _believed(evidence, _step_before_results(evidence)))
-
-
-def _step_before_results(evidence: Evidence) -> int:
-    """Where there are no placebos: once the first calls that were not refused are made, and nothing is given yet."""
-    refused = {each.event for each in evidence.signals.refused}
-    first = min((call.event for call in evidence.signals.calls if call.event not in refused), default=0)
-    return bisect_right(evidence.steps, first) - 1
-
-
-def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
-    """The arms of the ladder, and the belief at the first step, at which nothing was called yet. Calls that were all
-    refused have no results, and are calls."""
-    arms = evidence.inputs.arms
-    if order:
-        # Replays keep this trial's first reply, the arm draws it anew: its luck is no cause.
-        yield Level("first_reply", _tally(arms.placebo))
-        yield Level("calling", _tally(arms.sham))
-    if evidence.called:
-        yield Level("calling", _believed(evidence, 0))
-    yield Level("calling" if evidence.called else "again", _tally((*arms.offered, *evidence.outset)))
-    yield from _without_tools(arms, prompted=evidence.signals.prompted)
-
-
-def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:
-    """Without a prompt the scaffold is the question alone."""
-    if prompted:
-        yield Level("availability", _tally(arms.scaffold))
-    yield Level("prompt" if prompted else "availability", _tally(arms.none))
-
-
-def _believed(evidence: Evidence, step: int) -> LevelTally:
-    beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
-    found = next((belief for belief in beliefs if belief.step == step), None)
-    return LevelTally(found.samples, found.right.mean * found.samples) if found else LevelTally(0, 0.0)
-
-
-def _tally(scores: Scores) -> LevelTally:
-    return LevelTally(len(scores), math.fsum(scores))
-
-
-# How likely each mechanism is to be what made a trial wrong.
-
-
-OF_PARTS: Mapping[Part, Mechanism] = {
+OF_PARTS: Mapping[_Blamed, Mechanism] = {
     "budget": "budget",
     "tool_fault": "tool_fault",
     "again": "sampling_noise",
@@ -222,39 +59,20 @@ OF_PARTS: Mapping[Part, Mechanism] = {
     "search": "retrieval_distraction",
     "code": "lock_in",
     "other": "other_results",
+    "volume": "volume",
     "calling": "calling",
     "availability": "availability",
     "prompt": "prompt",
+    "both": "interaction",
 }
-CHANGES: Mapping[Part, float] = {
-    "budget": 0.5,
-    "tool_fault": 0.5,
-    "again": 0.05,
-    "first_reply": 0.1,
-}
-"""How likely a level is to differ from the one before it, before any run is seen: a limit that ran out and a tool that
-failed mostly matter, and what is drawn again has no reason to be another."""
-
-RESULTS, CALLS = (0.5, 0.05), (0.3, 0.03)
-"""The same of results, where the belief falls for good at results of their kind and where it does not; and of calls,
-where it falls at a reply that makes some and where it does not. Set by hand, on the planted benchmark's half for
-tuning, where it hardly matters by how much the two differ."""
-
-OFFER = (0.3, 0.1)
-"""The same of the offer of tools and of the condition's words, where nothing was called, so that little else can have
-done it, and where something was."""
-
-UNPROBED = 0.2
-"""Of both where no belief was asked for."""
-
 ORDER: tuple[Mechanism, ...] = (
-    *("format", "budget", "tool_fault", "retrieval_distraction", "lock_in", "other_results", "calling"),
-    *("availability", "prompt", "sampling_noise", "own_error"),
+    *("format", "budget", "tool_fault", "retrieval_distraction", "lock_in", "other_results", "interaction", "volume"),
+    *("calling", "availability", "prompt", "sampling_noise", "own_error"),
 )
 
 
-def blame(evidence: Evidence) -> dict[Mechanism, float]:
-    """The probability of each mechanism, given that the trial is wrong; they sum to 1.
+def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanism, float]:
+    """The probability of each mechanism, given that the trial is wrong; they sum to 1. `rates` are those of its store.
 
     Where the chance of being right is p with something and q without it, and taking it away makes nothing wrong that
     was right, a wrong trial would have been right without it with the probability (q - p) / (1 - p): the probability of
@@ -268,49 +86,226 @@ def blame(evidence: Evidence) -> dict[Mechanism, float]:
     """
     found: dict[Mechanism, float] = defaultdict(float)
     named = _named(evidence)
-    orders = chains(evidence)
-    for levels in orders:
-        chances = drawn_chances([level.tally for level in levels], _changes(levels[1:], evidence))
-        for mechanism, share in _shared(levels, chances, named).items():
-            found[mechanism] += share / len(orders)
+    of_orders = []
+    rates = rates or ChangeRates()
+    for levels in chains(evidence, _forcing(evidence, rates)):
+        changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]
+        chances = drawn_chances([level.tally for level in levels], changes)
+        shared, left = _shared(levels, chances, evidence, partial(rates.of, _group(evidence)))
+        of_orders.append(shared)
+        for mechanism, share in left.items():
+            found[mechanism] += share
+    for part, share in _over_orders(evidence, of_orders).items():
+        found[named[part]] += share
+    found = {mechanism: share / len(of_orders) for mechanism, share in found.items()}
     lost = _lost_by_form(evidence)
     shares = {mechanism: (1 - lost) * found[mechanism] for mechanism in ORDER if mechanism in found}
     return {"format": lost, **shares} if lost else shares
 
 
-def _changes(levels: Sequence[Level], evidence: Evidence) -> list[float]:
+def _forcing(evidence: Evidence, rates: ChangeRates) -> Forcing:
+    return rates.forcing.get(evidence.model, Forcing())
+
+
+def stepped(evidence: Evidence, forcing: Forcing) -> SteppedTrial:
+    """What `fitted_rates` has of a wrong trial."""
+    return SteppedTrial(
+        _group(evidence),
+        [
+            (_steps(levels[1:], evidence), partial(changed, [level.tally for level in levels]))
+            for levels in chains(evidence, forcing)
+        ],
+    )
+
+
+# How likely it is, by the arms of the ladder alone, that each thing is what makes such trials wrong.
+
+
+def blame_by_arms(evidence: Evidence) -> ArmShares | None:
+    """The same as `blame` without any replay: by what differs between the trials of the condition, the arms between it
+    and no tools, and those without tools. None without an arm in between."""
+    arms = evidence.inputs.arms
+    between = {"placebo": arms.placebo, "sham": arms.sham, "offered": arms.offered}
+    if evidence.signals.prompted:
+        between["scaffold"] = arms.scaffold
+    between = {name: scores for name, scores in between.items() if scores}
+    if not between:
+        return None
+    levels = arm_levels(evidence)
+    unasked = replace(evidence, trajectory=None, flip=None)
+    changes = [arm_rate(step) for step in _steps(levels[1:], unasked)]
+    chances = drawn_chances([level.tally for level in levels], changes)
+    shared, left = _shared(levels, chances, unasked, arm_rate)
+    found: dict[Mechanism, float] = defaultdict(float, left)
+    results = 0.0
+    for part, share in shared.items():
+        if part == "search":
+            results = share
+        else:
+            found[OF_PARTS[part]] += share
+    counted = (f"{name} {sum(score >= RIGHT for score in of)} of {len(of)}" for name, of in between.items())
+    return ArmShares(dict(found), results, ", ".join(counted))
+
+
+# Which level to replay next.
+
+
+def next_level(
+    evidence: Evidence,
+    rates: ChangeRates,
+    *,
+    precision: float,
+    cost: Callable[[ReplayPurpose], float | None],
+) -> ReplayPurpose | None:
+    """What the runs are for that are expected to raise the probability of the likeliest mechanism most, for their
+    `cost` in requests; None where that is as likely as `precision`, or no level is worth more runs of those that may
+    have any: of others the cost is None."""
+    named = _named(evidence)
+    gains: dict[ReplayPurpose, float] = defaultdict(float)
+    likely: dict[Mechanism, float] = defaultdict(float)
+    orders = chains(evidence, _forcing(evidence, rates))
+    for levels in orders:
+        mechanisms, weights, good, bad = _hypotheses(evidence, levels, named, rates)
+        distinct = list(dict.fromkeys(mechanisms))
+        names = np.array([[mechanism == name for mechanism in mechanisms] for name in distinct], dtype=float)
+        for name, probability in zip(distinct, (names @ weights).tolist(), strict=True):
+            likely[name] += probability / len(orders)
+        for level, gain in zip(levels, expected_gains(weights, names, good, bad).tolist(), strict=True):
+            if level.purpose is not None:
+                gains[level.purpose] += gain / len(orders)
+    shared, of_two_kinds = _alone_or_both_next(evidence, named, likely, len(orders))
+    for purpose, gain in of_two_kinds.items():
+        gains[purpose] += gain
+    if max((likely | shared).values()) >= precision:
+        return None
+    costs = {purpose: known for purpose in gains if (known := cost(purpose)) is not None}
+    place = best_of([gains[purpose] for purpose in costs], list(costs.values()))
+    return None if place is None else list(costs)[place]
+
+
+def _hypotheses(
+    evidence: Evidence, levels: Sequence[Level], named: Mapping[_Blamed, Mechanism], rates: ChangeRates
+) -> tuple[list[Mechanism], Floats, Floats, Floats]:
+    """As `expected_gains` has them, with their mechanisms: every path of the levels. It has the mechanism of its first
+    change from low to high; where it is high at once, or always low, what is drawn again decides, or nothing does."""
+    tallies = [level.tally for level in levels]
+    paths, fits = paths_of(len(levels)), fits_of(tuple(tallies))
+    changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]
+    rises = (paths.states[:, 1:] == 1) & (paths.states[:, :-1] == 0)
+    first = np.where(rises.any(axis=1), rises.argmax(axis=1), -1)
+    of_levels = [named[level.part] for level in levels[1:]]
+    mechanisms: list[Mechanism] = [
+        "sampling_noise" if state else of_levels[place] if place >= 0 else "own_error"
+        for place, state in zip(first.tolist(), paths.states[:, 0].tolist(), strict=True)
+    ]
+    places = paths.states, paths.owners
+    return mechanisms, path_weights(paths, fits, changes), fits.good[places], fits.bad[places]
+
+
+def _alone_or_both_next(
+    evidence: Evidence, named: Mapping[_Blamed, Mechanism], likely: Mapping[Mechanism, float], orders: int
+) -> tuple[dict[Mechanism, float], dict[ReplayPurpose, float]]:
+    """Of two kinds of tools: what is `likely` by orders alone shared between each alone and both, as `blame` does, and
+    how much more runs without the results of either would gain; nothing where there are not two."""
+    pair = _two_kinds(evidence, orders)
+    if pair is None or named[pair[0][0]] == named[pair[1][0]]:
+        return {}, {}
+    weights, good, bad = _alone_or_both([tally for _, tally in pair])
+    names = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1]], dtype=float)
+    mechanisms = [*(named[kind] for kind, _ in pair), named["both"]]
+    whole = sum(likely.get(mechanism, 0.0) for mechanism in mechanisms)
+    purposes = [ReplayPurpose(kind="rollout", placebos=(kind,)) for kind, _ in pair]
+    return (
+        dict(zip(mechanisms, (whole * (names @ weights)).tolist(), strict=True)),
+        dict(zip(purposes, (whole * expected_gains(weights, names, good, bad)).tolist(), strict=True)),
+    )
+
+
+def _group(evidence: Evidence) -> tuple[str, str]:
+    return evidence.model, evidence.condition
+
+
+def _steps(levels: Sequence[Level], evidence: Evidence) -> list[Step]:
+    return [(level.part, _where(level.part, evidence)) for level in levels]
+
+
+def _where(part: Part, evidence: Evidence) -> Where:
+    if part in ("budget", "tool_fault", "again", "first_reply"):
+        return ""
+    if part == "volume":
+        return "very_long" if shown_chars(evidence.signals) >= VERY_LONG_RESULTS else "long"
+    if part in ("availability", "prompt"):
+        return "called" if evidence.called else "not_called"
+    if evidence.trajectory is None:
+        return "not_asked"
     fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
-    at_calls = fall is not None and fall.at != "results"
-    at_results = fall.kinds if fall is not None and fall.at != "reply" else frozenset[ToolKind]()
-    probed = evidence.trajectory is not None
-
-    def change(part: Part) -> float:
-        if part in CHANGES:
-            return CHANGES[part]
-        if part in ("availability", "prompt"):
-            return OFFER[evidence.called]
-        if not probed:
-            return UNPROBED
-        expected, other = CALLS if part == "calling" else RESULTS
-        return expected if (at_calls if part == "calling" else part in at_results) else other
-
-    return [change(level.part) for level in levels]
+    if fall is None:
+        return "elsewhere"
+    fell = fall.at != "results" if part == "calling" else fall.at != "reply" and part in fall.kinds
+    return "at_the_fall" if fell else "elsewhere"
 
 
-def _shared(levels: Sequence[Level], chances: Floats, named: Mapping[Part, Mechanism]) -> dict[Mechanism, float]:
+def _shared(
+    levels: Sequence[Level], chances: Floats, evidence: Evidence, rate: Callable[[Step], float]
+) -> tuple[dict[Part, float], dict[Mechanism, float]]:
+    """What each part restores, in the order of the levels; and what no part does. Parts that no runs tell apart share
+    it by how often each changes anything."""
     highest = np.maximum.accumulate(chances, axis=1)
     wrong = 1 - chances[:, 0]
-    found: dict[Mechanism, float] = defaultdict(float)
+    found: dict[Part, float] = defaultdict(float)
     for place, level in enumerate(levels[1:], start=1):
-        found[named[level.part]] += float(np.mean((highest[:, place] - highest[:, place - 1]) / wrong))
+        restored = float(np.mean((highest[:, place] - highest[:, place - 1]) / wrong))
+        rates = {part: rate((part, _where(part, evidence))) for part in (level.part, *sorted(level.also))}
+        for part, likely in rates.items():
+            found[part] += restored * likely / math.fsum(rates.values())
     left: Floats = (1 - highest[:, -1]) / wrong
     no_tools = chances[:, -1] >= RIGHT
-    found["sampling_noise"] += float(np.mean(left * no_tools))
-    found["own_error"] += float(np.mean(left * ~no_tools))
+    return found, {"sampling_noise": float(np.mean(left * no_tools)), "own_error": float(np.mean(left * ~no_tools))}
+
+
+_TOGETHER = 0.1
+"""Of two kinds of tools: how likely it is that both were needed for the harm, before anything is seen, beside one of
+them alone; and that either of them sufficed."""
+
+
+def _over_orders(evidence: Evidence, of_orders: Sequence[Mapping[Part, float]]) -> dict[_Blamed, float]:
+    """Summed over orders. What two kinds of tools restore is shared between each alone and both."""
+    found: dict[_Blamed, float] = defaultdict(float)
+    for shared in of_orders:
+        for part, share in shared.items():
+            found[part] += share
+    pair = _two_kinds(evidence, len(of_orders))
+    if pair is not None:
+        whole = sum(found[kind] for kind, _ in pair)
+        first, second, *_ = _alone_or_both([tally for _, tally in pair])[0].tolist()
+        for (kind, _), share in zip(pair, (first, second), strict=True):
+            found[kind] = share * whole
+        found["both"] = (1 - first - second) * whole
     return found
 
 
-def _named(evidence: Evidence) -> Mapping[Part, Mechanism]:
+def _two_kinds(evidence: Evidence, orders: int) -> list[tuple[ToolKind, LevelTally]] | None:
+    """Both with the runs without its results; None where these are not all, or there are not two."""
+    rollouts = (evidence.all_runs or Replay()).rollouts
+    found = [(kind, tally_of(rollouts.get(frozenset({kind}), ()))) for kind in sorted(evidence.inputs.tools)]
+    return found if len(found) == orders == 2 and all(tally.runs for _, tally in found) else None
+
+
+def _alone_or_both(without: Sequence[LevelTally]) -> tuple[Floats, Floats, Floats]:
+    """Of two kinds of tools, given that the runs without either are right, as `expected_gains` has them: the first or
+    the second did it alone, so that its own runs are right and the other's are not; both were needed, so that both are
+    right; either sufficed, so that neither is."""
+    high = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)
+    right = np.array([tally.right for tally in without])
+    wrong = np.array([tally.runs for tally in without]) - right
+    before = [np.where(high, HIGH[part], LOW[part]) for part in (0, 1)]
+    good, bad = before[0] + right, before[1] + wrong
+    found = (log_beta(good, bad) - log_beta(*before)).sum(axis=1)
+    weights = np.exp(found - found.max()) * [1, 1, _TOGETHER, _TOGETHER]
+    return weights / weights.sum(), good, bad
+
+
+def _named(evidence: Evidence) -> Mapping[_Blamed, Mechanism]:
     """Calls of code that did it whatever they gave are a lock-in where the model comes back once the computation is set
     aside: with placebo results it has put the question into the same code. Results that hold nothing mislead nobody:
     what goes with them is that a call was made."""
@@ -356,25 +351,34 @@ NOTES: dict[Mechanism, str] = {
     "retrieval_distraction": "right without what was found",
     "lock_in": "right without the computation",
     "other_results": "right without the tools' results",
+    "volume": "right with short results",
+    "interaction": "the results of both kinds of tools took part",
     "calling": "right without the calls, whatever their results",
     "availability": "right without the offer of tools",
     "prompt": "right without the condition's prompt",
-    "sampling_noise": "resampled with nothing taken away",
-    "own_error": "nothing that was taken away makes it right",
+    "sampling_noise": "right by chance",
+    "own_error": "nothing that was taken away makes it right more often than chance does",
 }
-"""What is counted; how many runs are right comes after it."""
+"""What is counted; how many runs are right, and which runs these are, comes after it."""
 
 
-def attribute_by_replay(evidence: Evidence) -> Attribution | None:
+def is_wrong_and_replayed(evidence: Evidence) -> bool:
+    """Whether it has a mechanism by replay."""
+    value = evidence.score.value
+    wrong = value is not None and value < RIGHT
+    return wrong and evidence.all_runs is not None and not evidence.signals.misstated
+
+
+def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) -> Attribution | None:
     """The likeliest mechanism of a wrong trial (scored below one half) that was replayed, None for any other. None also
     where the answer is the right one in another form: whether a replay has it in that form is not looked at.
 
     The confidence is the probability that it is this one (`blame`), as far as the number of runs lets it be known.
+    `rates` are those of its store, by default those of before any trial is seen.
     """
-    value = evidence.score.value
-    if value is None or value >= RIGHT or evidence.inputs.replay is None or evidence.signals.misstated:
+    if not is_wrong_and_replayed(evidence):
         return None
-    shares = blame(evidence)
+    shares = blame(evidence, rates)
     mechanism = max(shares, key=lambda each: shares[each])
     flip = evidence.flip
     fall = fall_at(flip, evidence.steps, evidence.signals.calls) if flip else None
@@ -387,6 +391,7 @@ def attribute_by_replay(evidence: Evidence) -> Attribution | None:
         turned_at=fall.event if fall else None,
         evidence=tuple(sorted(set(_events(mechanism, evidence, fall)))),
         note=_note(mechanism, shares, evidence),
+        shares={each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= _SHOWN},
     )
 
 
@@ -402,21 +407,40 @@ def _note(mechanism: Mechanism, shares: Mapping[Mechanism, float], evidence: Evi
     if mechanism == "availability" and evidence.signals.prompted and not arms.scaffold:
         what = "without the offer of tools and the condition's words, which no arm tells apart, it is right"
     restored = _restored(mechanism, evidence)
-    counted = f": {restored.right:g} of {restored.runs} right" if restored else ""
+    counted = f": {_counted(restored)}" if restored else ""
+    again = next((each for each in chains(evidence, Forcing())[0] if each.what == AGAIN), None)
+    if restored and again and again is not restored and again.what != restored.what:
+        counted += f"; {_counted(again)}"
+    if mechanism == "interaction":
+        counted = f" ({_without_each(evidence)})"
     other = max((each for each in shares if each != mechanism), key=lambda each: shares[each], default=None)
     beside = ""
     if other is not None and shares[mechanism] < LIKELY:
-        beside = f"; next {other.replace('_', ' ')}, {shares[other]:.2f}"
+        beside = f" (next {mechanism_name(other)}, {shares[other]:.2f})"
     right = sum(score >= RIGHT for score in arms.none)
     without = f"{right} of {len(arms.none)} trials without tools are right"
-    return f"{what}{counted} (probability {shares[mechanism]:.2f}{beside}); {without}"
+    return f"{what}{counted}{beside}; {without}"
 
 
-def _restored(mechanism: Mechanism, evidence: Evidence) -> LevelTally | None:
+def _counted(level: Level) -> str:
+    return f"{level.tally.right:g} of {level.tally.runs:g} right {level.what}"
+
+
+def _without_each(evidence: Evidence) -> str:
+    """Of two kinds of tools the runs without the results of each, and of both."""
+    runs, kinds = evidence.all_runs or Replay(), sorted(evidence.inputs.tools, reverse=True)
+    without = {" and ".join(each): runs.rollouts.get(frozenset(each), ()) for each in ([kinds[0]], kinds[1:], kinds)}
+    return "search x code: " * (kinds == ["search", "code"]) + ", ".join(
+        f"{sum(scores):g} of {len(scores)} right without {name}" for name, scores in without.items()
+    )
+
+
+def _restored(mechanism: Mechanism, evidence: Evidence) -> Level | None:
     """Of the levels at which the mechanism is gone first, that at which most runs are right."""
     named = _named(evidence)
-    tallies = [level.tally for level in chains(evidence)[0][1:] if named[level.part] == mechanism]
-    return max(tallies, key=lambda tally: tally.right / tally.runs, default=None)
+    levels = chains(evidence, Forcing())[0][1:]
+    gone = [level for level in levels if named[level.part] == mechanism]
+    return max(gone, key=lambda level: level.tally.right / level.tally.runs, default=None)
 
 
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:
@@ -430,7 +454,9 @@ def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iter
             yield from faults(signals)
         case "availability":
             yield from (tool.event for tool in signals.unused)
-        case "retrieval_distraction" | "lock_in" | "other_results" | "calling":
+        case "volume":
+            yield from (call.event for call in signals.calls if call.gave)
+        case "retrieval_distraction" | "lock_in" | "other_results" | "interaction" | "calling":
             yield from _events_of_results(mechanism, evidence, fall)
         case _:
             pass

@@ -2,15 +2,56 @@
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any
 
+from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Account, Decomposition, Replay, points
 from toolablate.analysis.attribution.evidence import EvidenceOutline, Explained, Outlined
+from toolablate.analysis.attribution.identified import DesignReach
 from toolablate.analysis.attribution.judge_labels import ErrorTypes, JudgedDistraction
+from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.analysis.flips import Floor
 from toolablate.analysis.spreadsheets import csv_text, ends
 from toolablate.traces.records import Attribution, JudgeMatrix, Record, ReplayDesign
+
+LEAST_CHARS = 400
+"""Means that differ by fewer characters differ by nothing that fills a context."""
+
+MOST_RATIO = 1.5
+"""How many times as long as the other real results or placebos may be on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLengths:
+    """Of one model and condition and one form of result how long results are that models were shown, in characters on
+    average: real ones, and placebos in their place, each over so many results."""
+
+    model: str
+    condition: str
+    form: Form
+    real: float
+    placebo: float
+    real_results: int
+    placebo_results: int
+
+    @property
+    def ratio(self) -> float:
+        return self.real / max(self.placebo, 1.0)
+
+    @property
+    def differs(self) -> bool:
+        """Whether content is measured together with volume."""
+        most, least = max(self.real, self.placebo), min(self.real, self.placebo)
+        return most > MOST_RATIO * least and most - least >= LEAST_CHARS
+
+
+FORM_NAMES: Mapping[Form, str] = {
+    "search": "search results",
+    "page": "pages",
+    "code": "code output",
+    "other": "other tools",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +68,10 @@ class AttributionReport:
     matrices    what these judges said of planted trials
     simulated   names of the models that are stand-ins and no measurement
     notes       what to know before reading the figures
+    rates       how often what is taken away of a trial changes anything, before the store was seen and after; and what
+                is lost by having to answer at once
+    reach       what the store's design can tell apart
+    lengths     of real results and of placebos, where models were shown placebos
     """
 
     design: ReplayDesign | None
@@ -39,6 +84,9 @@ class AttributionReport:
     matrices: tuple[JudgeMatrix, ...] = ()
     simulated: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    rates: ChangeRates = field(default_factory=ChangeRates)
+    reach: DesignReach = field(default_factory=DesignReach)
+    lengths: tuple[ResultLengths, ...] = ()
 
     def floor(self, decomposition: Decomposition) -> Floor | None:
         return next((each for each in self.floors if _same(each, decomposition)), None)
@@ -46,8 +94,11 @@ class AttributionReport:
     def trials(self, decomposition: Decomposition) -> tuple[Outlined, ...]:
         return tuple(each for each in self.explained if _same(each.evidence, decomposition))
 
+    def lengths_of(self, decomposition: Decomposition) -> tuple[ResultLengths, ...]:
+        return tuple(each for each in self.lengths if _same(each, decomposition))
 
-def _same(one: Floor | EvidenceOutline, decomposition: Decomposition) -> bool:
+
+def _same(one: Floor | EvidenceOutline | ResultLengths, decomposition: Decomposition) -> bool:
     return (one.model, one.condition) == (decomposition.model, decomposition.condition)
 
 
@@ -63,7 +114,9 @@ _NAMES: Mapping[str, str] = {
     "format_loss": "format lost",
     "format": "format lost",
     "own_error": "the model's own error",
+    "interaction": "interaction of tools",
     "unknown": "not known",
+    "volume": "volume of results",
     "use": "tools' use",
 }
 
@@ -72,6 +125,7 @@ ATTRIBUTED_AS: Mapping[str, str] = {
     "computational_lock_in": "lock_in",
     "computation_misled": "lock_in",
     "other_results": "other_results",
+    "volume": "volume",
     "tool_fault": "tool_fault",
     "budget": "budget",
     "format_loss": "format",
@@ -94,7 +148,7 @@ def mechanism_name(name: str) -> str:
 
 def attribution_json(report: AttributionReport) -> str:
     """`{"design", "decompositions", "floors", "trials", "judged", "errors", "matrices", "unreplayed", "simulated",
-    "notes"}`; what is unknown is null.
+    "notes", "rates", "forcing", "identified", "result_lengths"}`; what is unknown is null.
 
     `trials` has a line for each trial with what it is attributed to. Of the evidence it has the steps, the belief in
     the right answer after each, and where it fell; all of it is in `explained_json`.
@@ -110,6 +164,19 @@ def attribution_json(report: AttributionReport) -> str:
         "unreplayed": report.unreplayed,
         "simulated": sorted(report.simulated),
         "notes": list(report.notes),
+        "rates": [
+            {
+                "removed": each.step[0],
+                "where": each.step[1],
+                "prior": each.prior,
+                "fitted": each.rate,
+                "trials": each.trials,
+            }
+            for each in report.rates.store.values()
+        ],
+        "forcing": {model: asdict(each) for model, each in report.rates.forcing.items()},
+        "identified": asdict(report.reach),
+        "result_lengths": [asdict(each) | {"ratio": each.ratio} for each in report.lengths],
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 
@@ -209,6 +276,7 @@ def _plain(value: Any) -> Any:
             "extended": value.extended,
             "repaired": value.repaired,
             "rollouts": rollouts,
+            "short": value.short,
             "signals": sorted(value.signals),
         }
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,5 +1,6 @@
 """Trace rules: a first attribution of a wrong trial, from the signals of its trace alone."""
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +75,14 @@ def unrecovered(troubles: Iterable[Trouble]) -> list[Trouble]:
 REFORMULATED = 0.4
 """The score from which on code counts as an answer to another question."""
 
-MISSTATED: dict[MisstatedKind, float] = {"scale": 0.65, "rounding": 0.65, "wording": 0.7, "more": 0.65, "part": 0.6}
+MISSTATED: dict[MisstatedKind, float] = {
+    "scale": 0.65,
+    "rounding": 0.65,
+    "wording": 0.7,
+    "more": 0.65,
+    "part": 0.6,
+    "unread": 0.7,
+}
 """How surely an answer that is the right one in another form was lost by its form alone."""
 
 ECHOED = 0.3
@@ -108,6 +116,16 @@ class NoToolTrial:
     score: Score
 
 
+@dataclass(frozen=True, slots=True)
+class ArmShares:
+    """What the arms between no tools and all tell, without any replay: how likely each thing is that needs no results,
+    how likely it is that results did it, and how many trials of each arm are right, in words."""
+
+    shares: Mapping[Mechanism, float]
+    results: float
+    counted: str
+
+
 _NOTHING = _Finding("unknown", 0.2, (), "no signal in the trace")
 
 
@@ -118,12 +136,15 @@ def attribute_by_trace(
     repeats: Sequence[float] = (),
     pool: Pool | None = None,
     scaffold: Sequence[float] = (),
+    arms: ArmShares | None = None,
 ) -> Attribution | None:
     """The likeliest mechanism of a trial that was scored wrong (below one half), None for any other trial.
 
     `no_tools` are trials of the same question and model without tools; those that have no value are left out.
     `repeats` are scores of the question's other trials under the condition; `pool` are the questions of the model and
-    condition, by default this one alone; `scaffold` are scores of the question with the prompt and no tools.
+    condition, by default this one alone; `scaffold` are scores of the question with the prompt and no tools. `arms` is
+    what arms between no tools and all tell (`replay_rules.blame_by_arms`); where there are any, signs of the trace
+    are weighed beside them.
     """
     if score.value is None or score.value >= RIGHT:
         return None
@@ -134,7 +155,10 @@ def attribute_by_trace(
     if scored:
         own = tally([each.score.value or 0.0 for each in scored], (score.value, *repeats))
         expected = (pool or Pool([own])).expected(own)
-        finding = _beside_bare(finding, signals, scored, repeats, expected)
+        if arms:
+            finding = _beside_arms(finding, signals, arms, expected, _counted(scored, repeats))
+        else:
+            finding = _beside_bare(finding, signals, scored, repeats, expected)
     return Attribution(
         trial=signals.trial,
         mechanism=finding.mechanism,
@@ -152,6 +176,9 @@ def _beside_bare(
     finding: _Finding, signals: Signals, no_tools: Sequence[NoToolTrial], repeats: Sequence[float], expected: Expected
 ) -> _Finding:
     """The same once it is known how many such trials are wrong without tools as well."""
+    if finding.mechanism == "format" and signals.misstated:
+        # The answer is right: whatever its chance was to be wrong, it was not.
+        return finding
     wrong = {each.signals.answer for each in no_tools if (each.score.value or 0.0) < RIGHT}
     sure, note = finding.confidence, finding.note
     if finding.mechanism in ("lock_in", *_READ) and signals.answer and signals.answer in wrong:
@@ -161,6 +188,9 @@ def _beside_bare(
     else:
         named, left, chance = expected.beyond * sure, expected.beyond * (1 - sure), min(1.0, (1 - sure) / sure)
     noise, own = expected.sampling_noise * chance, expected.own_error * chance
+    if finding.mechanism == "own_error":
+        # Nothing of the condition's is needed, so that what is not expected counts as chance too.
+        noise, own, named = noise + named, own, 0.0
     whole = named + left + noise + own
     counted = f"{_counted(no_tools, repeats)}; {_anyway(expected)}"
     # Without a sign, sampling noise and own error are one hypothesis: that nothing of the condition's is needed.
@@ -175,6 +205,64 @@ def _beside_bare(
     return _Finding("sampling_noise" if by_noise else "own_error", max(noise, own) / whole, (), f"{counted}: {said}")
 
 
+def _beside_arms(finding: _Finding, signals: Signals, arms: ArmShares, expected: Expected, counted: str) -> _Finding:
+    """The same where arms tell what the condition does without real results. A sign in the trace makes its own cause
+    likelier, by the square root of its odds: the hand-set confidences are twice as sure as they should be beside arms
+    (on development halves of simulated failures)."""
+    if finding.mechanism == "format" and signals.misstated:
+        return finding
+    if finding is _NOTHING:
+        finding = _by_kinds(signals)
+    likelier = math.sqrt(finding.confidence / (1 - finding.confidence))
+    shares, results = _beside_pool(arms, expected)
+    found: dict[Mechanism, float] = {each: shares.get(each, 0.0) for each in _BESIDE_ARMS}
+    if finding.mechanism in _BESIDE_ARMS:
+        found[finding.mechanism] *= likelier
+        found["unknown"] = results
+    elif finding.mechanism in _ANYWHERE:
+        found[finding.mechanism] = (1 - found["sampling_noise"] - found["own_error"]) * likelier
+    else:
+        found[finding.mechanism] = results * likelier
+    mechanism = max(found, key=lambda each: found[each])
+    sure = found[mechanism] / sum(found.values())
+    said = finding.note if mechanism == finding.mechanism else _BESIDE_ARMS.get(mechanism, _NOTHING.note)
+    evidence = finding.evidence if mechanism == finding.mechanism else ()
+    return _Finding(mechanism, sure, evidence, f"{said}; right: {arms.counted}; {counted}")
+
+
+def _beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism, float], float]:
+    """Sampling noise and own error by the question's arms and by all questions without arms, half and half: the first
+    knows few runs, the second no arms. What is left keeps its proportions; results come second."""
+    of_pool: dict[Mechanism, float] = {"sampling_noise": expected.sampling_noise, "own_error": expected.own_error}
+    of_arms = {each: arms.shares.get(each, 0.0) for each in of_pool}
+    chance: dict[Mechanism, float] = {each: (of_arms[each] + of_pool[each]) / 2 for each in of_pool}
+    scale = (1 - sum(chance.values())) / max(1 - sum(of_arms.values()), 1e-9)
+    return {each: share * scale for each, share in arms.shares.items()} | chance, arms.results * scale
+
+
+_ANYWHERE = ("format", "budget", "tool_fault")
+"""What spoils a trial under the arms as well."""
+
+_BESIDE_ARMS: Mapping[Mechanism, str] = {
+    "volume": "beside the arms, the volume of results explains it best",
+    "calling": "beside the arms, calls explain it best, whatever they return",
+    "availability": "beside the arms, the offer of tools explains it best",
+    "prompt": "beside the arms, the condition's prompt explains it best",
+    "sampling_noise": "beside the arms and the other questions, sampling noise explains it best",
+    "own_error": "beside the arms and the other questions, no tool is needed to explain it",
+}
+
+
+def _by_kinds(signals: Signals) -> _Finding:
+    """Without any sign: where tools of one kind alone gave anything, it is theirs."""
+    gave = [call for call in signals.calls if call.gave]
+    of_kinds: Mapping[Mechanism, tuple[Form, ...]] = {"lock_in": ("code",), **_READ}
+    for mechanism, forms in of_kinds.items():
+        if gave and {call.form for call in gave} <= set(forms):
+            return _Finding(mechanism, 0.6, tuple(call.event for call in gave), "no other tool gave anything")
+    return _NOTHING
+
+
 def _counted(no_tools: Sequence[NoToolTrial], repeats: Sequence[float]) -> str:
     right = sum((each.score.value or 0.0) >= RIGHT for each in no_tools)
     told = f"{right} of {len(no_tools)} trials without tools are right"
@@ -187,9 +275,12 @@ def _anyway(expected: Expected) -> str:
 
 
 def _budget(signals: Signals, score: Score) -> _Finding | None:
-    budget = signals.budget
+    budget, ending = signals.budget, signals.ending
     if budget.stopped is None:
-        return None
+        if score.verdict != "unparsed" or not (ending.cut_off or ending.open):
+            return None
+        how = "broke off at its length" if ending.cut_off else "stops in the middle of a sentence"
+        return _Finding("budget", 0.9, _one(ending.event), f"the reply {how}, without an answer")
     evidence = budget.not_run if budget.event is None else (*budget.not_run, budget.event)
     if score.verdict == "unparsed":
         return _Finding("budget", 0.9, evidence, f"stopped at the limit of {budget.stopped}, without an answer")
@@ -199,8 +290,7 @@ def _budget(signals: Signals, score: Score) -> _Finding | None:
 
 def _format(signals: Signals, score: Score) -> _Finding | None:
     if score.verdict == "unparsed" and signals.budget.stopped is None:
-        how = "broke off" if signals.ending.cut_off else "has no readable answer"
-        return _Finding("format", 0.9, _one(signals.ending.event), f"the reply {how}")
+        return _Finding("format", 0.9, _one(signals.ending.event), "the reply has no readable answer")
     form = signals.misstated
     if form is None:
         return None
@@ -217,9 +307,23 @@ def _tool_fault(signals: Signals) -> _Finding | None:
     return _Finding("tool_fault", confidence, tuple(each.event for each in left), f"not recovered from: {kinds}")
 
 
+def _own_error(signals: Signals) -> _Finding | None:
+    """A slip that needs no tool: the trial had none, or its program needs no other computation to be right."""
+    if not (signals.calls or signals.unused or signals.prompted):
+        return _Finding("own_error", 0.6, (), "the condition has neither tools nor a prompt of its own")
+    if signals.repair is None:
+        return None
+    if signals.repair.kind == "stated":
+        return _Finding("own_error", 0.6, (signals.repair.event,), "the program only states the answer")
+    named = "the program gives the right answer with other numbers of the question in place of its own"
+    return _Finding("own_error", 0.6, (signals.repair.event,), named)
+
+
 def _lock_in(signals: Signals) -> _Finding | None:
     """The answer that a program gave; surest where the program answers another question."""
     code = [call.event for call in signals.calls if call.form == "code" and call.gave]
+    if signals.repair is not None:
+        return None
     taken = _taken(signals, ("code",), code)
     other = signals.reformulation.score >= REFORMULATED
     if not code or not (taken or other):
@@ -275,7 +379,7 @@ def _by_rules(signals: Signals, scaffold: Sequence[float]) -> Iterator[_Finding 
     yield _tool_fault(signals)
     yield _lock_in(signals)
     yield from (_read(signals, mechanism) for mechanism in _READ)
-    yield from (_calling(signals), _availability(signals), _prompt(signals, scaffold))
+    yield from (_calling(signals), _availability(signals), _prompt(signals, scaffold), _own_error(signals))
 
 
 def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _Taken | None:

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from bench.figures import TableOf
+from bench.figures import TableOf, macro_f1
 from bench.structural.graph import (
     ARMS,
     NOTHING,
@@ -29,7 +29,6 @@ from bench.structural.server import situation_of
 from toolablate.agents.endpoint.completions import Completions
 from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.traces.records import Event, ModelCall, ToolCall
-from toolablate.traces.records.judgements import Mechanism
 from toolablate.traces.store import Store
 
 METHODS = ("replay", "trace")
@@ -42,8 +41,7 @@ LABELS = {
     "late_page": "retrieval_distraction",
     "lock_in": "lock_in",
     "commitment": "lock_in",
-    # Without a name of its own it is a harm of calls, whatever they gave.
-    "volume": "volume" if "volume" in get_args(Mechanism) else "calling",
+    "volume": "volume",
     "sunk_cost": "calling",
     "budget": "budget",
     "tool_fault": "tool_fault",
@@ -55,6 +53,15 @@ LABELS = {
     "own_error": "own_error",
 }
 """The product's label of each cause."""
+
+
+_OF_TWO_TOOLS = {"retrieval_distraction", "lock_in"}
+
+
+def right_names(truth: Truth) -> frozenset[str]:
+    """Where causes of search and of code took part, that both did is a right name, too."""
+    names = frozenset(LABELS[each] for each in truth.also)
+    return names | {"interaction"} if names >= _OF_TWO_TOOLS else names
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class Verdict:
 
     @property
     def right(self) -> bool:
-        return self.said in {LABELS[each] for each in self.truth.also}
+        return self.said in right_names(self.truth)
 
     @property
     def label(self) -> str:
@@ -195,27 +202,10 @@ def _step(steps: Sequence[int], event: int | None) -> int | None:
 # Figures over verdicts.
 
 
-def macro_f1(pairs: Sequence[tuple[str, str | None]]) -> float | None:
-    """Of (true, said), over all classes that are either."""
-    classes = {true for true, _ in pairs} | {said for _, said in pairs if said}
-    if not classes:
-        return None
-    return sum(map(f1_of(pairs), classes)) / len(classes)
-
-
-def f1_of(pairs: Sequence[tuple[str, str | None]]) -> Callable[[str], float]:
-    both, true, said = (Counter[str | None]() for _ in range(3))
-    for one, other in pairs:
-        true[one] += 1
-        said[other] += 1
-        both[one] += one == other
-    return lambda name: 2 * both[name] / (true[name] + said[name])
-
-
 def at_best(verdicts: Sequence[Verdict]) -> float | None:
     pairs = []
     for each in verdicts:
-        names = {LABELS[cause] for cause in each.truth.also}
+        names = right_names(each.truth)
         pairs.append((each.oracle if each.oracle in names else LABELS[each.truth.label], each.oracle))
     return macro_f1(pairs)
 
@@ -243,6 +233,9 @@ _OF_VERDICTS: dict[str, Callable[[Sequence[Verdict]], float | None]] = {
     "cause and step": lambda vs: _share(v.right and v.said_step == v.true_step for v in vs if v.true_step is not None),
     "a step where none is": lambda vs: _share(v.said_step is not None for v in vs if v.true_step is None),
     "calibration error (ECE)": calibration_error,
+    "sampling noise blamed on tools": lambda vs: _share(
+        v.said is not None and v.said not in _NOISE for v in vs if LABELS[v.truth.label] == "sampling_noise"
+    ),
     "pure sampling noise blamed on tools": lambda vs: _share(
         v.said is not None and v.said not in _NOISE
         for v in vs

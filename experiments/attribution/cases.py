@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from toolablate.agents.session import is_of_tool
 from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
 from toolablate.analysis.attribution.decomposition import ToolKind
+from toolablate.analysis.attribution.evidence import LONG_RESULTS, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import faults
 from toolablate.analysis.from_store import scorer_meant
-from toolablate.tools.registry import resource_of
+from toolablate.tools.registry import TOOLSETS, resource_of
 from toolablate.traces.records import (
     Answer,
     Budget,
@@ -49,6 +50,7 @@ class Case:
     fault    the first call that a tool is to blame for, and that was not recovered from
     budget   the condition's with all limits doubled, where one of these stopped the trial
     kinds    of the tools that the model was offered, by their names
+    chars    of all results that the model was shown
     """
 
     trial: str
@@ -60,6 +62,12 @@ class Case:
     fault: int | None
     budget: Budget | None
     kinds: Mapping[str, ToolKind]
+    chars: int = 0
+
+    @property
+    def is_long(self) -> bool:
+        """Whether how much was shown may matter, whatever it was."""
+        return bool(self.results) and self.chars >= LONG_RESULTS
 
     @property
     def used(self) -> frozenset[ToolKind]:
@@ -101,6 +109,7 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
         fault=next(iter(faults(signals)), None),
         budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),
         kinds=kinds,
+        chars=shown_chars(signals),
     )
 
 
@@ -115,6 +124,12 @@ def _kinds(trace: Trace, signals: Signals) -> dict[str, ToolKind]:
     offered = (spec.name for request in requests for spec in request.tools)
     kinds = {name: _OF_RESOURCES.get(resource_of(ToolUse(name=name)), "other") for name in dict.fromkeys(offered)}
     return kinds | {call.tool: _OF_FORMS[call.form] for call in reversed(signals.calls)}
+
+
+def kinds_of(condition: Condition) -> frozenset[ToolKind]:
+    """Of the tools that a condition names; a function or server of the user's own is `other` until it was called."""
+    names = (name for use in condition.tools for name in TOOLSETS.get(use.name, (use.name,)))
+    return frozenset(_OF_RESOURCES.get(resource_of(ToolUse(name=name)), "other") for name in names)
 
 
 def _doubled(budget: Budget, stopped: Limit | None) -> Budget | None:

@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from toolablate.analysis.attribution.change_rates import ChangeRates, fitted_rates
 from toolablate.analysis.attribution.decomposition import (
     Decomposition,
     DecompositionInputs,
@@ -18,15 +19,22 @@ from toolablate.analysis.attribution.decomposition import (
 )
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
 from toolablate.analysis.attribution.expected_failures import Pool, tally
-from toolablate.analysis.attribution.replay_rules import attribute_by_replay
+from toolablate.analysis.attribution.forced_answers import ForcedAndFree, Forcing, forcing_of
+from toolablate.analysis.attribution.replay_rules import (
+    attribute_by_replay,
+    blame_by_arms,
+    is_wrong_and_replayed,
+    stepped,
+)
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
 from toolablate.analysis.from_store import chosen_run, observe
-from toolablate.analysis.pairing import counts, unit
+from toolablate.analysis.pairing import RIGHT, counts, unit
 from toolablate.experiments.attribution.cases import scorers_of
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
 from toolablate.experiments.attribution.replay_evidence import AnswerReAsks, Ladders, Replays, replays_of
-from toolablate.traces.records import Condition, Diagnosis, ReplayDesign
+from toolablate.reports.numbers import counted
+from toolablate.traces.records import Condition, Diagnosis, ReplayDesign, digest_text
 from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
 T = TypeVar("T", bound=Outlined)
@@ -41,6 +49,7 @@ class Gathered(Generic[T]):
     decompositions     by model and condition; none where one trial alone was asked for
     unreplayed  how many trials the design chooses that are not replayed yet: what is not known of them is unresolved
     notes       what makes all of this less than it could be, a sentence each
+    rates       how often what is taken away of a trial changes anything, fitted to the replays of the store
     """
 
     explained: tuple[T, ...]
@@ -48,6 +57,7 @@ class Gathered(Generic[T]):
     decompositions: tuple[Decomposition, ...]
     unreplayed: int
     notes: tuple[str, ...]
+    rates: ChangeRates = field(default_factory=ChangeRates)
 
 
 # The questions of a model and condition, as the rules over traces take them together.
@@ -177,7 +187,8 @@ def _gathered(
         ]
         if trial is not None:
             wanted = _of_one_start(wanted, trial)
-        found = _found(wanted, reading, told or _nobody, of)
+        rates = _rates(reading if trial is None else _read(store, run, scorer, design, None, readings))
+        found = _found(wanted, reading, rates, told or _nobody, of)
     lonely = len(wanted) - len(found)
     found = [each for each in found if trial in (None, each.evidence.inputs.trial)]
     all_inputs = [each.evidence.inputs for each in found]
@@ -187,7 +198,8 @@ def _gathered(
         design=design,
         decompositions=tuple(decompositions(all_inputs)) if all_inputs and trial is None else (),
         unreplayed=unreplayed,
-        notes=tuple(_notes(lonely, unreplayed, reading, all_inputs)),
+        notes=tuple(_notes(lonely, unreplayed, reading)),
+        rates=rates,
     )
 
 
@@ -273,9 +285,59 @@ def _of_one_start(seen: Sequence[TrialSummary], trial: str) -> list[TrialSummary
     return [each for each in seen if (each.model, each.question, each.condition) in own]
 
 
+_FITTED = 400
+"""Replayed trials that rates are fitted to at most: more change them little, and each trace has to be read."""
+
+
+def _rates(reading: _Reading) -> ChangeRates:
+    """Fitted to a sample of the store's wrong trials that were replayed, whichever trials are asked about: a trial has
+    one label, whoever asks."""
+    replayed = [
+        seen
+        for seen in reading.seen
+        if (seen.value or 0.0) < RIGHT
+        and seen.condition in reading.ladders.with_tools
+        and reading.chosen(seen.trial)
+        and reading.replays.of(seen.trial)
+    ]
+    sample = sorted(replayed, key=lambda seen: digest_text(seen.trial))[:_FITTED]
+    no_tools = (each.trial for seen in sample for each in reading.ladders.without_tools(seen))
+    reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in sample), *no_tools)))
+    found = [each for seen in sample if (each := _evidence(seen, reading)) is not None]
+    reading.known.keep()
+    forcing = _forcing(found)
+    trials = [
+        stepped(each, forcing.get(each.model, Forcing()))
+        for each in beside_repeats(found)
+        if is_wrong_and_replayed(each)
+    ]
+    return replace(fitted_rates(trials), forcing=forcing)
+
+
+def _forcing(found: Sequence[Evidence]) -> dict[str, Forcing]:
+    """By model: early answers before anything was called beside the arm whose tools are only offered, and those of
+    trials that called nothing beside runs of the same."""
+    forced, free = defaultdict[tuple[str, str], list[float]](list), defaultdict[tuple[str, str], list[float]](list)
+    offered: dict[tuple[str, str], Scores] = {}
+    for each in found:
+        key = each.model, each.question
+        if each.inputs.arms.offered:
+            offered[key] = each.inputs.arms.offered
+        if not each.called and each.all_runs is not None:
+            free[key] += each.all_runs.rollouts.get(frozenset(), ())
+        elif not each.inputs.arms.offered:
+            continue
+        forced[key] += _at_outset(each)
+    pairs: dict[str, list[ForcedAndFree]] = defaultdict(list)
+    for key, scores in forced.items():
+        pairs[key[0]].append(ForcedAndFree(scores, (*free[key], *offered.get(key, ()))))
+    return {model: forcing_of(of_model) for model, of_model in pairs.items()}
+
+
 def _found(
     wanted: Sequence[TrialSummary],
     reading: _Reading,
+    rates: ChangeRates,
     told: Callable[[int, int], None],
     of: Callable[[Explained], T],
 ) -> list[T]:
@@ -291,7 +353,7 @@ def _found(
             if (each := _evidence(seen, reading)) is not None:
                 evidence.append(each)
         reading.known.keep()
-        found += [of(_explained(each, reading)) for each in beside_repeats(evidence)]
+        found += [of(_explained(each, reading, rates)) for each in beside_repeats(evidence)]
     order = {seen.trial: place for place, seen in enumerate(wanted)}
     return sorted(found, key=lambda each: order[each.evidence.inputs.trial])
 
@@ -315,12 +377,13 @@ def _nobody(done: int, of: int) -> None:
     """Told where nobody asks how far it is."""
 
 
-def _explained(evidence: Evidence, reading: _Reading) -> Explained:
+def _explained(evidence: Evidence, reading: _Reading, rates: ChangeRates) -> Explained:
     pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
     by_trace = attribute_by_trace(
-        *(evidence.signals, evidence.score, evidence.no_tools, evidence.repeats, pool), evidence.inputs.arms.scaffold
+        *(evidence.signals, evidence.score, evidence.no_tools, evidence.repeats, pool, evidence.inputs.arms.scaffold),
+        blame_by_arms(evidence),
     )
-    by_replay = attribute_by_replay(evidence)
+    by_replay = attribute_by_replay(evidence, rates)
     if by_replay is None:
         return Explained(evidence, by_trace)
     return Explained(evidence, by_replay, () if by_trace is None else (by_trace,))
@@ -336,16 +399,21 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     signals, case = read.signals, read.case
     value = seen.value or 0.0
     own = () if score.verdict == "unparsed" else (value,)
-    found = replays_of(case, signals, own, reading.replays.of(seen.trial), reading.re_asks, reading.store.trace)
+    design = reading.design or ReplayDesign()
+    chosen = reading.chosen(seen.trial)
+    found = replays_of(
+        *(case, signals, own, reading.replays.of(seen.trial), reading.re_asks, reading.store.trace, design.rollouts)
+    )
     inputs = DecompositionInputs(
         *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms, case.used),
         re_asked=value if own else None,
         inclusion_probability=reading.inclusion_probability(seen.trial),
-        replay=_replay(found, case.steps, signals) if reading.chosen(seen.trial) else None,
-        sampled=reading.chosen(seen.trial),
+        replay=_replay(found, case.steps, signals) if chosen else None,
+        sampled=chosen,
     )
     return Evidence(
         *(seen.model, seen.condition, seen.question, seen.domain, score, inputs, signals),
+        runs=found.runs if chosen else None,
         no_tools=tuple(known.no_tools(each.trial) for each in reading.ladders.without_tools(seen)),
         steps=case.steps,
         trajectory=found.trajectory,
@@ -366,31 +434,15 @@ def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | 
     )
 
 
-def _notes(lonely: int, unreplayed: int, reading: _Reading, all_inputs: Sequence[DecompositionInputs]) -> Iterator[str]:
+def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
     for name in sorted(reading.ladders.prompted):
         yield f"compared with {name!r}, which has its own system prompt; no prompt-free baseline was run"
     if lonely:
-        yield f"{_counted(lonely)} left out: no trial of the same question without tools has a score"
+        yield f"{counted(lonely, 'trial')} left out: no trial of the same question without tools has a score"
     if unreplayed:
-        yield f"{_counted(unreplayed)} in the sample without usable replays: unresolved"
+        yield f"{counted(unreplayed, 'trial')} in the sample without usable replays: unresolved"
     if reading.re_asks.never_re_asked:
         yield (
-            f"{_counted(reading.re_asks.never_re_asked)} of arms and replays without a readable answer,"
+            f"{counted(reading.re_asks.never_re_asked, 'trial')} of arms and replays without a readable answer,"
             " never re-asked: counted as wrong"
         )
-    without: dict[str, list[str]] = {}
-    for condition in sorted({inputs.condition for inputs in all_inputs}):
-        arms = [inputs.arms for inputs in all_inputs if inputs.condition == condition]
-        lacking = [arm for arm in ("offered", "sham", "placebo") if not any(getattr(each, arm) for each in arms)]
-        without.setdefault(", ".join(lacking), []).append(repr(condition))
-    for named, conditions in without.items():
-        if named:
-            have = "has" if len(conditions) == 1 else "have"
-            yield (
-                f"{', '.join(conditions)} {have} no arm {named}: calling and availability are unresolved. A ladder in"
-                " the plan adds the arms: docs/conditions.md#the-ladder"
-            )
-
-
-def _counted(trials: int) -> str:
-    return "1 trial" if trials == 1 else f"{trials} trials"

@@ -1,17 +1,22 @@
 """Which replays a chosen trial needs, and what each is for."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import replace
 from itertools import chain, combinations
 
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.attribution.belief import BeliefFlip
-from toolablate.analysis.attribution.bisection import Ask, Cost, Search, search, search_cost
+from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import ToolKind
+from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.replay_rules import next_level
+from toolablate.analysis.attribution.sequential import FallSearch, next_step
 from toolablate.analysis.shapley import ALL_ORDERS
 from toolablate.analysis.shapley import design as orders
 from toolablate.experiments.attribution.cases import Case, ending_of
-from toolablate.experiments.attribution.replay_evidence import COMPARED, TAU, Outcomes, is_right
+from toolablate.experiments.attribution.replay_evidence import COMPARED, Outcomes
+from toolablate.experiments.attribution.sampled_trials import ChosenTrial
 from toolablate.experiments.replay.requests import Content, ReplayRequest
 from toolablate.traces.records import (
     Again,
@@ -21,6 +26,7 @@ from toolablate.traces.records import (
     ReplayChange,
     ReplayDesign,
     ReplayPurpose,
+    ReplayPurposeKind,
     Rerun,
     ShownResult,
 )
@@ -28,6 +34,10 @@ from toolablate.traces.store import Store, TrialSummary
 
 RE_ASK = ReplayPurpose(kind="answer_re_ask")
 REPAIRED = ReplayPurpose(kind="repaired")
+SHORT = ReplayPurpose(kind="short")
+
+SHORT_RESULT = 400
+"""Characters of a placebo in place of a long one: results of ten calls are no volume then (`LONG_RESULTS`)."""
 
 
 def early_answers(case: Case, step: int, samples: int) -> ReplayRequest:
@@ -35,26 +45,29 @@ def early_answers(case: Case, step: int, samples: int) -> ReplayRequest:
     return _request(case, case.steps[step], AnswerNow(), samples, ReplayPurpose(kind="early_answer", step=step))
 
 
-def all_early_answers(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
-    """Of round one, after every step."""
-    return tuple(early_answers(case, step, design.samples) for step in range(len(case.steps)))
+def first_round(trial: ChosenTrial, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
+    """Of every trial, right or wrong; nothing where no request was answered."""
+    case = trial.case
+    answers = (early_answers(case, step, design.samples) for step in _first_steps(case, design))
+    return (*answers, *_first_round(trial, design))
 
 
-def first_round(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
-    """The rest of round one. Nothing where no request was answered."""
-    return tuple(_first_round(case, design))
+def _first_steps(case: Case, design: ReplayDesign) -> Sequence[int]:
+    every = range(len(case.steps))
+    return every if design.steps == "all" else sorted({*every[:1], *every[-1:]})
 
 
-def second_round(
+def without_results(
     case: Case, flip: BeliefFlip | None, nothing: Mapping[int, str], design: ReplayDesign
 ) -> tuple[ReplayRequest, ...]:
-    """Of a trial that is wrong. `nothing` is what each result of `Case.shown` is where its tool finds nothing."""
-    return tuple(_second_round(case, flip, nothing, design)) if flip else ()
+    """Of a wrong trial where its belief falls: without the result there, and without each choice of results. `nothing`
+    is what each result of `Case.shown` is where its tool finds nothing."""
+    return tuple(_without_results(case, flip, nothing, design)) if flip else ()
 
 
-def second_round_at_most(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
-    """As much as round two can be, whatever round one finds, from where it costs most."""
-    if not case.results or case.last is None:
+def without_results_at_most(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
+    """As much as that can be, wherever it falls, from where it costs most."""
+    if not design.each_result or not case.results or case.last is None:
         return ()
     first = case.results[0].event
     pivotal = ReplayPurpose(kind="pivotal", event=first)
@@ -71,28 +84,37 @@ def _request(
     return ReplayRequest(case.trial, event, change, repeats, purposes)
 
 
-def _first_round(case: Case, design: ReplayDesign) -> Iterator[ReplayRequest]:
+def _first_round(trial: ChosenTrial, design: ReplayDesign) -> Iterator[ReplayRequest]:
+    case = trial.case
     if case.last is None:
         return
-    if case.ending is not None:
+    if case.ending is not None and trial.seen.verdict == "unparsed":
         yield _request(case, case.ending, AnswerNow(), design.samples, RE_ASK)
-    if case.budget is not None:
-        yield _request(case, case.last, Rerun(budget=case.budget), design.rollouts, ReplayPurpose(kind="extended"))
+    extended = [ReplayPurpose(kind="extended")] if case.budget is not None else []
     if not case.results:
+        # Freely, not as an early answer: that a forced answer is worse than a free one is no luck.
+        both = (*extended, ReplayPurpose(kind="rollout"))
+        yield _request(case, case.last, Rerun(budget=case.budget), design.rollouts, *both)
         return
-    yield _request(case, case.steps[-1], IgnoreTools(), design.samples, ReplayPurpose(kind="ignore_tools"))
+    if extended:
+        yield _request(case, case.last, Rerun(budget=case.budget), design.rollouts, *extended)
+    if trial.is_wrong and "code" in case.used:
+        yield _request(case, case.steps[-1], IgnoreTools(), design.samples, ReplayPurpose(kind="ignore_tools"))
     rollouts = {placebos: _rollout(case, placebos) for placebos in _subsets(case.used)}
     repaired, first = Rerun(budget=case.budget, sound=True), case.results[0].event
     shared = (case.fault, repaired) == (first, rollouts[()])
     if case.fault is not None and not shared:
         yield _request(case, case.fault, repaired, design.rollouts, REPAIRED)
+    # A right trial is run for the decomposition alone, and is mostly right again.
+    runs = design.rollouts if trial.is_wrong else math.ceil(design.rollouts / 2)
     for placebos, change in rollouts.items():
         also = [REPAIRED] if shared and not placebos else []
         rollout = ReplayPurpose(kind="rollout", placebos=placebos)
-        yield _request(case, first, change, design.rollouts, rollout, *also)
+        yield _request(case, first, change, runs, rollout, *also)
+    yield from short_results(case, runs)
 
 
-def _second_round(
+def _without_results(
     case: Case, flip: BeliefFlip, nothing: Mapping[int, str], design: ReplayDesign
 ) -> Iterator[ReplayRequest]:
     event = case.turned_by(flip)
@@ -118,72 +140,122 @@ def _rollout(case: Case, placebos: tuple[ToolKind, ...]) -> Rerun:
     )
 
 
+def short_results(case: Case, runs: int) -> Iterator[ReplayRequest]:
+    """With short placebos of all tools, where results are long: so their volume is told from their content."""
+    if case.is_long:
+        change = _rollout(case, tuple(sorted(case.used))).model_copy(update={"result_chars": SHORT_RESULT})
+        yield _request(case, case.results[0].event, change, runs, SHORT)
+
+
 def _subsets(of: frozenset[ToolKind]) -> Iterator[tuple[ToolKind, ...]]:
     kinds = sorted(of)
     return chain.from_iterable(combinations(kinds, size) for size in range(len(kinds) + 1))
 
 
-# Probes that a bisection asks for: the search of a trial, as far as what is stored lets it go.
+# What is asked of a wrong trial after round one, by what its replays have come to, until its mechanism and the step at
+# which it turned are settled.
 
 
 MOST = 8
-"""How many times the design's samples a step is asked for at most, where fewer do not tell."""
+"""Runs of one level, and samples of one step, at most; or as many as the design asks for at once, if these are more."""
 
 
-def bisects(case: Case, design: ReplayDesign) -> bool:
-    """Whether the design wants it, and it takes fewer answers, as far as can be told before, than asking after every
-    step does."""
-    if design.steps == "all" or len(case.steps) < 2:
-        return False
-    return _cost(plan_of(case, design)).samples_expected < len(case.steps) * design.samples
+ROUNDS: frozenset[ReplayPurposeKind] = frozenset({"early_answer", "rollout", "short", "extended", "repaired"})
+"""What rounds ask for more of."""
 
 
-def searched(case: Case, outcomes: Outcomes, design: ReplayDesign) -> ReplayRequest | None:
-    """What the search wants next that is not stored, None where it has come to its end. It is made again from its
-    beginning, which what is stored answers the same each time: so a run that was killed goes on where it was."""
-    asking = search(plan_of(case, design))
-    asked: dict[int, int] = {}
-    try:
-        ask = next(asking)
-        while True:
-            begin = asked.get(ask.step, 0)
-            right = _given(outcomes, ask, begin)
-            if right is None:
-                return early_answers(case, ask.step, begin + ask.samples)
-            asked[ask.step] = begin + ask.samples
-            ask = asking.send(right)
-    except StopIteration:
+def undecided(
+    trial: ChosenTrial, evidence: Evidence, outcomes: Outcomes, rates: ChangeRates, design: ReplayDesign
+) -> tuple[ReplayRequest, ...]:
+    """The next runs of one level and the next early answers before one step; nothing of what is settled, or of what so
+    many could not settle. It depends on what is stored alone: so a run that was stopped goes on where it was, once all
+    that is `begun` has ended."""
+    case = trial.case
+    levels = _levels(trial, design)
+    answers = _answers_at_most(case, design) - _answers_after_round_one(case, outcomes, design)
+
+    def cost(purpose: ReplayPurpose) -> float | None:
+        """Requests of one run, about: as many as the trial itself made from there on. Replays count whether or not they
+        have a score."""
+        if len(outcomes.get(purpose, ())) >= MOST:
+            return None
+        if purpose.kind == "early_answer":
+            return 1.0 if answers > 0 else None
+        if purpose not in levels:
+            return None
+        return 1 + sum(step > levels[purpose].event for step in case.steps) / 2
+
+    wanted = [
+        next_level(evidence, rates, precision=design.precision, cost=cost),
+        _where_it_falls(case, evidence, design) if answers > 0 else None,
+    ]
+    found = []
+    for purpose in dict.fromkeys(each for each in wanted if each is not None):
+        there = len(outcomes.get(purpose, ()))
+        if purpose.step is None:
+            request, runs = levels[purpose], min(there + design.rollouts, max(MOST, design.rollouts))
+        else:
+            more = min(design.samples, max(MOST, design.samples) - there, answers)
+            request, runs = early_answers(case, purpose.step, 0), there + more
+            answers -= more
+        if runs > there:
+            found.append(replace(request, repeats=runs))
+    return tuple(found)
+
+
+def begun(trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
+    """What a round that was stopped has left of what it asked for: decided on a part of it, another would follow than
+    without the stop."""
+    levels = _levels(trial, design)
+    return tuple(
+        replace(request, repeats=len(replays))
+        for purpose, replays in outcomes.items()
+        if any(each.outcome in (None, "failed") for each in replays)
+        and (request := _early(trial.case, purpose) or levels.get(purpose)) is not None
+    )
+
+
+def _levels(trial: ChosenTrial, design: ReplayDesign) -> dict[ReplayPurpose, ReplayRequest]:
+    return {purpose: request for request in _first_round(trial, design) for purpose in request.purposes}
+
+
+def _early(case: Case, purpose: ReplayPurpose) -> ReplayRequest | None:
+    return None if purpose.step is None else early_answers(case, purpose.step, 0)
+
+
+def _where_it_falls(case: Case, evidence: Evidence, design: ReplayDesign) -> ReplayPurpose | None:
+    if design.steps == "all" or not case.results:
         return None
+    beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
+    asked = {each.step: (round(each.right.mean * each.samples), each.samples) for each in beliefs}
+    step = next_step(FallSearch(len(case.steps) - 1, design.precision, MOST), asked)
+    return None if step is None else ReplayPurpose(kind="early_answer", step=step)
 
 
-def plan_of(case: Case, design: ReplayDesign) -> Search:
-    """Of a trial of several steps."""
-    return Search(len(case.steps) - 1, tau=TAU, batch=design.samples, most=MOST * design.samples)
+def _answers_at_most(case: Case, design: ReplayDesign) -> int:
+    """Of all rounds after the first: for both ends, and for a search that halves the steps."""
+    return (2 + (len(case.steps) - 1).bit_length()) * max(MOST, design.samples)
 
 
-def most_early_answers(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
-    """As many as the search takes at most, all at the last step, where the model reads most; none without one."""
-    if not bisects(case, design):
+def _answers_after_round_one(case: Case, outcomes: Outcomes, design: ReplayDesign) -> int:
+    first = set(_first_steps(case, design))
+    return sum(
+        max(0, len(replays) - design.samples) if purpose.step in first else len(replays)
+        for purpose, replays in outcomes.items()
+        if purpose.kind == "early_answer"
+    )
+
+
+def at_most_undecided(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
+    """As much as all that can be, from where it costs most."""
+    if case.last is None:
         return ()
-    return (early_answers(case, len(case.steps) - 1, _cost(plan_of(case, design)).samples_at_most),)
-
-
-def likely_share(case: Case, design: ReplayDesign) -> float:
-    """Of `most_early_answers`, what a search takes on average."""
-    cost = _cost(plan_of(case, design))
-    return cost.samples_expected / cost.samples_at_most
-
-
-def _given(outcomes: Outcomes, ask: Ask, begin: int) -> int | None:
-    """How many of the samples are right, None where some are missing."""
-    replays = outcomes.get(ReplayPurpose(kind="early_answer", step=ask.step), ())[begin : begin + ask.samples]
-    given = [each for each in replays if each.value is not None]
-    return sum(map(is_right, given)) if len(given) == ask.samples else None
-
-
-@lru_cache(maxsize=256)
-def _cost(plan: Search) -> Cost:
-    return search_cost(plan)
+    levels = 1 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
+    event = case.results[0].event if case.results else case.last
+    return (
+        _request(case, event, Rerun(), levels * max(MOST, design.rollouts), ReplayPurpose(kind="rollout")),
+        early_answers(case, len(case.steps) - 1, _answers_at_most(case, design)),
+    )
 
 
 # Answers that could not be read, of the runs that a trial is compared with: each is asked for once more, as the

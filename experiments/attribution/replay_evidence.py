@@ -69,7 +69,7 @@ def _probe(step: int, replays: Sequence[Counterfactual]) -> Probe | None:
     return Probe(step, options, unreadable, sum(map(is_right, scored))) if scored else None
 
 
-COMPARED: frozenset[ReplayPurposeKind] = frozenset({"rollout", "extended", "repaired", "pivotal", "shapley"})
+COMPARED: frozenset[ReplayPurposeKind] = frozenset({"rollout", "short", "extended", "repaired", "pivotal", "shapley"})
 """Replays that run to their end. Of the others each is asked for its answer alone."""
 
 
@@ -147,8 +147,8 @@ def values(replays: Iterable[Counterfactual]) -> Scores:
 
 @dataclass(frozen=True, slots=True)
 class Replays:
-    """Of one trial; each as `Evidence` has it. `replay` has no signals yet, and is None where its reasoning was never
-    drawn again."""
+    """Of one trial; each as `Evidence` has it. `runs` are all, and `replay` those of the decomposition; they have no
+    signals yet, and are None where its reasoning was never drawn again."""
 
     trajectory: Trajectory | None = None
     flip: BeliefFlip | None = None
@@ -156,6 +156,7 @@ class Replays:
     ignore_tools: Scores = ()
     pivotal: PivotalResult | None = None
     shapley: Mapping[int, ShapleyEstimate] = field(default_factory=dict)
+    runs: Replay | None = None
     replay: Replay | None = None
 
 
@@ -166,8 +167,10 @@ def replays_of(
     counterfactuals: Iterable[Counterfactual],
     re_asks: AnswerReAsks,
     traces: Callable[[str], Trace],
+    rollouts: int,
 ) -> Replays:
-    """`own` is the trial's score where its answer could be read, else nothing; `traces` reads a trial's trace."""
+    """`own` is the trial's score where its answer could be read, else nothing; `traces` reads a trial's trace. The
+    decomposition gets the first `rollouts` runs of each level: whether more were run depends on what these came to."""
     outcomes = outcomes_of(case, counterfactuals)
     if fail_by_themselves(signals.troubles):
         outcomes = {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in outcomes.items()}
@@ -181,8 +184,13 @@ def replays_of(
         ignore_tools=_values(outcomes, "ignore_tools"),
         pivotal=_pivotal(case, flip, outcomes, re_asks),
         shapley=_shapley(case, outcomes, re_asks),
-        replay=_replay(case, own, re_asked, outcomes, re_asks),
+        runs=_replay(case, own, re_asked, outcomes, re_asks),
+        replay=_replay(case, own, re_asked, _first(outcomes, rollouts), re_asks),
     )
+
+
+def _first(outcomes: Outcomes, runs: int) -> Outcomes:
+    return {purpose: replays[:runs] for purpose, replays in outcomes.items()}
 
 
 def _with_tools_that_work(
@@ -190,17 +198,14 @@ def _with_tools_that_work(
 ) -> Sequence[Counterfactual]:
     """Without the replays that were to have such tools, and in which one failed again: no intervention made it fail
     that could be left out, and it was not asked again, or has no better to say."""
-    if purpose.kind not in ("repaired", "rollout"):
+    if purpose.kind not in ("repaired", "rollout", "short"):
         return replays
     return [each for each in replays if each.value is None or not fail_by_themselves(troubles_of(traces(each.trial)))]
 
 
 def _replay(case: Case, own: Scores, re_asked: Scores, outcomes: Outcomes, re_asks: AnswerReAsks) -> Replay | None:
-    """Levels that nothing leads to are those before them. A trial without results is drawn again by asking at once for
-    its answer."""
+    """Levels that nothing leads to are those before them."""
     rollouts = _rollouts(outcomes, re_asks)
-    if not case.results and case.steps:
-        rollouts = {frozenset(): values(outcomes.get(ReplayPurpose(kind="early_answer", step=len(case.steps) - 1), ()))}
     if not rollouts.get(frozenset()):
         return None
     extended = _re_asked(outcomes, "extended", re_asks) if case.budget is not None else own or re_asked
@@ -208,6 +213,7 @@ def _replay(case: Case, own: Scores, re_asked: Scores, outcomes: Outcomes, re_as
         extended=extended,
         repaired=_re_asked(outcomes, "repaired", re_asks) if case.fault is not None else extended,
         rollouts=rollouts,
+        short=_re_asked(outcomes, "short", re_asks) if case.is_long else None,
         re_asked=() if own else re_asked,
     )
 

@@ -1,31 +1,34 @@
 """Attribution by replay: estimates the replays of chosen trials and runs them in rounds."""
 
 import asyncio
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
-from toolablate.analysis.arms import ladders
+from toolablate.analysis.attribution.evidence import Explained
+from toolablate.analysis.attribution.replay_rules import is_wrong_and_replayed
 from toolablate.analysis.from_store import observe
-from toolablate.analysis.pairing import RIGHT, counts, mean
+from toolablate.analysis.pairing import counts, mean
 from toolablate.experiments.attribution.cases import Case, scorers_of
+from toolablate.experiments.attribution.explained import Gathered, explained
 from toolablate.experiments.attribution.planned_replays import (
-    all_early_answers,
-    bisects,
+    ROUNDS,
+    at_most_undecided,
+    begun,
     compared_runs,
     first_round,
-    likely_share,
-    most_early_answers,
     re_ask,
     re_asks_of,
-    searched,
-    second_round,
-    second_round_at_most,
+    undecided,
     unparsed_arms,
+    without_results,
+    without_results_at_most,
 )
+from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.experiments.attribution.replay_evidence import Outcomes, flip_of, outcomes_of, unparsed_replays
 from toolablate.experiments.attribution.sampled_trials import ChosenTrial, candidates, choose, refuse_other_scorers
 from toolablate.experiments.replay.batch import (
@@ -56,7 +59,7 @@ from toolablate.traces.records import (
     Trace,
     clean_text,
 )
-from toolablate.traces.store import Recorder, Store, TrialSummary
+from toolablate.traces.store import Recorder, Store
 
 _TOO_DEAR = ("too_dear", "unknown_cost")
 _OF_THE_PLAN = ("no_plan", "other_model")
@@ -105,8 +108,7 @@ class Rounds:
                 return replace(found, by_place={place: found.by_place[nth] for nth, place in enumerate(left)})
 
     def run(self, requests: Sequence[ReplayRequest]) -> None:
-        """Those that can be made. What does not fit into what is left to spend is left out as a whole. Raises
-        ToolablateError."""
+        """Those that can be made, in their order as many as fit into what is left to spend. Raises ToolablateError."""
         batch = self._run(requests)
         if batch is None:
             return
@@ -129,10 +131,12 @@ class Rounds:
             said.setdefault(key, "; ".join(filter(None, (error.message, error.hint))))
         return tuple(RefusedReplays(*key, said[key], number) for key, number in replays.items())
 
-    def counts(self) -> tuple[int, int]:
-        """The replays that were asked for and could be made, and how many of these have not ended."""
+    def counts(self, earlier: AbstractSet[str]) -> tuple[int, int]:
+        """The replays that were asked for and could be made, now and by `earlier` rounds, and how many of these have
+        not ended."""
+        trials = self._trials | earlier
         with Store(self.store) as opened:
-            return len(self._trials), len(self._trials - opened.finished_resumptions())
+            return len(trials), len(trials - opened.finished_resumptions())
 
     def _run(self, requests: Sequence[ReplayRequest]) -> Batch | None:
         while (left := self._left(requests)) and not self.stopped:
@@ -150,9 +154,22 @@ class Rounds:
             except InputError as error:
                 if error.code not in _TOO_DEAR:
                     raise
-                self.progress.warn(f"{counted(_replays(left), 'replay')} left out: {error.message}")
-                self._refused |= dict.fromkeys(left, error)
+                too_dear = self._too_dear(left)
+                self.progress.warn(f"{counted(_replays(too_dear), 'replay')} left out: {error.message}")
+                self._refused |= dict.fromkeys(too_dear, error)
         return None
+
+    def _too_dear(self, requests: Sequence[ReplayRequest]) -> list[ReplayRequest]:
+        """Those that do not fit into what is left to spend; all of them where no cost is known."""
+        left, costs = self._to_spend() or 0.0, self.estimate(requests).by_place
+        found: list[ReplayRequest] = []
+        for place, request in enumerate(requests):
+            cost = costs[place].usd if place in costs else None
+            if cost is None or cost > left:
+                found.append(request)
+            else:
+                left -= cost
+        return found or list(requests)
 
     def _to_spend(self) -> float | None:
         return None if self.max_cost is None else max(0.0, self.max_cost - self.charged)
@@ -226,31 +243,50 @@ class Chosen:
 
 
 def first_requests(chosen: Chosen) -> list[ReplayRequest]:
-    return [request for each in chosen.trials for request in _first_of(each.case, chosen.design)]
+    return [request for each in chosen.trials for request in first_round(each, chosen.design)]
 
 
-def searches(store: Store, cases: Mapping[str, Case], chosen: Chosen) -> dict[str, ReplayRequest]:
-    """What the bisections of these trials want next; of those that have come to their end, nothing."""
-    found = {trial: searched(case, chosen.outcomes(store, case), chosen.design) for trial, case in cases.items()}
-    return {trial: asked for trial, asked in found.items() if asked is not None}
-
-
-def second_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
+def begun_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
+    """Of rounds that were stopped."""
     with Store(path) as store:
         return [
             request
             for each, outcomes in chosen.all_outcomes(store)
-            for request in second_of(store, each, outcomes, chosen.design)
+            if each.is_wrong
+            for request in begun(each, outcomes, chosen.design)
         ]
 
 
-def second_of(store: Store, trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
+def undecided_requests(path: Path, chosen: Chosen, found: Gathered[Explained]) -> list[ReplayRequest]:
+    """Of wrong trials, by what is known of all."""
+    evidence = {each.evidence.inputs.trial: each.evidence for each in found.explained}
+    with Store(path) as store:
+        return [
+            request
+            for each, outcomes in chosen.all_outcomes(store)
+            if (known := evidence.get(each.case.trial)) is not None and is_wrong_and_replayed(known)
+            for request in undecided(each, known, outcomes, found.rates, chosen.design)
+        ]
+
+
+def requests_without_results(path: Path, chosen: Chosen) -> list[ReplayRequest]:
+    with Store(path) as store:
+        return [
+            request
+            for each, outcomes in chosen.all_outcomes(store)
+            for request in without_results_of(store, each, outcomes, chosen.design)
+        ]
+
+
+def without_results_of(
+    store: Store, trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign
+) -> tuple[ReplayRequest, ...]:
     """Of a wrong trial, where its belief falls."""
-    flip = flip_of(outcomes) if trial.is_wrong else None
+    flip = flip_of(outcomes) if trial.is_wrong and design.each_result else None
     if flip is None:
         return ()
     nothing = asyncio.run(nothing_found(trial.case, store.trace(trial.case.trial), trial.condition))
-    return second_round(trial.case, flip, nothing, design)
+    return without_results(trial.case, flip, nothing, design)
 
 
 def last_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
@@ -265,19 +301,11 @@ def re_asks(store: Store, arms: Iterable[str], found: Iterable[Outcomes]) -> lis
     return [each for each in asked if each is not None]
 
 
-def _first_of(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
-    return (
-        first_round(case, design)
-        if bisects(case, design)
-        else (*all_early_answers(case, design), *first_round(case, design))
-    )
+# What the rounds after the first will take, before anything is asked: what is likely, and the most.
 
 
-# What the rounds after the first will take, as far as that can be known before: what is likely, and the most.
-
-
-_Possible = tuple[ReplayRequest, float]
-"""Replays that may be wanted, and the share of them that is likely to be."""
+LIKELY_SHARE = 0.15
+"""Of the most that undecided trials can take, what they take, as measured on synthetic failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,97 +316,48 @@ class Foreseen:
     most: Amount
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerChance:
-    """Of a trial: that a belief in the right answer falls in it, and that a reply to its replays cannot be read."""
-
-    falls: float
-    unread: float
-
-
-def chances(
-    chosen: Iterable[TrialSummary], seen: Iterable[TrialSummary], conditions: Mapping[str, Condition]
-) -> dict[str, AnswerChance]:
-    """By the trials' ids. A belief can fall where it is right before any result is shown, as it is said to be by the
-    arms without results: the share of right trials of the same question under that of them which has fewest. What
-    cannot be read is the share under the trial's own condition. `conditions` has those of all trials by the names that
-    these show."""
-    right: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    unread: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for each in seen:
-        if counts(each):
-            right[each.model, each.question, each.condition].append(float((each.value or 0.0) >= RIGHT))
-            unread[each.model, each.condition].append(float(each.verdict == "unparsed"))
-    no_tools = tuple(name for name, condition in conditions.items() if not condition.tools)
-    before = {
-        ladder.toolset: tuple(ladder.arms[kind] for kind in ("none", "scaffold", "offered") if kind in ladder.arms)
-        for ladder in ladders(conditions)
-    }
-
-    def chance(of: TrialSummary) -> AnswerChance:
-        arms = (right.get((of.model, of.question, arm)) for arm in before.get(of.condition, no_tools))
-        falls = min((mean(scores) for scores in arms if scores), default=1.0)
-        return AnswerChance(falls, mean(unread[of.model, of.condition]))
-
-    return {each.trial: chance(each) for each in chosen}
-
-
-def foresee(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance], missing: AbstractSet[str]) -> Foreseen:
-    """Of trials all of whose first round is there by what it has shown, and of others, those that are `missing` some,
-    by chance. Raises ToolablateError."""
+def foresee(
+    rounds: Rounds, chosen: Chosen, missing: AbstractSet[str], undecided: AbstractSet[str], unread: float
+) -> Foreseen:
+    """Of trials whose first round is `missing` some, and of those that are `undecided`; `unread` is the share of
+    replies that cannot be read. Raises ToolablateError."""
     with Store(rounds.store) as store:
-        bisected = {
-            each.case.trial: each.case
-            for each in chosen.trials
-            if each.case.trial not in missing and bisects(each.case, chosen.design)
-        }
-        unknown = missing | searches(store, bisected, chosen).keys()
-        shown = [(each, found) for each, found in chosen.all_outcomes(store) if each.case.trial not in unknown]
-        second = [request for each, found in shown for request in second_of(store, each, found, chosen.design)]
-        last = re_asks(store, chosen.arms, (found for _, found in shown))
-    known = rounds.estimate([*second, *last])
-    possible = [
-        each
-        for trial in chosen.trials
-        if trial.case.trial in unknown
-        for each in _possible(trial, likely[trial.case.trial], chosen.design)
-    ]
-    cases = {each.case.trial: each.case for each in chosen.trials}
-    for place, request in enumerate(second):
-        runs = known.by_place[place].missing if place in known.by_place else 0
-        if compared_runs([request]):
-            possible += _unreadable(cases[request.trial], likely[request.trial].unread, runs)
-    of_each = rounds.estimate([request for request, _ in possible], anew=True).by_place
-    shares = [(each, possible[place][1]) for place, each in of_each.items()]
-    return Foreseen(_with(known, shares), _with(known, [(each, 1.0) for each, _ in shares]))
+        shown = [(each, found) for each, found in chosen.all_outcomes(store) if each.case.trial not in missing]
+        without = [
+            (each.case, request)
+            for each, found in shown
+            if each.case.trial not in undecided
+            for request in without_results_of(store, each, found, chosen.design)
+        ]
+        asked_again = re_asks(store, chosen.arms, (found for _, found in shown))
+    left = [each for each in begun_requests(rounds.store, chosen) if each.trial not in missing]
+    certain = rounds.estimate([*(request for _, request in without), *asked_again, *left])
+    runs: Counter[str] = Counter()
+    for place, (case, request) in enumerate(without):
+        if place in certain.by_place and compared_runs([request]):
+            runs[case.trial] += certain.by_place[place].missing
+    later: list[ReplayRequest] = []
+    for each in chosen.trials:
+        case = each.case
+        then: tuple[ReplayRequest, ...] = ()
+        if each.is_wrong and case.trial in missing | undecided:
+            then = (*at_most_undecided(case, chosen.design), *without_results_at_most(case, chosen.design))
+        later += then
+        runs[case.trial] += compared_runs(then)
+        if case.trial in missing:
+            runs[case.trial] += compared_runs(first_round(each, chosen.design))
+        asked = re_asks_of(case, math.ceil(unread * runs[case.trial]))
+        later += [] if asked is None else [asked]
+    most = rounds.estimate(later, anew=True).by_place.values()
+    return Foreseen(_with(certain, most, LIKELY_SHARE), _with(certain, most, 1.0))
 
 
-def _with(known: Estimate, shares: Sequence[tuple[Amount, float]]) -> Amount:
-    more = round(sum(share * each.missing for each, share in shares))
-    costs = [None if each.usd is None else share * each.usd for each, share in shares]
-    return Amount(known.missing + more, total_cost([known.usd, *costs]))
-
-
-def _possible(trial: ChosenTrial, chance: AnswerChance, design: ReplayDesign) -> Iterator[_Possible]:
-    """What may be wanted of a trial besides round one, as long as what that finds is not known: never less than will
-    be, from where it costs most."""
-    case = trial.case
-    second = second_round_at_most(case, design) if trial.is_wrong else ()
-    for asked in most_early_answers(case, design):
-        yield asked, likely_share(case, design)
-    for asked in second:
-        yield asked, chance.falls
-    first, then = compared_runs(first_round(case, design)), compared_runs(second)
-    runs = first + then
-    if runs:
-        yield from _unreadable(case, chance.unread * (first + chance.falls * then) / runs, runs)
-
-
-def _unreadable(case: Case, share: float, runs: int) -> Iterator[_Possible]:
-    """The answer re-asks of so many runs."""
-    request = re_asks_of(case, runs)
-    if request is not None:
-        yield request, share
+def _with(known: Estimate, later: Iterable[Amount], share: float) -> Amount:
+    more = list(later)
+    costs = [None if each.usd is None else share * each.usd for each in more]
+    return Amount(
+        known.missing + math.ceil(share * sum(each.missing for each in more)), total_cost([known.usd, *costs])
+    )
 
 
 # Attribution by replay: chooses trials, says what their replays cost, and runs them.
@@ -429,23 +408,50 @@ def attribute(
         seen = observe(opened, run=run, scorer=design.scorer or None)
         chosen = choose(opened, design, seen, models=models, conditions=conditions)
         chooseable = candidates(opened, design, seen, models=models, conditions=conditions)
-        labelled = opened.conditions_of(seen)
-        arms = tuple(unparsed_arms(chooseable, seen, labelled))
+        arms = tuple(unparsed_arms(chooseable, seen, opened.conditions_of(seen)))
         scorers = scorers_of(opened, design, run)
         refuse_other_scorers(opened, [each.case.trial for each in chosen], scorers, rounds.plan)
-    _run(rounds, Chosen(design, chosen, arms, scorers), chances((each.seen for each in chosen), seen, labelled))
-    replays, missing = rounds.counts()
+
+    def known() -> Gathered[Explained]:
+        return explained(
+            rounds.store,
+            run=run,
+            models=models,
+            conditions=conditions,
+            scorer=design.scorer or None,
+            design=design,
+            kept=readings_of(rounds.store),
+        )
+
+    unread = mean([float(each.verdict == "unparsed") for each in seen if counts(each)] or [0.0])
+    whole = Chosen(design, chosen, arms, scorers)
+    _run(rounds, whole, known, unread)
+    replays, missing = rounds.counts(_in_rounds(rounds.store, whole))
     return Attributed(
         *(design, len(chosen), replays, missing),
         *(rounds.estimated, rounds.spent, rounds.refused, rounds.stopped),
     )
 
 
-def _run(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance]) -> None:
+def _in_rounds(path: Path, chosen: Chosen) -> set[str]:
+    """The ids of replays that rounds have asked for, also those of an earlier call."""
+    with Store(path) as store:
+        return {
+            replay.trial
+            for each, outcomes in chosen.all_outcomes(store)
+            if each.is_wrong
+            for purpose, replays in outcomes.items()
+            if purpose.kind in ROUNDS
+            for replay in replays
+        }
+
+
+def _run(rounds: Rounds, chosen: Chosen, known: Callable[[], Gathered[Explained]], unread: float) -> None:
     requests = first_requests(chosen)
     estimate = rounds.estimate(requests)
     missing = {requests[place].trial for place, each in estimate.by_place.items() if each.missing}
-    trials, then = counted(len(chosen.trials), "trial"), foresee(rounds, chosen, likely, missing)
+    undecided = {each.trial for each in undecided_requests(rounds.store, chosen, known())}
+    trials, then = counted(len(chosen.trials), "trial"), foresee(rounds, chosen, missing, undecided - missing, unread)
     rounds.progress.tell(
         f"{trials} to be replayed: {_amount(Amount(estimate.missing, estimate.usd))}, and {_told(then)}"
     )
@@ -453,22 +459,25 @@ def _run(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance]) -> 
     with Recorder(rounds.store) as recorder:
         recorder.keep_design(chosen.design)
     rounds.run(requests)
-    _bisect(rounds, chosen)
-    rounds.run(second_requests(rounds.store, chosen))
+    # What failed just now is for the next call.
+    rounds.run([each for each in begun_requests(rounds.store, chosen) if each not in set(requests)])
+    rounds.run(last_requests(rounds.store, chosen))
+    _decide(rounds, chosen, known)
+    rounds.run(requests_without_results(rounds.store, chosen))
     rounds.run(last_requests(rounds.store, chosen))
 
 
-def _bisect(rounds: Rounds, chosen: Chosen) -> None:
-    """All searches side by side, so that each round is one batch."""
-    cases = {each.case.trial: each.case for each in chosen.trials if bisects(each.case, chosen.design)}
-    asked: dict[str, ReplayRequest] = {}
-    while cases and not rounds.stopped:
-        with Store(rounds.store) as opened:
-            found = searches(opened, cases, chosen)
-        # Where the same is wanted once more, some of it did not end: that is for the next run.
-        asked = {trial: wants for trial, wants in found.items() if wants != asked.get(trial)}
-        cases = {trial: cases[trial] for trial in asked}
-        rounds.run(list(asked.values()))
+def _decide(rounds: Rounds, chosen: Chosen, known: Callable[[], Gathered[Explained]]) -> None:
+    """All undecided trials side by side, so that each round is one batch."""
+    asked: set[ReplayRequest] = set()
+    while not rounds.stopped:
+        # What is wanted once more did not end: that is for the next run.
+        wanted = [each for each in undecided_requests(rounds.store, chosen, known()) if each not in asked]
+        if not wanted:
+            return
+        asked.update(wanted)
+        rounds.run(wanted)
+        rounds.run(last_requests(rounds.store, chosen))
 
 
 def _told(then: Foreseen) -> str:

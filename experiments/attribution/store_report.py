@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os import PathLike
@@ -11,22 +12,33 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError
 
 from toolablate.analysis.arms import has_ladder
-from toolablate.analysis.attribution.decomposition import Decomposition
+from toolablate.analysis.attribution.decomposition import Decomposition, ToolKind
 from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.identified import (
+    ConditionDesign,
+    DesignReach,
+    identified,
+    repeats_of,
+    smallest_effects,
+    wrong_trials,
+)
 from toolablate.analysis.attribution.judge_labels import error_types, judged_distractions
-from toolablate.analysis.attribution.report import AttributionReport
+from toolablate.analysis.attribution.report import FORM_NAMES, AttributionReport, ResultLengths
+from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.analysis.flips import Floor, floors
 from toolablate.analysis.from_store import chosen_run, observe, paired
 from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report
-from toolablate.analysis.pairing import counts
+from toolablate.analysis.pairing import counts, mean
+from toolablate.experiments.attribution.cases import kinds_of
 from toolablate.experiments.attribution.explained import explained, outlined
+from toolablate.experiments.attribution.readings_cache import KeptReadings, Known, TraceReading, readings_of
 from toolablate.experiments.attribution.replay_evidence import arms_below
 from toolablate.reports.numbers import counted, dollars
-from toolablate.reports.terminal.problems import refused_notes
+from toolablate.reports.terminal.problems import cut_notes, refused_notes
 from toolablate.traces.errors import InputError
 from toolablate.traces.output import export
-from toolablate.traces.records import Condition, Diagnosis, JudgeMatrix, Resumption, Trace
-from toolablate.traces.store import Store
+from toolablate.traces.records import Condition, Diagnosis, JudgeMatrix, Rerun, Resumption, Run, Trace, digest_text
+from toolablate.traces.store import Counterfactual, Store
 from toolablate.traces.store.summaries import TrialSummary
 from toolablate.traces.terminal_text import ID_CHARS, one_line
 from toolablate.traces.validation import explain
@@ -129,6 +141,7 @@ def read_report(
         trials = paired(opened, run=run, scorer=scorer)
         labelled = opened.conditions_of(trials.summaries)
         baseline = opened.runs()[-1].baseline
+        reach = _reach(opened, trials.summaries, models, conditions)
     _require_known("--model", models, {seen.model for seen in trials.summaries})
     _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
     gathered = outlined(
@@ -140,6 +153,8 @@ def read_report(
         refuse_other_judges(matrices, diagnoses)
     by = {(each.judge, each.wording) for each in diagnoses}
     known = tuple(each for each in matrices if (each.judge, each.wording) in by)
+    lengths = _lengths(store, trials.summaries, labelled, baseline, gathered.decompositions, kept)
+    lengths_that_differ = [each for each in lengths if each.differs]
     return AttributionReport(
         design=gathered.design,
         decompositions=gathered.decompositions,
@@ -154,8 +169,169 @@ def read_report(
         errors=tuple(error_types(trials.summaries, diagnoses)),
         matrices=known,
         simulated=frozenset(seen.model for seen in trials.summaries if seen.simulated),
-        notes=(*gathered.notes, *warned, *refused_notes(trials.refused_calls())),
+        notes=(
+            *gathered.notes,
+            *map(_differs, lengths_that_differ),
+            *warned,
+            *refused_notes(trials.refused_calls()),
+            *cut_notes(trials.cut_inputs()),
+        ),
+        rates=gathered.rates,
+        reach=reach,
+        lengths=lengths,
     )
+
+
+# How long real results and placebos are. Placebos are matched in length; what could not be is told.
+
+
+_TRACES = 60
+"""Trials that are read of each kind for the lengths of results: a mean over some hundred results is known well."""
+
+
+def _lengths(
+    path: Path,
+    summaries: Sequence[TrialSummary],
+    conditions: Mapping[str, Condition],
+    baseline: str,
+    found: Sequence[Decomposition],
+    kept: Path | None,
+) -> tuple[ResultLengths, ...]:
+    """Of each decomposition: results of the condition beside those of its placebo arm, and of replayed trials beside
+    those of their replays with placebos; of samples, by digest."""
+    arms, lengths = arms_below(conditions, baseline), list[ResultLengths]()
+    with Store(path) as store, KeptReadings(kept) as readings:
+        # By any scorer: lengths have nothing to do with scores.
+        replays = store.counterfactuals(scorers=store.scorers()[:1])
+        swapped = {trial: own for trial, all_of in replays.items() if (own := _swapped(all_of))}
+        known = Known(store, (), readings)
+        for each in found:
+            real_arm, placebo_arm = (
+                _sampled(seen.trial for seen in summaries if (seen.model, seen.condition) == (each.model, label))
+                for label in (each.condition, arms[each.condition].get("placebo", ""))
+            )
+            replayed = _sampled(
+                seen.trial
+                for seen in summaries
+                if (seen.model, seen.condition) == (each.model, each.condition) and seen.trial in swapped
+            )
+            again = {trial: swapped[trial][0] for trial in replayed}
+            known.turn_to({*real_arm, *placebo_arm, *again, *(placebos.trial for placebos in again.values())})
+            real, placebo = dict[Form, list[int]](), dict[Form, list[int]]()
+            if real_arm and placebo_arm:
+                for into, trials in ((real, real_arm), (placebo, placebo_arm)):
+                    for trial in trials:
+                        _add(into, known.reading(trial), None)
+            for trial, placebos in again.items():
+                change = placebos.resumption.change
+                assert isinstance(change, Rerun)
+                _add(real, known.reading(trial), change.tools)
+                _add(placebo, known.reading(placebos.trial), change.tools)
+            known.keep()
+            lengths += [
+                ResultLengths(
+                    *(each.model, each.condition, form, mean(real[form]), mean(placebo[form])),
+                    *(len(real[form]), len(placebo[form])),
+                )
+                for form in real
+                if form in placebo
+            ]
+    return tuple(lengths)
+
+
+def _swapped(replays: Iterable[Counterfactual]) -> list[Counterfactual]:
+    """Replays with placebos of the real length that have ended, those of most tools first."""
+    found = [
+        each
+        for each in replays
+        if isinstance(change := each.resumption.change, Rerun)
+        and change.substitute == "placebo"
+        and not change.result_chars
+        and each.outcome not in (None, "failed")
+    ]
+    return sorted(found, key=lambda each: (-len(each.resumption.change.tools), each.trial))  # type: ignore[union-attr]
+
+
+def _sampled(trials: Iterable[str]) -> list[str]:
+    return sorted(trials, key=digest_text)[:_TRACES]
+
+
+def _add(lengths: dict[Form, list[int]], reading: TraceReading, tools: Sequence[str] | None) -> None:
+    """The lengths of what tools gave that worked: these ones, or all."""
+    for call in reading.signals.calls:
+        if call.worked and (tools is None or call.tool in tools):
+            lengths.setdefault(call.form, []).append(call.chars)
+
+
+def _differs(each: ResultLengths) -> str:
+    shown = f"average {each.real:,.0f} characters, their placebos {each.placebo:,.0f}"
+    return (
+        f"{each.condition}, {each.model}: {FORM_NAMES[each.form]} {shown}: what content does is mixed with what volume"
+        " does"
+    )
+
+
+def read_reach(
+    store: Path,
+    *,
+    run: str = "latest",
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    scorer: str | None = None,
+) -> DesignReach:
+    """What the design of these trials can tell apart, as `read_report` has it; no trace is read. Raises InputError for
+    a run or scorer that is not there, StoreError."""
+    with Store(store) as opened, opened.at_one_moment():
+        trials = paired(opened, run=run, scorer=scorer)
+        return _reach(opened, trials.summaries, models, conditions)
+
+
+def _reach(
+    store: Store, summaries: Sequence[TrialSummary], models: Sequence[str], conditions: Sequence[str]
+) -> DesignReach:
+    labelled = store.conditions_of(summaries)
+    runs = store.runs()
+    arms = arms_below(labelled, runs[-1].baseline)
+    seen = [each for each in summaries if each.model in (models or (each.model,))]
+    shown = {name: arms[name] for name in arms if name in (conditions or arms)}
+    askable = {each.name for each in store.models() if each.provider != "scripted"}
+    again = not any(run.imported for run in runs) and any(
+        each.model in askable or each.model.rpartition("@")[0] in askable for each in seen
+    )
+    designs = [
+        ConditionDesign(
+            name,
+            prompted=bool(labelled[name].prompt) and not labelled[below["none"]].prompt,
+            arms=frozenset(below),
+            repeats=repeats_of(each for each in seen if each.condition in (name, below["none"])),
+            kinds=(kinds := kinds_of(labelled[name])),
+            without_placebo=_without_placebo(kinds, [each for each in seen if each.condition == name], runs[-1]),
+            asked_again=again,
+        )
+        for name, below in shown.items()
+    ]
+    return DesignReach(
+        identified(designs),
+        wrong_trials(seen, shown),
+        tuple(smallest_effects(seen, {name: below["none"] for name, below in shown.items()})),
+    )
+
+
+def _without_placebo(kinds: Set[ToolKind], seen: Sequence[TrialSummary], run: Run) -> frozenset[ToolKind]:
+    """For code there is a bank. What else a tool gave has to come from another question, be it in another store."""
+    others = len({each.cluster or each.question for each in seen}) > 1
+    if others or _placebo_store(run.plan):
+        return frozenset()
+    return frozenset(kinds - {"code"})
+
+
+def _placebo_store(plan: str) -> str:
+    """That a plan names, "" where it names none or is none."""
+    try:
+        section = tomllib.loads(plan).get("placebo")
+    except tomllib.TOMLDecodeError:
+        return ""
+    return str(section.get("store", "")) if isinstance(section, dict) else ""
 
 
 def refuse_imported(store: Path) -> None:
@@ -213,9 +389,10 @@ def read_explanation(
             observe(opened, run=run, scorer=scorer, beside=trace.trial.id)  # refuses one that is not there
     if (nothing := _unexplained(trace, condition)) is not None:
         return nothing
-    found = explained(store, run=run, scorer=scorer, trial=trace.trial.id)
+    kept = readings_of(store)
+    found = explained(store, run=run, scorer=scorer, trial=trace.trial.id, kept=kept)
     if not found.explained and run != "all":
-        found = explained(store, run="all", scorer=scorer, trial=trace.trial.id)
+        found = explained(store, run="all", scorer=scorer, trial=trace.trial.id, kept=kept)
     if not found.explained:
         named = scorer or (found.design.scorer if found.design else "")
         return Unexplained(trace.trial.id, "no_baseline" if _counts(store, trace.trial.id, named) else "unscored")

@@ -137,6 +137,8 @@ def parts(
             extended=(extended,),
             repaired=(repaired,),
             rollouts={frozenset(swapped): (level,) for swapped, level in found.rollouts.items()},
+            # What scenes show is short.
+            short=None,
             signals=signals(setup, run, found),
         ),
     )

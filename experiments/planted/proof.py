@@ -32,6 +32,7 @@ _OF_MECHANISM: Mapping[Mechanism, Cause] = {
     "format": "format",
     "availability": "availability",
     "calling": "availability",
+    "volume": "availability",
     "prompt": "availability",
     "sampling_noise": "sampling_noise",
     "own_error": "own_error",

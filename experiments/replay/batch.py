@@ -36,6 +36,7 @@ from toolablate.traces.records import (
     ReplayChange,
 )
 from toolablate.traces.store import Recorder, Store
+from toolablate.traces.terminal_text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +223,8 @@ async def _replay_many(
         groups = fork_trials(opened, requests, plan)
         finished = opened.finished_resumptions()
     estimate = estimated([forked for group in groups for forked in group.forked], finished)
-    progress.tell(told(estimate))
+    if estimate.missing:
+        progress.tell(told(estimate))
     refuse_too_dear(estimate.usd, max_cost)
     if not groups:
         return Batch((), _together(store, ()), estimate.usd, 0.0)
@@ -233,6 +235,12 @@ async def _replay_many(
         for each in ready:
             recorder.resume(each.fingerprint, each.planned.conditions, [entry.trial for entry in each.planned.trials])
         launched = _together(store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
+    if not live and (missed := [name for each in ready for name in each.missed]):
+        tools = ", ".join(one_line(name, max_chars=80) for name in dict.fromkeys(missed))
+        progress.warn(
+            f"{counted(len(missed), 'call')} of {tools} not in the record returned an error: such replays may be wrong"
+            " for want of a result; --live asks the tool"
+        )
     spent = cap.spent + sum(work.cost_usd for work in launched.judges)
     return Batch(_replayed(ready, estimate, launched), launched, estimate.usd, spent)
 

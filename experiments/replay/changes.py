@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from pydantic import JsonValue
+
 from toolablate.agents import Start, start_before
 from toolablate.agents.resuming import FINAL_REQUEST, answered, shown
 from toolablate.agents.session import NOT_ALLOWED, NOT_EXECUTED
@@ -64,7 +66,8 @@ def named(change: Rerun) -> str:
     """In the name of a condition."""
     parts = ["rerun"]
     if change.substitute:
-        parts.append(f"{change.substitute} {','.join(change.tools)}")
+        short = f" of {change.result_chars}" if change.result_chars else ""
+        parts.append(f"{change.substitute}{short} {','.join(change.tools)}")
     if change.shown:
         parts.append(f"shown {','.join(str(each.event) for each in change.shown)}")
     return " + ".join([*parts, *(["budget"] if change.budget else []), *(["sound"] if change.sound else [])])
@@ -76,7 +79,10 @@ def interventions_of(parent: Condition, change: Rerun, conversation: Sequence[Ev
     kept = tuple(use for use in parent.interventions if use.name not in left_out)
     if change.substitute is None:
         return kept
-    return (InterventionUse(name=change.substitute, options={"tools": list(change.tools)}), *kept)
+    options: dict[str, JsonValue] = {"tools": list(change.tools)}
+    if change.result_chars:
+        options["chars"] = change.result_chars
+    return (InterventionUse(name=change.substitute, options=options), *kept)
 
 
 def refuse_unfit(change: Rerun, specs: Sequence[ToolSpec]) -> None:
@@ -85,6 +91,12 @@ def refuse_unfit(change: Rerun, specs: Sequence[ToolSpec]) -> None:
         raise InputError(
             "rerun: `substitute` and `tools`, whose results it replaces, go together; one of them is missing",
             hint="name both, or neither",
+            code="bad_change",
+        )
+    if change.result_chars and change.substitute != "placebo":
+        raise InputError(
+            "rerun: `result_chars` is the length of placebos, and the change has none",
+            hint='name `substitute = "placebo"`, or leave it out',
             code="bad_change",
         )
     there = [spec.name for spec in specs]

@@ -5,8 +5,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import JsonValue
 
@@ -14,7 +15,7 @@ from toolablate.agents.resuming import answered
 from toolablate.agents.session import NOT_ALLOWED, is_of_tool
 from toolablate.tools import Page, PageUnreadableError, SearchOutcome, SearchQuery, Tool, ToolResult, Toolset
 from toolablate.tools.text import MISS_MESSAGES, told
-from toolablate.tools.tool import PLAIN, ResultTemplate
+from toolablate.tools.tool import PLAIN, Entry, ResultTemplate
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import (
     Change,
@@ -24,6 +25,8 @@ from toolablate.traces.records import (
     MissKind,
     ModelCall,
     Rebuilt,
+    SearchReply,
+    SearchResult,
     ToolCall,
     ToolReply,
     ToolRequest,
@@ -32,6 +35,9 @@ from toolablate.traces.records import (
     clean_text,
     digest_json,
 )
+
+if TYPE_CHECKING:
+    from toolablate.tools.placebo_sources import TrialPlaceboSources
 
 REPLAY = "replay"
 """The name under which the changes of a replay stand among those of interventions."""
@@ -167,7 +173,7 @@ class BarredTools:
 
 class ReplayedTools:
     """A call in the words of the record gets the recorded result; those of the tools that `kept_up` names are made all
-    the same, for their effects. Any other call is made."""
+    the same, for their effects. Any other call is made; `missed` names the tools of those that nobody could answer."""
 
     def __init__(
         self,
@@ -178,6 +184,7 @@ class ReplayedTools:
         swapped: SwappedCall | None,
     ) -> None:
         self.specs = tuple(specs)
+        self.missed: list[str] = []
         self._toolset = toolset
         self._recorded = recorded
         self._kept_up = kept_up
@@ -194,7 +201,10 @@ class ReplayedTools:
                 self._toolset.pass_over(request)
             return _swapped(swapped.recorded, swapped.text)
         if swapped is not None or held is None:
-            return await self._toolset.call(request)
+            result = _as_called(await self._toolset.call(request))
+            if result.status == "error" and result.lookup and result.lookup.miss:
+                self.missed.append(request.name)
+            return result
         if request.name not in self._kept_up:
             self._toolset.pass_over(request)
             return result_of(held)
@@ -254,6 +264,12 @@ def _as_recorded(held: ToolCall, now: ToolResult) -> ToolResult:
     return replace(result, changes=(*held.changes, differs), original=held.original or reply_of(now))
 
 
+def _as_called(result: ToolResult) -> ToolResult:
+    """The result that only gave a placebo its form was never given for this call."""
+    unrecorded = any(each.intervention == REPLAY and each.detail.startswith(_UNRECORDED) for each in result.changes)
+    return replace(result, original=None) if unrecorded else result
+
+
 def _swapped(recorded: ToolCall, text: str) -> ToolResult:
     detail = f"showed {len(text):,} characters in place of {len(recorded.output):,}"
     return ToolResult(
@@ -296,7 +312,7 @@ class UnrecordedTool:
 
     def __init__(self, spec: ToolSpec, kind: LookupKind = "mcp", tool: Tool | None = None) -> None:
         self.spec = spec
-        self._kind = kind
+        self.kind = kind
         self._tool = tool
 
     @property
@@ -309,8 +325,187 @@ class UnrecordedTool:
     async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult:
         if refused := self.refusal(arguments):
             return refused
-        lookup = Lookup(kind=self._kind, key=digest_json([self.spec.name, dict(arguments)]), miss=_MISS)
+        lookup = Lookup(kind=self.kind, key=digest_json([self.spec.name, dict(arguments)]), miss=_MISS)
         return ToolResult(told(MISS_MESSAGES[_MISS]), status="error", error=_MISS, lookup=lookup)
 
     async def close(self) -> None:
         return None
+
+
+# What stands in for a tool that may not be asked, where a placebo takes the place of what it gives: the placebo needs a
+# real result for its kind, form and length.
+
+
+_UNRECORDED = "not recorded, and not called"
+"""Of a call of which nobody knows what it would have given."""
+
+PAGES_OF = {"browser_find": "browser_open", "browser.find": "browser.open", "document_find": "document_open"}
+"""The tools that open the pages that others search."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenResult:
+    """What a tool gave in a trial, before anything changed it."""
+
+    call: ToolRequest
+    reply: ToolReply
+    lookup: Lookup | None
+
+
+def given_results(conversation: Sequence[Event]) -> tuple[GivenResult, ...]:
+    """Of the calls that fitted their tools and were made, in the order in which they ended."""
+    calls = (each for each in conversation if isinstance(each, ToolCall) and each.status != "invalid")
+    return tuple(
+        GivenResult(each.call, each.original or reply_of(each), each.lookup)
+        for each in calls
+        if is_of_tool(each) and (each.original or not each.changes)
+    )
+
+
+class PlaceboStandIn:
+    """A call in the words of the record gets what the tool gave then. Any other gets a result that the trial has of
+    this tool, else one under another question: a placebo takes its place. Where there is neither, nothing is to be had.
+
+    `kept_in` says where the results under other questions are from. `web` is the tool itself, on what is stored of
+    searches and pages; None for tools that say nothing of how their results are built.
+    """
+
+    def __init__(
+        self,
+        tool: UnrecordedTool,
+        given: Sequence[GivenResult],
+        sources: "TrialPlaceboSources",
+        kept_in: str,
+        web: Tool | None = None,
+    ) -> None:
+        self.spec = tool.spec
+        self.template = web.template if web else tool.template
+        self._unrecorded = tool
+        self._given = [each for each in given if each.call.name == tool.spec.name]
+        self._sources = sources
+        self._kept_in = kept_in
+        self._web = web
+
+    def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
+        return self._web.refusal(arguments) if self._web else self._unrecorded.refusal(arguments)
+
+    async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult:
+        name = self.spec.name
+        words = _words(ToolRequest(id="", name=name, arguments=canonical_json(dict(arguments))))
+        recorded = next((each for each in reversed(self._given) if _words(each.call) == words), None)
+        kept = [each for each in self._sources.kept(PAGES_OF.get(name, name)) if not each.error]
+        if recorded is not None:
+            made_anew = self._web if recorded.reply.status == "ok" else None
+            result = await made_anew.call(arguments) if made_anew else _given_again(recorded)
+            return self._noted(result, "recorded, and not called again")
+        if not kept:
+            return await self._unrecorded.call(arguments)
+        if self._web is not None:
+            return self._noted(await self._web.call(arguments), _UNRECORDED)
+        form = next((each for each in reversed(self._given) if each.reply.status == "ok"), None)
+        text = form.reply.output if form else min(kept, key=lambda each: digest_json([words, each.output])).output
+        return self._noted(ToolResult(text, lookup=_unlooked(self._unrecorded.kind, words)), _UNRECORDED)
+
+    def _noted(self, result: ToolResult, how: str) -> ToolResult:
+        detail = f"{how}: placebos are results for other questions in {self._kept_in}"
+        return replace(result, changes=(Change(intervention=REPLAY, detail=detail),))
+
+    async def close(self) -> None:
+        if self._web is not None:
+            await self._web.close()
+
+
+def _given_again(given: GivenResult) -> ToolResult:
+    reply = given.reply
+    return ToolResult(
+        reply.output, reply.status, reply.error, reply.truncated, artifacts=reply.artifacts, lookup=given.lookup
+    )
+
+
+def _unlooked(kind: LookupKind, asked: str) -> Lookup:
+    return Lookup(kind=kind, key=digest_json([kind, asked]), miss=_MISS)
+
+
+class StoredSearch:
+    """A `SearchSource` of the searches of one trial; for what that did not search, its last list of results, else one
+    under another question."""
+
+    name = "store"
+
+    def __init__(self, given: Sequence[GivenResult], sources: "TrialPlaceboSources") -> None:
+        self._given = [each for each in given if each.call.name in _SEARCHES and each.reply.status == "ok"]
+        self._sources = sources
+
+    async def find(self, asked: SearchQuery) -> SearchOutcome:
+        found = next((each for each in reversed(self._given) if _query(each) == asked.query), None)
+        output = found.reply.output if found else self._other()
+        lookup = (found.lookup if found else None) or _unlooked("search", asked.query)
+        results = tuple(_result(rank, each) for rank, each in enumerate(_entries(output), start=1))
+        status: Literal["ok", "empty"] = "ok" if results else "empty"
+        reply = SearchReply(
+            query=asked.query, fetched_at=datetime.now(UTC), provider=self.name, status=status, results=results
+        )
+        return SearchOutcome(reply, lookup, "")
+
+    def _other(self) -> str:
+        of_trial = [each.reply.output for each in self._given if _entries(each.reply.output)]
+        kept = (each.output for name in _SEARCHES for each in self._sources.kept(name) if not each.error)
+        return of_trial[-1] if of_trial else next(kept, "")
+
+
+class StoredPages:
+    """A `PageSource` of the pages that one trial opened, as far as it was shown them, and of those that others opened
+    under other questions; at any other address, a page of the trial, else one of the others."""
+
+    def __init__(self, given: Sequence[GivenResult], sources: "TrialPlaceboSources") -> None:
+        self._given = [each for each in given if each.call.name in PAGES_OF.values() and each.reply.status == "ok"]
+        self._sources = sources
+
+    async def read(self, url: str) -> Page:
+        from toolablate.tools.placebo_sources import page_of
+
+        own = [(each, page) for each in self._given if (page := page_of(each.reply.output))]
+        windows = [page for each, page in own if url in (page.url, _argument(each, "url"), _argument(each, "id"))]
+        if windows:
+            text = "\n".join(dict.fromkeys(page.text.rstrip("\n") for page in windows))
+            lookup = Lookup(kind="page", key=digest_json(["page", url]))
+            return Page.of(windows[0].url, windows[0].title, text, lookup=lookup)
+        kept = (each for name in PAGES_OF.values() for each in self._sources.kept(name) if not each.error)
+        others = [page for each in kept if (page := page_of(each.output))]
+        lookup = _unlooked("page", url)
+        known = next((page for page in others if page.url == url), None)
+        page_like = known or (own[-1][1] if own else next(iter(others), None))
+        if page_like is None:
+            raise PageUnreadableError(MISS_MESSAGES[_MISS], code=_MISS, lookup=lookup)
+        return Page.of(url, page_like.title, page_like.text, lookup=lookup)
+
+
+_SEARCHES = ("web_search", "browser.search")
+
+
+def _argument(given: GivenResult, name: str) -> str:
+    try:
+        arguments = json.loads(given.call.arguments)
+    except (ValueError, RecursionError):
+        return ""
+    return str(arguments.get(name, "")) if isinstance(arguments, dict) else ""
+
+
+def _query(given: GivenResult) -> str:
+    from toolablate.tools.search.provider import normal_query
+
+    return normal_query(_argument(given, "query"))
+
+
+def _entries(output: str) -> tuple[Entry, ...]:
+    from toolablate.tools.placebo_sources import entries_of
+
+    return entries_of(output)
+
+
+def _result(rank: int, entry: Entry) -> SearchResult:
+    from toolablate.tools.search.ranked_results import canonical_url
+
+    title, _, rest = entry.text.partition("\n")
+    snippet = rest.partition("\n")[2].strip()
+    return SearchResult(rank=rank, url=entry.url, canonical_url=canonical_url(entry.url), title=title, snippet=snippet)

@@ -16,7 +16,7 @@ from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell, silent
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, find_modules_beside, load_plan, read_plan
 from toolablate.experiments.replay.changes import changed_start, counterfactual, refuse_unfit
-from toolablate.experiments.scoring import Scorers, is_judged, judges_of
+from toolablate.experiments.scoring import Scorers, is_judged, judges_for
 from toolablate.tools import open_interventions
 from toolablate.tools.interventions import Call
 from toolablate.tools.interventions.intervention import CallScope
@@ -171,9 +171,12 @@ class Parents:
     def _grading(self, parent: Parent, plan: Plan) -> float | None:
         if not is_judged(plan.questions, parent.question):
             return 0.0
-        judges = {judge.name for judge in judges_of(plan)}
-        made = [score.judgement for score in self._store.scores(parent.trial.id) if score.scorer in judges]
-        costs = [call.cost_usd for judgement in made if judgement for call in judgement.calls]
+        judges = {judge.name for judge in judges_for(plan, parent.question)}
+        made = [score for score in self._store.scores(parent.trial.id) if score.scorer in judges]
+        # What one mapper extracted is in the scores of all judges, and paid for once.
+        mapped = {score.mapping.identity(): score.mapping for score in made if score.mapping}
+        asked = [*mapped.values(), *(score.judgement for score in made if score.judgement)]
+        costs = [call.cost_usd for judgement in asked for call in judgement.calls]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(made) == len(judges) and len(known) == len(costs) else None
 

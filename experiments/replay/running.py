@@ -1,6 +1,7 @@
 """Opens the environment of replays (tools, sandbox, models, substituted outputs) and runs them."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from toolablate.experiments.environment.environment import (
     UNPROTECTED,
     TriedSandbox,
     needed,
+    open_documents,
     open_tried_sandbox,
     recorded_environment,
     servers_needed,
@@ -21,6 +23,7 @@ from toolablate.experiments.environment.environment import (
 from toolablate.experiments.environment.placebo_sources import (
     open_placebo_sources,
     placebo_fingerprint,
+    read_results,
     require_results,
 )
 from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, open_judges, open_sources
@@ -28,13 +31,18 @@ from toolablate.experiments.environment.web import asks_the_web, guard_for, offl
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial
 from toolablate.experiments.replay.changes import is_faulty, swapped_call, was_made_to_fail
 from toolablate.experiments.replay.replayed_tools import (
+    PAGES_OF,
     BarredTools,
     LookupKind,
+    PlaceboStandIn,
     RecordedResults,
     ReplayedTools,
+    StoredPages,
+    StoredSearch,
     UnrecordedPages,
     UnrecordedSearch,
     UnrecordedTool,
+    given_results,
     rebuild,
 )
 from toolablate.experiments.replay.requests import (
@@ -55,6 +63,7 @@ from toolablate.experiments.running.launch import Opened
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import Failures, Setting, StopSwitch
 from toolablate.tools import (
+    TOOLSETS,
     OpenedTool,
     Resources,
     ToolResult,
@@ -65,8 +74,11 @@ from toolablate.tools import (
     open_tools,
     resource_of,
 )
+from toolablate.tools.guards.guard import Guard
 from toolablate.tools.interventions import InterventionSetting
-from toolablate.tools.placebo_sources import PlaceboSources
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
+from toolablate.tools.python import no_files
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.records import (
     Condition,
@@ -80,10 +92,12 @@ from toolablate.traces.records import (
     ScriptedModel,
     Swap,
     ToolCall,
+    ToolUse,
     clean_text,
 )
 
 _LOOKED_UP: Mapping[str | None, LookupKind] = {"search": "search", "pages": "page"}
+_BUILT_IN = frozenset(name for names in TOOLSETS.values() for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +134,9 @@ class OpenedTools:
 @dataclass(frozen=True, slots=True)
 class ReplayEnvironment:
     """`asked` are the parts of `Resources` that may be asked for what is not recorded, None among them for functions of
-    the user's own; `recorded` those of these that reach nothing outside of this machine."""
+    the user's own; `recorded` those of these that reach nothing outside of this machine; `anew` those that are asked
+    for the sake of a placebo, which an archive has nothing for. `own_results` names the tools whose placebos come from
+    the store that is replayed."""
 
     plan: Plan
     resources: Resources
@@ -128,19 +144,26 @@ class ReplayEnvironment:
     placebo_sources: PlaceboSources | None
     asked: frozenset[str | None]
     recorded: frozenset[str | None]
+    anew: frozenset[str | None]
+    own_results: frozenset[str] = frozenset()
 
-    def open_tools(self, parent: Parent, condition: Condition) -> OpenedTools:
+    def open_tools(self, parent: Parent, condition: Condition, swapped: Sequence[InterventionUse] = ()) -> OpenedTools:
+        """For a trial that goes on from the parent under a condition; `swapped` are more interventions than it has."""
         # Those that may not be asked still say which calls do not fit them, as they did in the record.
-        at_rest = {*self.asked, "search", "pages", None}
+        at_rest = {*self.asked, "search", "pages", "documents", None}
         uses = [use for use in expanded_uses(condition.tools) if resource_of(use) in at_rest]
         guard = guard_for(parent.question, self.plan.web)
-        files = work_files(parent.question, self.plan.questions.files_folder)
-        opened = [self._as_allowed(each) for each in open_tools(uses, self.resources, files, guard)]
+        files = work_files(parent.question, self.plan.questions.files_folder, condition)
+        opened = [self._as_allowed(each) for each in open_tools(uses, self.resources, files, guard, parent.question)]
         there = {each.tool.spec.name for each in opened}
         opened += [OpenedTool(UnrecordedTool(spec), "mcp") for spec in parent.specs if spec.name not in there]
         by_name = {each.tool.spec.name: each.resource for each in opened}
+        stand_ins = self._stand_ins(
+            parent, opened, uses, guard, (*parent.condition.interventions, *condition.interventions, *swapped)
+        )
+        opened = [replace(each, tool=stand_ins.get(each.tool.spec.name, each.tool)) for each in opened]
         at_hand = {name for name in there if by_name[name] in self.recorded}
-        paged = {name for name in there if by_name[name] == "pages" and "pages" in self.asked}
+        paged = {name for name in there if by_name[name] in ("pages", "documents") and by_name[name] in self.asked}
         coding = {name for name in there if by_name[name] == "sandbox"}
         stateful = coding | paged
         return OpenedTools(
@@ -153,10 +176,43 @@ class ReplayEnvironment:
                 placebo_sources=self.placebo_sources.under(parent.question, guard) if self.placebo_sources else None,
             ),
             frozenset(coding),
-            askable=frozenset(name for name in there if by_name[name] in self.asked),
+            askable=frozenset(name for name in there if by_name[name] in self.asked and name not in stand_ins),
             kept_up=frozenset(stateful | at_hand),
             rebuilt=frozenset(stateful | at_hand if condition.interventions else stateful),
         )
+
+    def _stand_ins(
+        self,
+        parent: Parent,
+        opened: Sequence[OpenedTool],
+        uses: Sequence[ToolUse],
+        guard: Guard,
+        interventions: Sequence[InterventionUse],
+    ) -> dict[str, PlaceboStandIn]:
+        """By name, in place of the tools that a placebo is for and that are not asked for its sake."""
+        chosen = [use.options.get("tools") for use in interventions if use.name == "placebo"]
+        wanted = [
+            each
+            for each in opened
+            if each.resource not in self.anew
+            and any(names is None or (isinstance(names, list) and each.tool.spec.name in names) for names in chosen)
+        ]
+        if self.placebo_sources is None or not wanted:
+            return {}
+        given, sources = given_results(parent.conversation), self.placebo_sources.under(parent.question, guard)
+        stored = Resources(search=StoredSearch(given, sources), pages=StoredPages(given, sources))
+        of_web = [use for use in uses if resource_of(use) in _LOOKED_UP]
+        web = {each.tool.spec.name: each.tool for each in open_tools(of_web, stored, no_files, guard)}
+        return {
+            (name := each.tool.spec.name): PlaceboStandIn(
+                UnrecordedTool(each.tool.spec, _LOOKED_UP.get(each.resource, "mcp"), each.tool),
+                given,
+                sources,
+                "this store" if PAGES_OF.get(name, name) in self.own_results else self.plan.placebo.store,
+                web.get(name),
+            )
+            for each in wanted
+        }
 
     def _as_allowed(self, opened: OpenedTool) -> OpenedTool:
         if opened.resource in self.asked:
@@ -172,21 +228,49 @@ async def open_replay_environment(
     would not ask. Raises ToolablateError for what cannot be had."""
     parts = needed(conditions)
     plan, recorded = _at_rest(plan, parts) if not live else (plan, _recorded(plan))
-    asked: frozenset[str | None] = frozenset({"sandbox", "search", "pages", "mcp", None}) if live else recorded
+    asked: frozenset[str | None] = (
+        frozenset({"sandbox", "search", "pages", "mcp", "documents", None}) if live else recorded
+    )
     servers = servers_needed(conditions) if "mcp" in asked else ()
     web = await open_web(plan, frozenset(part for part in parts if part in asked), stack, servers=servers)
     tried = await open_tried_sandbox(plan, conditions, stack)
     resources = Resources(
-        tried.sandbox if tried else None, web.search or UnrecordedSearch(), web.pages or UnrecordedPages(), web.mcp
+        tried.sandbox if tried else None,
+        web.search or UnrecordedSearch(),
+        web.pages or UnrecordedPages(),
+        web.mcp,
+        open_documents(conditions, stack),
     )
     sources = await open_placebo_sources(plan, conditions, resources)
-    return ReplayEnvironment(plan, resources, tried, sources, asked, recorded)
+    at_hand = {"sandbox", "documents", *(("search", "pages") if offline(plan) else ())}
+    anew = asked if live else frozenset(at_hand)
+    own: Mapping[str, Sequence[PlaceboSource]] = {}
+    if sources is not None and any(_swaps_others(each, anew) for each in conditions):
+        found = await asyncio.to_thread(_own_results, Path(plan.store), anew)
+        own = {tool: results for tool, results in found.items() if tool not in sources.kept}
+        sources = replace(sources, kept={**sources.kept, **own})
+    return ReplayEnvironment(plan, resources, tried, sources, asked, recorded, anew, frozenset(own))
+
+
+def _swaps_others(condition: Condition, anew: AbstractSet[str | None]) -> bool:
+    """Whether it has placebos, and tools whose placebos come from a store."""
+    placebos = any(use.name == "placebo" for use in condition.interventions)
+    from_store = {"search", "pages", "mcp", None} - (anew & {"search", "pages"})
+    return placebos and any(resource_of(use) in from_store for use in expanded_uses(condition.tools))
+
+
+def _own_results(store: Path, anew: AbstractSet[str | None]) -> dict[str, list[PlaceboSource]]:
+    """What worked of the results in the store that is replayed, by tool: of the user's own tools, and of searches and
+    pages where these are not asked. For what code prints there is a bank."""
+    left_out = _BUILT_IN if anew & {"search", "pages"} else {"python"}
+    found = {name: [each for each in kept if not each.error] for name, kept in read_results(store).items()}
+    return {name: kept for name, kept in found.items() if kept and name not in left_out}
 
 
 def _recorded(plan: Plan) -> frozenset[str | None]:
     """The parts that need nobody but this machine."""
     looked_up = {"search", "pages"} if offline(plan) or plan.web.mode == "replay" else set[str]()
-    return frozenset({"sandbox", *looked_up, *({"mcp"} if plan.web.mode == "replay" else ())})
+    return frozenset({"sandbox", "documents", *looked_up, *({"mcp"} if plan.web.mode == "replay" else ())})
 
 
 def _at_rest(plan: Plan, parts: frozenset[str]) -> tuple[Plan, frozenset[str | None]]:
@@ -212,13 +296,15 @@ _DRAW_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class ReplayExecutor:
-    """An `Executor` of the trials of counterfactuals, which `forked` has by the ids of their conditions."""
+    """An `Executor` of the trials of counterfactuals, which `forked` has by the ids of their conditions. `missed` takes
+    the name of the tool for each call that was not recorded and that nobody may be asked for."""
 
     forked: Mapping[str, ForkedTrial]
     replay_environment: ReplayEnvironment
     sources: Mapping[str, ModelSource]
     environment: Environment
     retry: RetryPolicy
+    missed: list[str] = field(default_factory=list)
 
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
         forked = self.forked.get(planned.trial.condition)
@@ -245,7 +331,10 @@ class ReplayExecutor:
             )
             swapped = swapped_call(parent.conversation, len(before), change)
             tools = ReplayedTools(parent.specs, toolset, recorded, opened.kept_up, swapped)
-            return await self._go_on(forked, planned, tools, record)
+            try:
+                return await self._go_on(forked, planned, tools, record)
+            finally:
+                self.missed.extend(tools.missed)
 
     async def _go_on(
         self, forked: ForkedTrial, planned: PlannedTrial, tools: Tools, record: Callable[[Event], None]
@@ -334,15 +423,9 @@ SUBSTITUTES = {"null": "sham", "placebo": "placebo", "gold": "oracle", "adversar
 
 async def swap_of(content: Content, recorded: ToolCall, before: tuple[Event, ...], opened: OpenedTools) -> Swap:
     """The swap of a recorded call's result for what the substitute of this name gives. A placebo is made from the real
-    result, for which the call is made again. Raises InputError where that may not be; ToolError, SandboxError."""
-    name = recorded.call.name
+    result: the recorded one, or, of a tool that may be asked, that of the call made again. Raises InputError;
+    ToolError, SandboxError."""
     if content == "placebo":
-        if name not in opened.askable:
-            raise InputError(
-                f"--swap placebo: a placebo needs a new call of {name!r}, which is not allowed",
-                hint="--live allows it; or --swap null, gold, adversarial or a FILE",
-                code="not_recorded",
-            )
         async with opened.toolset(()) as toolset:
             await rebuild(toolset, before, opened.rebuilt)
             result = await _substituted(content, recorded, opened)
@@ -364,37 +447,41 @@ async def _substituted(content: Content, recorded: ToolCall, opened: OpenedTools
 # Whether placebos can be had for the tools of a trial that is forked.
 
 
-_REMEDY = (
-    '[placebo] with store = "pilot.sqlite", the store of an earlier run with these tools, in the plan, and the plan run'
-    " so into this store, which does no trial anew"
-)
-
-
 def refuse_without_placebo(forked: ForkedTrial, replay_environment: ReplayEnvironment) -> None:
-    """Raises InputError where a `Rerun` wants placebos of a tool that may not be asked, or of which nobody has results
-    under other questions."""
+    """Raises InputError where a `Rerun` wants placebos of a tool of which nobody has results under other questions."""
     change = forked.resumption.change if forked.resumption else None
     if not isinstance(change, Rerun) or change.substitute != "placebo" or not forked.calls:
         return
-    opened = replay_environment.open_tools(forked.parent, forked.condition)
+    opened, sources = replay_environment.open_tools(forked.parent, forked.condition), replay_environment.placebo_sources
+    asked = [name for name in change.tools if name in _BUILT_IN and name in opened.askable]
+    if sources is not None:
+        require_results(forked.condition, asked, replace(sources, asked=(forked.parent.question,)))
+    _require_source(replay_environment.plan, forked.condition, asked)
+    gave = {each.call.name for each in given_results(forked.parent.conversation) if each.reply.status == "ok"}
     for name in change.tools:
-        if name not in opened.askable:
-            raise InputError(
-                f"rerun: a placebo needs a new call of {name!r}, which is not allowed",
-                hint=f"--live allows it; a tool that is not built in needs placebo sources as well: {_REMEDY}",
-                code="not_recorded",
-            )
-    try:
-        require_results(forked.condition, change.tools, replay_environment.placebo_sources)
-    except InputError as error:
-        raise InputError(error.message, hint=_REMEDY, code=error.code) from None
-    _require_source(replay_environment.plan, forked.condition, change)
+        if name in gave and name not in asked:
+            refuse_without_other_result(name, forked.parent, replay_environment)
 
 
-def _require_source(plan: Plan, condition: Condition, change: Rerun) -> None:
-    """Of the built-in tools; others have their results from a store of placebo sources alone."""
+def refuse_without_other_result(tool: str, parent: Parent, replay_environment: ReplayEnvironment) -> None:
+    """Raises InputError where nothing is kept that the tool gave under a question that is another one."""
+    sources = replay_environment.placebo_sources
+    name = PAGES_OF.get(tool, tool)
+    if sources is None or replace(sources, asked=(parent.question,)).without(name, from_questions=False) is None:
+        return
+    raise InputError(
+        f"placebo: no result of {one_line(name, 80)!r} for another question than {one_line(parent.question.id, 80)!r}:"
+        " the store has none that worked under other words and of another cluster",
+        hint="run more questions with this tool into this store; or name an earlier run's store in the plan, [placebo]"
+        ' with store = "pilot.sqlite", and run the plan once more: the store keeps the plan of the last run',
+        code="no_placebo_source",
+    )
+
+
+def _require_source(plan: Plan, condition: Condition, tools: Collection[str]) -> None:
+    """Of the built-in tools that are asked; others have their results from a store alone."""
     uses = (use for use in expanded_uses(condition.tools) if resource_of(use) not in ("mcp", None))
-    named = tuple(use for use in uses if use.name in change.tools or resource_of(use) == "search")
+    named = tuple(use for use in uses if use.name in tools or (tools and resource_of(use) == "search"))
     placebo_fingerprint(plan, [condition.model_copy(update={"tools": named})])
 
 
@@ -407,13 +494,15 @@ _PYTHON = "python"
 
 @dataclass(frozen=True, slots=True)
 class OpenedGroup:
-    """`forked` are those of the group, with their trials."""
+    """`forked` are those of the group, with their trials; `missed` fills with the tools of calls that could not be
+    answered."""
 
     forked: tuple[ForkedTrial, ...]
     fingerprint: Mapping[str, str]
     planned: Design
     setting: Setting
     opened: Opened
+    missed: list[str]
 
 
 async def open_group(
@@ -453,7 +542,7 @@ async def open_group(
         runner.trial_seconds,
         coding=frozenset(identity for identity, forked in by_condition.items() if _codes(forked)),
     )
-    return OpenedGroup(tuple(group.forked), group.fingerprint, planned, setting, opened)
+    return OpenedGroup(tuple(group.forked), group.fingerprint, planned, setting, opened, executor.missed)
 
 
 def _standing(forked: ForkedTrial) -> Sequence[Condition]:
@@ -499,7 +588,10 @@ async def _swap(forked: ForkedTrial, replay_environment: ReplayEnvironment) -> S
     assert isinstance(content, str)
     swapped = swapped_call(parent.conversation, forked.request.event, Swap(content=content, text=""))
     assert swapped is not None
-    opened = replay_environment.open_tools(parent, parent.condition)
+    uses = (InterventionUse(name="placebo"),) if content == "placebo" else ()
+    opened = replay_environment.open_tools(parent, parent.condition, uses)
+    if uses and swapped.recorded.call.name not in opened.askable:
+        refuse_without_other_result(swapped.recorded.call.name, parent, replay_environment)
     return await swap_of(content, swapped.recorded, forked.start.before, opened)
 
 

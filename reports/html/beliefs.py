@@ -46,6 +46,10 @@ def _of_mechanism(told: Explanation, mechanism: str, events: frozenset[int]) -> 
         case "retrieval_distraction" | "other_results":
             yield from _adopted(told, events)
             yield from _read(told, events)
+        case "interaction":
+            yield from _checks(told, events)
+            yield from _adopted(told, events)
+            yield from _read(told, events)
         case "format":
             yield from _misstated(told, events)
         case "tool_fault":

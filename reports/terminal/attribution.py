@@ -7,10 +7,12 @@ from typing import get_args
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from toolablate.analysis.attribution.decomposition import Account, Decomposition
 from toolablate.analysis.attribution.evidence import Outlined
+from toolablate.analysis.attribution.identified import DesignReach
 from toolablate.analysis.attribution.judge_labels import (
     DISTRACTIONS,
     ERROR_TYPES,
@@ -20,11 +22,17 @@ from toolablate.analysis.attribution.judge_labels import (
     LabelShare,
     confusion_of,
 )
-from toolablate.analysis.attribution.report import AttributionReport, mechanism_name
+from toolablate.analysis.attribution.report import FORM_NAMES, AttributionReport, ResultLengths, mechanism_name
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.flips import Floor
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import attributed, chance, distraction_name
+from toolablate.reports.cause_wording import (
+    attributed,
+    chance,
+    distraction_name,
+    reach_lines,
+    smallest_effects_told,
+)
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
 from toolablate.reports.waterfall_bars import GAIN, LOSS, accounts_of, decomposition_bars, style_of, text_bars
 from toolablate.traces.records import Attribution, Distraction, DistractionLabel, JudgeMatrix, ReplayDesign
@@ -37,7 +45,13 @@ _BY_ARMS = frozenset({"calling", "availability", "prompt"})
 
 
 def decomposition_view(
-    decomposition: Decomposition, floor: Floor | None, design: ReplayDesign | None, room: int, *, simulated: bool
+    decomposition: Decomposition,
+    floor: Floor | None,
+    design: ReplayDesign | None,
+    room: int,
+    *,
+    simulated: bool,
+    lengths: Sequence[ResultLengths] = (),
 ) -> Iterator[RenderableType]:
     """One model and condition: flips beside those of chance, the waterfall, and on what it rests."""
     against = " against no tools" + (f" ({one_line(floor.baseline)})" if floor else "")
@@ -50,7 +64,7 @@ def decomposition_view(
     if floor is not None:
         yield Padding(Text(_flips(floor)), (0, 1, 0, 1))
     yield _decomposition_table(decomposition, room)
-    yield Padding(Text("\n".join(_remarks(decomposition, design))), (0, 1, 1, 1))
+    yield Padding(Text("\n".join((*_remarks(decomposition, design), *_lengths(lengths)))), (0, 1, 1, 1))
 
 
 def unresolved_view(
@@ -160,6 +174,12 @@ def _remarks(decomposition: Decomposition, design: ReplayDesign | None) -> Itera
         yield f"Intervals and p-values use {clusters} of questions that share a source."
 
 
+def _lengths(lengths: Sequence[ResultLengths]) -> Iterator[str]:
+    if lengths:
+        told = (f"{FORM_NAMES[each.form]} {each.real:,.0f} / {each.placebo:,.0f}" for each in lengths)
+        yield f"Characters of a result on average, real / placebo: {', '.join(told)}."
+
+
 def _of_nothing(name: str) -> str:
     return mechanism_name(name) + (" (unreadable answers)" if name == "format_loss" else "")
 
@@ -169,11 +189,7 @@ def _replayed(decomposition: Decomposition, design: ReplayDesign | None) -> str:
     if not decomposition.replayed or design is None:
         return f"None of {trials} was replayed; what needs replays is unresolved."
     shares = f"{100 * design.failures:g} % of the wrong, {100 * design.successes:g} % of the right"
-    weighed = (
-        ""
-        if decomposition.replayed == decomposition.trials
-        else "; each is weighted by its inverse inclusion probability"
-    )
+    weighed = "" if decomposition.replayed == decomposition.trials else "; they stand for all of their share"
     return f"{decomposition.replayed:,} of {trials} were replayed, a random sample ({shares}){weighed}."
 
 
@@ -371,18 +387,38 @@ _NOTHING = (
 HARMS = ("retrieval_distraction", "computation_misled", "computational_lock_in")
 
 
-def attribution_view(report: AttributionReport, *, all_trials: bool = False) -> RenderableType:
-    """Decomposition by decomposition, then the wrong trials: the first of them, unless `all_trials`."""
-    return _Report(report, all_trials)
+def reach_view(reach: DesignReach) -> Iterator[RenderableType]:
+    """What the store's design can tell apart, before anything is spent: a line for each way to tell."""
+    if not reach.mechanisms:
+        return
+    wrong = numbers.counted(reach.wrong_trials, "wrong trial")
+    yield Text.assemble(" What this design can tell apart", f", with tools and {wrong}")
+    lines = Table.grid(padding=(0, 2))
+    for told_by, said in reach_lines(reach):
+        lines.add_row(Text(_TOLD_BY[told_by], style="yellow" if told_by == "nothing" else ""), inert(said))
+    yield Padding(lines, (0, 1, 0, 1))
+    yield Padding(Text(smallest_effects_told(reach), style="dim"), (0, 1, 1, 1))
+
+
+_TOLD_BY = {"arms": "by arms", "replays": "by replays", "trace": "by trace only", "nothing": "not told"}
+
+
+def attribution_view(report: AttributionReport, *, all_trials: bool = False, reach: bool = True) -> RenderableType:
+    """What the design can tell, unless `reach` is off; decomposition by decomposition; then the wrong trials: the first
+    of them, unless `all_trials`."""
+    return _Report(report, all_trials, reach)
 
 
 @dataclass(frozen=True, slots=True)
 class _Report:
     report: AttributionReport
     all_trials: bool
+    reach: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         report = self.report
+        if self.reach:
+            yield from reach_view(report.reach)
         unresolved = _unresolved(report.decompositions)
         for decomposition in report.decompositions:
             if decomposition in unresolved:
@@ -393,6 +429,7 @@ class _Report:
                 report.design,
                 options.max_width,
                 simulated=decomposition.model in report.simulated,
+                lengths=report.lengths_of(decomposition),
             )
         if unresolved:
             yield from unresolved_view(unresolved, [report.floor(each) for each in unresolved], report.simulated)

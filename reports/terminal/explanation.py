@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,11 +17,23 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.analysis.attribution.belief import EarlyAnswers, belief_steps, share
-from toolablate.analysis.attribution.decomposition import DecompositionInputs, Scores, ToolKind
+from toolablate.analysis.attribution.decomposition import Scores
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
+from toolablate.analysis.attribution.levels import (
+    AGAIN,
+    EXTENDED,
+    OFFERED,
+    PLACEBO,
+    REPAIRED,
+    SCAFFOLD,
+    SHAM,
+    SHORT,
+    swapped_results,
+)
 from toolablate.analysis.attribution.trace_rules import faults, ran_out
+from toolablate.analysis.pairing import RIGHT
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import Apart, Said, asked, chance, right_of, summed, why, without_tools
+from toolablate.reports.cause_wording import Apart, Said, asked, chance, right_in, right_of, summed, why, without_tools
 from toolablate.reports.tables import simulated_banner
 from toolablate.traces.records import Attribution, Event, ModelCall, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text, shortened
@@ -92,12 +105,12 @@ def _gap(place: int, shown: Set[int]) -> int:
 
 
 def step_lines(told: Explanation) -> Iterator[BeliefStep]:
-    """The question alone, then what lies between each two belief steps, with the belief at the latter; after
+    """The question before any call, then what lies between each two belief steps, with the belief at the latter; after
     the last nobody is asked."""
     evidence = told.explained.evidence
     steps = belief_steps(told.conversation)
     beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
-    yield _line(None, "the question alone", beliefs.get(0))
+    yield _line(None, "the question, before any call", beliefs.get(0))
     for place, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
         yield _line(start, _what(told.conversation[start:end]), beliefs.get(place))
 
@@ -124,7 +137,8 @@ def _leading(belief: EarlyAnswers) -> str:
     name, share = max(belief.options.items(), key=lambda item: item[1].mean, default=("", belief.unreadable))
     if not name or belief.unreadable.mean > share.mean:
         return NO_ANSWER
-    return one_line(name)
+    leading = [each for each, other in belief.options.items() if other.mean == share.mean]
+    return one_line(name if len(leading) == 1 else " = ".join(leading) if len(leading) == 2 else "split")
 
 
 def _falls(told: Explanation, place: int) -> bool:
@@ -180,6 +194,7 @@ def _argument(arguments: str) -> str:
 
 QUOTED_LINES, QUOTED_CHARS = 3, 210
 _NUMBERED = re.compile(r"L\d+: ")
+_WORD = re.compile(r"\w{4,}")
 MOST_OUTPUT_LINES, MOST_CHARS = 400, 40_000
 
 
@@ -197,18 +212,22 @@ def turned(told: Explanation) -> Iterator[Said]:
     start, end = steps[flip.after], steps[flip.step]
     where = f"at event {start}" if end - start == 1 else f"in events {start} to {end - 1}"
     yield (
-        f"The share of right early answers falls {where}, from {chance(flip.before)} just before to"
-        f" {chance(flip.level)} just after, and stays down"
-        f" (the same step in {100 * flip.confidence:.0f} % of resamples)."
+        f"The share of right early answers falls {where}: on average {chance(flip.before)} over the steps before it,"
+        f" {chance(flip.level)} over those after it (the same step in {100 * flip.confidence:.0f} % of resamples)."
     )
+    back = [each for each in evidence.trajectory.beliefs if each.step > flip.step and each.right.mean >= RIGHT]
+    if back:
+        yield f"It is back at {chance(back[0].right.mean)} before event {steps[back[0].step]}."
     for number, event in enumerate(told.conversation[start:end], start=start):
         yield from quoted(number, event, told)
 
 
 def quoted(number: int, event: Event, told: Explanation) -> Iterator[Said]:
     """The lines of a reply or result that matter most: those that check cases in place of the question, or that hold
-    the final answer or words of the final reply; else the first."""
+    the final answer or words of the final reply; else those with words of the wrong options that it chose, or the
+    first."""
     evidence = told.explained.evidence
+    hints: Set[str] = frozenset()
     match event:
         case ModelCall():
             calls = event.reply.message.tool_calls
@@ -218,21 +237,28 @@ def quoted(number: int, event: Event, told: Explanation) -> Iterator[Said]:
         case ToolCall():
             text, what = event.output, f"{one_line(event.call.name)} {'gives' if event.status == 'ok' else 'fails'}"
             repeated = (run.text for run in evidence.signals.echo.runs if run.event == number)
-            matters = (*_answers(told), *repeated)
+            matters, hints = (*_answers(told), *repeated), _words_of_wrong_options(told)
         case _:
             return
     yield f"{what} (event {number}):"
-    for line in telling_lines(text, matters):
+    for line in telling_lines(text, matters, hints):
         yield Apart(f"│ {line[:QUOTED_CHARS]}{'…' if len(line) > QUOTED_CHARS else ''}")
 
 
-def telling_lines(text: str, matters: Sequence[str]) -> list[str]:
-    """At most QUOTED_LINES, from the first that holds one of the texts that matter on, or else from the start."""
+def telling_lines(text: str, matters: Sequence[str], hints: Set[str] = frozenset()) -> list[str]:
+    """At most QUOTED_LINES, from the first that holds one of the texts that matter on; or else from the first of those
+    with the most of these words, rare ones first, or from the start."""
     read = [line.rstrip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_OUTPUT_LINES] if line.strip()]
     # A page is numbered line by line; what stands before is the browser's own.
     lines = [line for line in read if _NUMBERED.match(line)] or read
     wanted = [each.strip().lower() for each in matters if len(each.strip()) > 1]
-    start = next((at for at, line in enumerate(lines) if any(each in line.lower() for each in wanted)), 0)
+    start = next((at for at, line in enumerate(lines) if any(each in line.lower() for each in wanted)), None)
+    if start is None:
+        held = [hints & _words(line) for line in lines]
+        lines_with = Counter(word for words in held for word in words)
+        telling = [sum(1 / lines_with[word] for word in sorted(words)) for words in held]
+        # A sentence goes over several lines of a page.
+        start = max(0, telling.index(max(telling)) - 1) if telling else 0
     shown = [inert(line).plain.replace("\n", " ") for line in lines[start : start + QUOTED_LINES]]
     return shown or ["(nothing)"]
 
@@ -242,6 +268,22 @@ def _answers(told: Explanation) -> tuple[str, ...]:
     choices = told.question.choices
     letters = dict(zip(ascii_uppercase, choices, strict=False))
     return tuple(letters.get(each, each) for each in told.explained.evidence.score.extracted)
+
+
+def _words_of_wrong_options(told: Explanation) -> Set[str]:
+    """Words of the wrong options that it chose which neither the question nor another option has."""
+    question = told.question
+    target = question.target
+    if target.kind != "choice":
+        return frozenset()
+    chosen = set(told.explained.evidence.score.extracted) - set(target.letters)
+    options = dict(zip(ascii_uppercase, question.choices, strict=False))
+    others = " ".join(option for letter, option in options.items() if letter not in chosen)
+    return _words(" ".join(options.get(letter, "") for letter in chosen)) - _words(f"{question.prompt} {others}")
+
+
+def _words(text: str) -> Set[str]:
+    return frozenset(_WORD.findall(text.lower()))
 
 
 def _decoded(arguments: str) -> str:
@@ -256,9 +298,17 @@ def _decoded(arguments: str) -> str:
 
 def _never_fell(evidence: Evidence) -> str:
     assert evidence.trajectory is not None
-    first, last = evidence.trajectory.beliefs[0].right.mean, evidence.trajectory.beliefs[-1].right.mean
-    ends = f"{chance(first)} right at the question alone, {chance(last)} before the final reply"
-    return f"Belief in the right answer does not fall for good at any probed step: {ends}."
+    beliefs = evidence.trajectory.beliefs
+    first, last = beliefs[0].right.mean, beliefs[-1].right.mean
+    if len(beliefs) == 1:
+        return f"Early answers before any call: {chance(first)} right."
+    ends = f"{chance(first)} right before any call, {chance(last)} before the final reply"
+    only = "" if len(beliefs) > 2 else ", and no others were asked for"
+    if not any(each.right.mean for each in beliefs):
+        return f"Early answers are never right{only}."
+    if last >= first:
+        return f"Early answers do not get worse: {ends}{only}."
+    return f"Early answers show no clear fall: {ends}{only}."
 
 
 def _by_trace(told: Explanation) -> Iterator[Said]:
@@ -283,13 +333,7 @@ def _events_listed(events: Sequence[int]) -> str:
 # What came of a trial with one thing changed.
 
 
-_RESULTS: dict[ToolKind, str] = {
-    "search": "what it found",
-    "code": "what its code gave",
-    "other": "what its other tools gave",
-}
 AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
-REASONED_AGAIN, SWAPPED = "reasoned again after the same results", "swapped for another question's"
 SHOWN_RESULTS = 3
 LEAST_SHOWN = 0.005
 
@@ -310,7 +354,7 @@ def otherwise(evidence: Evidence) -> Iterator[Without]:
         Without("told to ignore its tool results", evidence.ignore_tools),
         *_repaired(evidence),
         Without("asked once more after its final reply", evidence.re_asked),
-        *_arms(evidence.inputs),
+        *_arms(evidence),
     )
     yield from (each for each in found if each.scores)
 
@@ -339,7 +383,7 @@ def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
 
 
 def _rollouts(evidence: Evidence) -> Iterator[Without]:
-    inputs, replay = evidence.inputs, evidence.inputs.replay
+    inputs, replay = evidence.inputs, evidence.all_runs
     if replay is None:
         return
     # What spoiled the trial from outside is repaired in them as well, so that they differ from it in more than one
@@ -349,30 +393,32 @@ def _rollouts(evidence: Evidence) -> Iterator[Without]:
     repaired = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
     for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
         if not swapped:
-            again = REASONED_AGAIN if inputs.tools else "asked at once for its answer"
-            yield Without(f"{again}{repaired}", scores)
+            yield Without(f"{AGAIN if inputs.tools else 'replied again'}{repaired}", scores)
             continue
-        named = " and ".join(_RESULTS[kind] for kind in sorted(swapped))
         only = "" if swapped == inputs.tools else "only "
-        yield Without(f"{only}{named} {SWAPPED}{repaired}", scores)
+        yield Without(f"{only}{swapped_results(swapped)}{repaired}", scores)
+    yield Without(f"{SHORT}{repaired}", replay.short or ())
 
 
 def _repaired(evidence: Evidence) -> Iterator[Without]:
-    replay = evidence.inputs.replay
+    replay = evidence.all_runs
     if replay is None:
         return
     # Of any other trial these levels are the ones before them, and nothing was run.
     if ran_out(evidence.signals):
-        yield Without("with twice the budget", replay.extended)
+        yield Without(EXTENDED, replay.extended)
     if faults(evidence.signals):
-        yield Without("with tools that work", replay.repaired)
+        yield Without(REPAIRED, replay.repaired)
 
 
-def _arms(inputs: DecompositionInputs) -> Iterator[Without]:
-    """From the start, as the ladder has them."""
-    yield Without("from the start, its tools only offered", inputs.arms.offered)
-    yield Without("from the start, calls give nothing", inputs.arms.sham)
-    yield Without("from the start, results of another question", inputs.arms.placebo)
+def _arms(evidence: Evidence) -> Iterator[Without]:
+    """As the ladder has them."""
+    arms = evidence.inputs.arms
+    if evidence.signals.prompted:
+        yield Without(SCAFFOLD, arms.scaffold)
+    yield Without(OFFERED, arms.offered)
+    yield Without(SHAM, arms.sham)
+    yield Without(PLACEBO, arms.placebo)
 
 
 # What is unresolved of a trial, and the command that would find out.
@@ -441,14 +487,19 @@ def _suspect(told: Explanation) -> int:
 
 
 def _noise(evidence: Evidence) -> Iterator[Said]:
-    few = next((len(each.scores) for each in otherwise(evidence)), 0)
-    if 0 < few < 20:
-        right = max(1, few - 1) if few > 1 else 1
-        around = share(right, few)
-        yield (
-            f"How much of this is chance: a share of {right} of {few} runs stands for anything from"
-            f" {chance(around.low)} to {chance(around.high)} (95 %)."
-        )
+    counts = sorted({(right_in(each.scores), len(each.scores)) for each in otherwise(evidence)}, key=_ratio)
+    ends = [(*each, share(*each)) for each in dict.fromkeys((*counts[:1], *counts[-1:])) if each[1] < _MANY]
+    if ends:
+        shares = (f"{right} of {runs} is {chance(of.low)} to {chance(of.high)}" for right, runs, of in ends)
+        yield f"How much of this is chance (95 % intervals of the lowest and highest share): {', '.join(shares)}."
+
+
+_MANY = 20
+
+
+def _ratio(count: tuple[int, int]) -> float:
+    right, runs = count
+    return right / runs
 
 
 def _store(told: Explanation) -> str:

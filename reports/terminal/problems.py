@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from toolablate.analysis.effect import SIGNIFICANT
-from toolablate.analysis.misses import MissDifference, MissRate, RefusedCalls
+from toolablate.analysis.misses import CutInputs, MissDifference, MissRate, RefusedCalls
 from toolablate.reports import numbers
 from toolablate.reports.numbers import counted
 from toolablate.reports.tables import Fitted, figures, names
@@ -145,6 +145,23 @@ def refused_view(rows: Sequence[RefusedCalls]) -> RenderableType | None:
         Text.assemble((" Warning: ", "bold yellow"), note) if number < len(rows) else Text(f" {note}")
         for number, note in enumerate(refused_notes(rows))
     )
+
+
+def cut_notes(rows: Sequence[CutInputs]) -> Iterator[str]:
+    """A sentence for each row."""
+    for row in rows:
+        of_all = f"{row.cut:,} of {counted(row.trials, 'trial')}"
+        yield (
+            f"{one_line(row.condition)}: the question was cut to the condition's input_tokens in {of_all} of"
+            f" {one_line(row.model)} ({counted(row.questions, 'question')})."
+        )
+
+
+def cut_view(rows: Sequence[CutInputs]) -> RenderableType | None:
+    """The same below a table; None where nothing was cut."""
+    if not rows:
+        return None
+    return Text("\n").join(Text.assemble((" Note: ", "bold"), note) for note in cut_notes(rows))
 
 
 LARGE_POINTS = 5.0

@@ -32,6 +32,7 @@ from toolablate.traces.records import (
     JudgeCall,
     Judgement,
     Model,
+    ModelCall,
     OpenAIModel,
     Question,
     Repair,
@@ -46,12 +47,12 @@ from toolablate.traces.store import TrialSummary
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 
-def judgement_view(judgement: Judgement, *, full: bool) -> Iterator[RenderableType]:
+def judgement_view(judgement: Judgement, *, full: bool, did: str = "judged") -> Iterator[RenderableType]:
     """Who judged, how often it was asked and what that cost; where `full`, also what it was asked and said, each
     message once."""
     asked = len(judgement.calls)
     times = "once" if asked == 1 else f"{asked} times"
-    yield indented(Text(f"judged by {_named(judgement.model)}, asked {times}; cost {_cost(judgement)}"))
+    yield indented(Text(f"{did} by {_named(judgement.model)}, asked {times}; cost {_cost(judgement)}"))
     if not full:
         return
     # A reply goes back with the next request, without what its endpoint told besides its words.
@@ -119,9 +120,22 @@ def trace_view(
     for score in scores:
         parts.append(_score(score, question))
         parts += [indented(inert(text, "dim", max_chars=page.max_chars)) for text in beside_the_score(score)]
+        if score.items:
+            parts.append(_items(score, page.max_chars))
+        if score.mapping is not None:
+            parts += judgement_view(score.mapping, full=full, did="mapped")
         if score.judgement is not None:
             parts += judgement_view(score.judgement, full=full)
     return Group(*parts)
+
+
+def _items(score: Score, max_chars: int | None) -> RenderableType:
+    """A line of each item: what it has of precision and recall, and the answer's text for it."""
+    grid = Table.grid(padding=(0, 2))
+    for item in score.items:
+        marks = f"P {item.precision:d}  R {item.recall:d}"
+        grid.add_row(inert(one_line(item.item)), marks, inert(item.mapped or "N/A", "dim", max_chars=max_chars))
+    return indented(grid)
 
 
 def _heading(
@@ -146,6 +160,11 @@ def _facts(
     yield "question", question.id if question else trial.question
     if question and question.files:
         yield "files", ", ".join(f"{file.name} (SHA-256 {file.sha256[:12]}...)" for file in question.files)
+    if question and question.documents:
+        yield "documents", ", ".join(f"{each.name} ({len(each.text):,} characters)" for each in question.documents)
+    first = next((event for event in trace.events if isinstance(event, ModelCall)), None)
+    if first and (cut := first.input_cut):
+        yield "question cut", f"to {cut.kept:,} of {cut.chars:,} characters"
     if question and question.domain:
         yield "domain", question.domain
     yield "model", model.name if model else trial.model
@@ -196,7 +215,8 @@ def resumption_facts(resumed: Resumption) -> Iterator[tuple[str, str]]:
 
 def _rerun(change: Rerun) -> Iterator[str]:
     if change.substitute:
-        yield f"results of {', '.join(change.tools) or 'its tools'} are {change.substitute} ones from here on"
+        most = f", of at most {change.result_chars:,} characters" if change.result_chars else ""
+        yield f"results of {', '.join(change.tools) or 'its tools'} are {change.substitute} ones from here on{most}"
     if change.shown:
         events = ", ".join(str(each.event) for each in change.shown)
         yield f"results of events {events} are shown otherwise"
@@ -285,6 +305,8 @@ def _target(question: Question) -> str:
         return _quoted(target.stated)
     if target.kind == "text" or target.kind == "math":
         return " or ".join(map(one_line, target.answers))
+    if target.kind == "checklist":
+        return f"a checklist of {len(target.items)} items"
     if target.kind == "regex":
         return f"what {one_line(target.pattern)} is found in"
     return f"{target.value:g}" if target.kind == "number" else "code that passes the tests"

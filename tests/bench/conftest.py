@@ -6,10 +6,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def _load_benchmarks() -> None:
-    """As `bench`: it is not installed, and the project's root on `sys.path` would uncover every room."""
-    package = ModuleType("bench")
-    package.__path__ = [str(ROOT / "bench")]
-    sys.modules["bench"] = package
+    """As `bench`, with the examples that one of them converts data by: neither is installed, and the project's root on
+    `sys.path` would uncover every room."""
+    for name in ("bench", "examples"):
+        package = ModuleType(name)
+        package.__path__ = [str(ROOT / name)]
+        sys.modules[name] = package
 
 
 _load_benchmarks()

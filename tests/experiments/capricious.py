@@ -93,7 +93,8 @@ def finished(store: Path) -> dict[Asked, bytes]:
         " JOIN trials ON trials.key = traces.trial JOIN questions ON questions.key = trials.question"
         " JOIN conditions ON conditions.key = trials.condition WHERE traces.outcome IN ('answered', 'budget')"
     )
-    with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+    # What a killed run left has to be recovered first, which writes.
+    with closing(sqlite3.connect(f"file:{store}?mode=rw", uri=True, timeout=30)) as connection:
         rows = connection.execute(query).fetchall()
     found = {(number, condition): digest for number, condition, digest in rows}
     assert len(found) == len(rows), "a trial was done twice"

@@ -7,7 +7,8 @@ from datetime import date
 from typing import TypeVar
 
 from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
-from toolablate.tools.guards.guard import Guard, Inspection
+from toolablate.tools.corpus import DOCUMENT_TOOLS, QuestionDocuments
+from toolablate.tools.guards.guard import Guard, Inspection, NoGuard
 from toolablate.tools.guards.passages import normal_text
 from toolablate.tools.search.provider import RESULTS_ASKED_FOR, SearchSource, normal_query
 from toolablate.tools.search.ranked_results import canonical_url
@@ -57,17 +58,22 @@ class PlaceboResults:
 @dataclass(frozen=True, slots=True)
 class PlaceboSources:
     """For all trials of a run: the `questions` that there are, results of an earlier run by tool, and what is asked of
-    the web; `asked` are those of the questions that the run asks."""
+    the web; `asked` are those of the questions that the run asks, `documents` where documents of questions are found.
+    """
 
     questions: Sequence[Question] = ()
     kept: Mapping[str, Sequence[PlaceboSource]] = field(default_factory=dict)
     search: SearchSource | None = None
     pages: PageSource | None = None
     asked: Sequence[Question] = ()
+    documents: QuestionDocuments | None = None
 
     def without(self, tool: str, *, from_questions: bool) -> Question | None:
         """A question that the run asks and for which nothing else gives a result of the tool: no earlier result that
         worked, and, where results are found for questions, no other question. None where there is no such question."""
+        if tool in DOCUMENT_TOOLS:
+            alone = (each for each in self.asked if not self.under(each, NoGuard()).of_documents().others(""))
+            return next(alone, None)
         kept = {
             (each.source, same_words(each.prompt), each.cluster) for each in self.kept.get(tool, ()) if not each.error
         }
@@ -88,6 +94,10 @@ class TrialPlaceboSources:
         self._sources = sources
         self._question = question
         self._guard = guard
+
+    def of_documents(self) -> "TrialDocumentSources":
+        """For tools that search the documents of a question."""
+        return TrialDocumentSources(self._sources, self._question, self._guard)
 
     def kept(self, tool: str) -> list[PlaceboSource]:
         """Results of the tool from an earlier run, in no order."""
@@ -111,10 +121,11 @@ class TrialPlaceboSources:
     async def results(self, seed: str, most: int = 0, before: date | None = None) -> AsyncIterator[PlaceboResults]:
         """Searches for what other questions say, for `most` results from before a day, or for as many as a provider
         gives anyhow, since some may have to be left out. Raises ToolError where a search failed."""
-        if self._sources.search is None:
-            return
-        tool = search_tool(self._sources.search, self._guard)
         for other in self.others(seed)[:MOST_ASKED]:
+            search = self._search_for(other)
+            if search is None:
+                return
+            tool = search_tool(search, self._guard)
             result = await tool.call(
                 {
                     "query": query_of(other),
@@ -127,24 +138,72 @@ class TrialPlaceboSources:
 
     async def pages(self, seed: str, taken: Collection[str] = ()) -> AsyncIterator[tuple[str, Page]]:
         """For other questions, with their ids, the first page that can be read of those that a search finds, apart from
-        those at the canonical addresses that are `taken`. Raises ToolError where a search failed."""
-        if self._sources.pages is None:
+        those at the canonical addresses that are `taken`; after these, the next ones of each. Raises ToolError where a
+        search failed."""
+        if self._pages is None:
             return
+        left: list[tuple[str, list[str]]] = []
         async for found in self.results(seed):
-            urls = [entry.url for entry in found.entries if canonical_url(entry.url) not in taken]
-            page = await self._first_readable(self._sources.pages, urls[:_PAGES_TRIED])
+            urls = [entry.url for entry in found.entries if canonical_url(entry.url) not in taken][:_PAGES_TRIED]
+            page = await self._first_readable(self._pages, urls)
             if page is not None:
                 yield found.source, page
+                left.append((found.source, urls))
+        while left:
+            for source, urls in left:
+                page = await self._first_readable(self._pages, urls)
+                if page is not None:
+                    yield source, page
+            left = [each for each in left if each[1]]
 
-    async def _first_readable(self, pages: PageSource, urls: Iterable[str]) -> Page | None:
-        for url in urls:
+    async def page(self, url: str) -> Page | None:
+        """What is at an address; None where that cannot be read, or is kept back."""
+        return None if self._pages is None else await self._first_readable(self._pages, [url])
+
+    def _search_for(self, other: Question) -> SearchSource | None:
+        return self._sources.search
+
+    @property
+    def _pages(self) -> PageSource | None:
+        return self._sources.pages
+
+    async def _first_readable(self, pages: PageSource, urls: list[str]) -> Page | None:
+        """Takes the addresses that it tries off the list."""
+        while urls:
             try:
-                page = await pages.read(url)
+                page = await pages.read(urls.pop(0))
             except PageUnreadableError:
                 continue
             if not self.inspect(page.url, page.text).blocked:
                 return page
         return None
+
+
+class TrialDocumentSources(TrialPlaceboSources):
+    """For tools that search the documents of a question: the documents of other questions, which share none with it.
+    Results of an earlier run are of no use: which documents they are from is not recorded."""
+
+    def kept(self, tool: str) -> list[PlaceboSource]:
+        return []
+
+    def others(self, seed: str) -> list[Question]:
+        own = {document.text for document in self._question.documents}
+        return [
+            other
+            for other in super().others(seed)
+            if other.documents and own.isdisjoint(document.text for document in other.documents)
+        ]
+
+    def inspect(self, where: str, text: str) -> Inspection:
+        return NoGuard().inspect(where, text)
+
+    def _search_for(self, other: Question) -> SearchSource | None:
+        return None if self._sources.documents is None else self._sources.documents.search(other.documents)
+
+    @property
+    def _pages(self) -> PageSource | None:
+        # Of all questions: a model may open what a placebo has shown it.
+        return None if self._sources.documents is None else self._sources.documents.pages()
 
 
 def is_other(question: Question, id: str, words: str, cluster: str) -> bool:

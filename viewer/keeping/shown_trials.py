@@ -21,7 +21,8 @@ from toolablate.analysis.from_store import Paired, chosen_run, paired, scorer_me
 from toolablate.analysis.ladder import waterfalls
 from toolablate.analysis.pairing import RIGHT, Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
 from toolablate.experiments.attribution.readings_cache import file_for, kept_folder
-from toolablate.reports.terminal.problems import refused_notes
+from toolablate.reports.cause_wording import reach_lines
+from toolablate.reports.terminal.problems import cut_notes, refused_notes
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Condition
 from toolablate.traces.store import Store, TrialCounts, TrialSummary
@@ -159,6 +160,7 @@ def _notes(found: Paired) -> Iterator[str]:
     if found.warning:
         yield f"{found.warning[:1].upper()}{found.warning[1:]}."
     yield from refused_notes(found.refused_calls())
+    yield from cut_notes(found.cut_inputs())
     if found.left_out > 0:
         more = "1 more trial" if found.left_out == 1 else f"{found.left_out:,} more trials"
         yield f"The store holds {more}, which this run did not call for: see --run."
@@ -274,7 +276,11 @@ def with_why(found: Findings, report: AttributionReport) -> Findings:
         judged=report.judged,
         errors=report.errors,
         unreplayed=report.unreplayed,
-        notes=tuple(note for note in report.notes if note not in found.notes),
+        notes=tuple(
+            note
+            for note in (*report.notes, *(f"{said}." for _, said in reach_lines(report.reach, told=False)))
+            if note not in found.notes
+        ),
     )
     return replace(found, why=why)
 

@@ -74,6 +74,8 @@ class _Shown:
         self.text = as_words(call.output) if worked else ""
         last = "\n".join(call.output[-READ:].strip().splitlines()[-_LAST_LINES:])
         self._result = _numbers(plain(last)) if worked and call.form == "code" else []
+        alone = NUMBER.fullmatch(plain(last.rpartition("\n")[2]).strip()) if self._result else None
+        self._last = float(normal_number(alone[0])) if alone else None
         announces = form.kind == "letters" and any(word in self.text for word in _ANNOUNCING)
         ends = {call.output[-READ:], call.output[:READ]} if announces else ()
         self.announced = {leaning(end, form, reported=True) for end in ends} - {()}
@@ -85,8 +87,13 @@ class _Shown:
     def holds(self, item: str) -> bool:
         if amount := AMOUNT.fullmatch(item):
             number = amount["number"]
-            return has_number(self._result, number) or (len(_digits(number)) > 1 and has_number(self._numbers, number))
+            return self._gives(number) or (len(_digits(number)) > 1 and has_number(self._numbers, number))
         return has_text(self.text, item)
+
+    def _gives(self, number: str) -> bool:
+        """Whether it is a program's result, or the last one without its minus, which sentences leave out."""
+        lost = self._last is not None and self._last < 0 and has_number([-self._last], number)
+        return lost or has_number(self._result, number)
 
     def holds_option(self, form: AnswerForm, letter: str) -> bool:
         """By its text, where that is long enough to tell anything, or its number."""

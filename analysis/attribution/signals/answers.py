@@ -255,9 +255,9 @@ def _is_own(text: str, match: re.Match[str], reported: bool) -> bool:
 # Answers that are the right one in another form: of another scale, not rounded, or with more or fewer words.
 
 
-_SCALES = (2, 3, 6, 9)
+_SCALES = (1, 2, 3, 6, 9)
 _TELLING_DIGITS = 2
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[\u3400-\u9fff]|[^\W\d\u3400-\u9fff]+")
+_WORD = re.compile(r"(?:(?<!\w)-)?\d+(?:[.,]\d+)*|[\u3400-\u9fff]|[^\W\d\u3400-\u9fff]+")
 _SMALL_WORDS = frozenset({"and", "the", "a", "an", "of", "in", "和", "与", "的"})
 
 
@@ -274,7 +274,7 @@ def misstated(steps: Steps, final: Answered, target: Target) -> Misstated | None
             wanted = target.answers[:1]
         case _:
             return None
-    kind = _number_kind(final, wanted) or _words_kind(final, wanted)
+    kind = _number_kind(final, wanted) or _words_kind(final, wanted) or _same_kind(final, wanted)
     return Misstated(steps.ended, kind) if kind else None
 
 
@@ -291,9 +291,20 @@ def _number_kind(final: Sequence[str], wanted: Sequence[str]) -> MisstatedKind |
         return None
     if _rounds_to(given, numerals[0]):
         return "rounding"
-    telling = len(re.sub(r"\D", "", numerals[0]).lstrip("0")) >= _TELLING_DIGITS
-    scaled = any(_rounds_to(given * 10.0**power, numerals[0]) for scale in _SCALES for power in (scale, -scale))
-    return "scale" if telling and scaled else None
+    digits = re.sub(r"\D", "", numerals[0]).lstrip("0")
+    # A point that was lost ("47" for "4.7") shows in two digits that are none of them 0 alone.
+    scales = _SCALES if len(digits.rstrip("0")) >= _TELLING_DIGITS else _SCALES[1:]
+    scaled = any(_rounds_to(given * 10.0**power, numerals[0]) for scale in scales for power in (scale, -scale))
+    return "scale" if len(digits) >= _TELLING_DIGITS and scaled else None
+
+
+def _same_kind(final: Sequence[str], wanted: Sequence[str]) -> MisstatedKind | None:
+    """One number that is the wanted one, with the same unit or none."""
+    numerals = [found[0] for text in wanted for found in NUMBER.finditer(plain(text))]
+    amount = AMOUNT.fullmatch(final[0]) if len(final) == 1 else None
+    if len(numerals) != 1 or amount is None:
+        return None
+    return "unread" if float(amount["number"]) == float(normal_number(numerals[0])) else None
 
 
 def _rounds_to(given: float, numeral: str) -> bool:

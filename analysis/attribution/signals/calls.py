@@ -53,7 +53,13 @@ def unused_tools(trace: Trace) -> tuple[UnusedTool, ...]:
 
 
 def calls_seen(calls: Sequence[CallSignal]) -> tuple[CallSeen, ...]:
-    return tuple(CallSeen(call.event, call.made.call.name, call.form, _gave(call)) for call in calls)
+    return tuple(
+        CallSeen(
+            *(call.event, call.made.call.name, call.form),
+            *(_gave(call), len(call.output), call.made.status == "ok"),
+        )
+        for call in calls
+    )
 
 
 def refused_calls(calls: Sequence[CallSignal]) -> tuple[RefusedCall, ...]:
@@ -201,8 +207,15 @@ def _repeated(searches: Sequence[CallSignal]) -> tuple[Repeated, ...]:
 # How the final reply ended, and whether an answer can be in it.
 
 
+_LONG = 400
+"""Characters of a reply that a limit may have ended; a short one that stops anywhere was ended by the model."""
+
+_OPEN = re.compile(r"[^\W_]\s*$|[,(=+\-]\s*$")
+
+
 def ending(trace: Trace, steps: Steps, form: AnswerForm) -> Ending:
     """A reply that breaks off and is asked for once more counts as it ended at last."""
     last = next((event for _, event in reversed(list(model_calls(trace)))), None)
     cut_off = last is not None and last.reply.finish_reason == "length"
-    return Ending(steps.ended, cut_off, not can_hold_answer(steps.final, form))
+    is_open = len(steps.final) >= _LONG and _OPEN.search(steps.final) is not None
+    return Ending(steps.ended, cut_off, is_open, not can_hold_answer(steps.final, form))

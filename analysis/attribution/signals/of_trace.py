@@ -7,6 +7,7 @@ from toolablate.analysis.attribution.signals.adoption import adoption, backing, 
 from toolablate.analysis.attribution.signals.answers import AnswerForm, final_answer, leaning, misstated
 from toolablate.analysis.attribution.signals.calls import budget_use, effort, ending, reading
 from toolablate.analysis.attribution.signals.code import reformulation
+from toolablate.analysis.attribution.signals.repair import repair
 from toolablate.analysis.attribution.signals.signal_types import (
     AnswerChange,
     Answered,
@@ -66,6 +67,7 @@ def signals_of(trace: Trace, question: Question, condition: Condition) -> Signal
         echo=echo(steps, question.prompt),
         adoption=adoption(steps, form, final, said, question.prompt),
         reformulation=reformulation(steps.calls, question.prompt),
+        repair=repair(steps.calls, question.target, question.prompt),
         norm_hints=norm_hints(steps),
         backing=backing(steps, form, final),
         reading=reading(steps.calls),

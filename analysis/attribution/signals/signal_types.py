@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolablate.traces.records import Limit, ModelCall, ToolCall, Trace
+from toolablate.traces.thoughts import after_thoughts
 
 Form = Literal["code", "search", "page", "other"]
-
-THOUGHT_END = "</think>"
 
 _BY_NAME: dict[str, Form] = {
     "python": "code",
@@ -17,6 +16,9 @@ _BY_NAME: dict[str, Form] = {
     "search": "search",
     "browser_open": "page",
     "browser_find": "page",
+    "document_search": "search",
+    "document_open": "page",
+    "document_find": "page",
     "open": "page",
     "find": "page",
 }
@@ -63,7 +65,7 @@ class Steps:
         ended = next(
             (index for index, event in reversed(list(enumerate(trace.events))) if event.kind == "answer"), None
         )
-        return cls(calls, said, (trace.answer or "").rpartition(THOUGHT_END)[2].strip(), ended)
+        return cls(calls, said, after_thoughts(trace.answer or "").strip(), ended)
 
     def between(self, first: int, last: int) -> tuple[int, ...]:
         """The results that came after one event and before another."""
@@ -116,7 +118,7 @@ TroubleKind = Literal[
     "other",
 ]
 CheckKind = Literal["bounded_loop", "grid", "random_sample", "rounding", "tolerance"]
-MisstatedKind = Literal["scale", "rounding", "wording", "more", "part"]
+MisstatedKind = Literal["scale", "rounding", "wording", "more", "part", "unread"]
 Answered = tuple[str, ...]
 """An answer in its normal form: letters, plain numbers or lower-cased texts; () for silence."""
 
@@ -132,12 +134,15 @@ class UnusedTool:
 @dataclass(frozen=True, slots=True)
 class CallSeen:
     """A call that was answered. `gave` tells whether it gave the model something of the tool's own to go by: it worked
-    (or printed something before it raised), found something, and was not a substitute."""
+    (or printed something before it raised), found something, and was not a substitute. `worked` tells whether it ended
+    without an error, also as a substitute. `chars` is the length of what the model was shown."""
 
     event: int
     tool: str
     form: Form
     gave: bool
+    chars: int = 0
+    worked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,19 +182,21 @@ class BudgetUse:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The final reply. `cut_off` tells that the endpoint broke it off at its length, `silent` that nothing in it can be
-    an answer in the form that is asked for; `event` is None where there is none."""
+    """The final reply. `cut_off` tells that the endpoint broke it off at its length, `open` that a long one stops in
+    the middle of a sentence, `silent` that nothing in it can be an answer in the form that is asked for; `event` is
+    None where there is none."""
 
     event: int | None
     cut_off: bool
+    open: bool
     silent: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Misstated:
-    """A final answer that is the target in another form: a number of another scale (100 or a power of 1,000) or one
-    that only rounding makes the same, the same words put otherwise (`wording`), `more` words than the target's with
-    these among them, or a `part` of them."""
+    """A final answer that is the target in another form: a number of another scale (10, 100 or a power of 1,000) or
+    one that only rounding makes the same, the same words put otherwise (`wording`), `more` words than the target's with
+    these among them, or a `part` of them. `unread` is the right number as it stands; a scorer may still refuse it."""
 
     event: int
     kind: MisstatedKind
@@ -287,6 +294,15 @@ class Reformulation:
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """A program (the call of `event`) that needs no other computation to be right: it only states something (`stated`),
+    or the numbers of the question that it starts from are the wrong ones (`literal`)."""
+
+    event: int
+    kind: Literal["stated", "literal"]
+
+
+@dataclass(frozen=True, slots=True)
 class NormHint:
     """A reply that says what is possible or described, and soon after what should be: a hint and no more, that what
     exists was taken for what is right."""
@@ -361,6 +377,7 @@ class Signals:
     echo: Echo
     adoption: Adoption | None
     reformulation: Reformulation
+    repair: Repair | None
     norm_hints: tuple[NormHint, ...]
     backing: tuple[Backing, ...]
     reading: Reading

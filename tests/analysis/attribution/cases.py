@@ -89,6 +89,7 @@ def evidence(world: World, rng: np.random.Generator, *, repeats: int = 3) -> Evi
         extended=extended,
         repaired=drawn(chances["repaired"], ROLLOUTS) if signals.troubles else extended,
         rollouts=rollouts,
+        short=drawn(chances["short"], ROLLOUTS) if "short" in chances else None,
     )
     none = drawn(chances["none"], repeats)
     sham = chances.get("sham", chances["offered"])

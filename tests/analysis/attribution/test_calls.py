@@ -142,6 +142,13 @@ def test_a_reply_that_broke_off_is_cut_off() -> None:
     assert again.budget.stopped == "reply_length"
 
 
+def test_a_long_reply_that_stops_in_a_sentence_is_open() -> None:
+    text = "The work is the change of energy, as the force is constant. " * 8
+    assert read(*ended(text + "So we have, with the mass of")).ending.open
+    assert not read(*ended(text)).ending.open
+    assert not read(*ended("So we have, with the mass of")).ending.open
+
+
 def test_searches_repeated_pages_opened_and_leaks_are_told() -> None:
     leak = (Marker(kind="answer_leak", where="u"),)
     signals = read(

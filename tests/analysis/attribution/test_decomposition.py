@@ -44,6 +44,7 @@ def all_inputs(draw: st.DrawFn) -> list[DecompositionInputs]:
                 draw(SCORES),
                 {each: draw(SCORES) for each in (frozenset[str](), tools, *swaps)},
                 frozenset(draw(st.sets(st.sampled_from(["lock_in", "computed", "answer_leak", "retrieved"])))),
+                short=draw(st.none() | SCORES),
             )
             found.append(
                 DecompositionInputs(
@@ -120,7 +121,10 @@ def test_trials_that_were_never_to_be_replayed_stay_unresolved() -> None:
     some = made()
     (found,) = decompositions([replace(each, inclusion_probability=0.0, replay=None) for each in some])
     (full,) = decompositions(some)
-    lost = sum(in_points(full).get(name, 0.0) for name in ("budget", "tool_fault", "sampling_noise", "content", "use"))
+    lost = sum(
+        in_points(full).get(name, 0.0)
+        for name in ("budget", "tool_fault", "sampling_noise", "content", "volume", "use")
+    )
     assert in_points(found)["unresolved"] == pytest.approx(lost)
     assert (found.trials, found.replayed, full.replayed) == (120, 0, 120)
     assert in_points(full)["unresolved"] == pytest.approx(0, abs=1e-9)
@@ -292,19 +296,34 @@ def test_of_both_tools_each_has_the_mean_of_both_orders() -> None:
     assert lacking["unresolved"] == pytest.approx(-0.5)
 
 
+def test_volume_is_what_short_results_restore_and_use_what_is_left_to_no_results() -> None:
+    long = of(inputs(replay=replace(REPLAY, short=(0.9, 0.8))))
+    assert (long["content"], long["volume"], long["use"]) == (-0.15, pytest.approx(0.45 - 0.85), pytest.approx(0.35))
+    short = of(inputs(replay=replace(REPLAY, short=None)))
+    assert (short["content"], short["volume"], short["use"]) == (-0.15, 0.0, pytest.approx(-0.05))
+    untried = of(inputs())
+    assert (untried["content"], untried["use"], "volume" in untried) == (-0.15, pytest.approx(-0.05), False)
+    # Without the sham arm use reaches down to the offer of tools.
+    alone = of(inputs(replace(ARMS, sham=()), replace(REPLAY, short=(0.9, 0.8))), calling=False)
+    assert (alone["volume"], alone["use"]) == (pytest.approx(-0.4), pytest.approx(0.85 - 0.6))
+
+
 def test_a_trial_without_results_has_no_content() -> None:
     found = of(inputs(replay=Replay((0.1,), (0.3,), {NO_SWAP: (0.2,)}), tools=NO_SWAP))
     assert (found["content"], found["use"]) == (0.0, pytest.approx(-0.3))
 
 
-@given(st.sets(st.sampled_from(["re_asked", "extended", "repaired", "resampled", "swapped", "scaffold", "offered", "sham", "placebo"])), st.booleans())  # fmt: skip
-def test_terms_and_mechanisms_sum_to_the_difference_whatever_is_missing(lost: set[str], calling: bool) -> None:
+@given(st.sets(st.sampled_from(["re_asked", "extended", "repaired", "resampled", "swapped", "scaffold", "offered", "sham", "placebo", "short"])), st.booleans(), st.booleans())  # fmt: skip
+def test_terms_and_mechanisms_sum_to_the_difference_whatever_is_missing(
+    lost: set[str], calling: bool, long: bool
+) -> None:
     def kept(name: str, *scores: float) -> tuple[float, ...]:
         return () if name in lost else scores
 
     arms = Arms((0.7,), kept("scaffold", 0.1), kept("offered", 0.9), kept("sham", 0.3, 0.2), kept("placebo", 0.6))
     rollouts = {NO_SWAP: kept("resampled", 0.2, 0.8, 0.5), CODE: kept("swapped", 0.4)}
-    replay = Replay(kept("extended", 0.3), kept("repaired", 1.0), rollouts, frozenset({"lock_in"}))
+    short = kept("short", 0.9) if long else None
+    replay = Replay(kept("extended", 0.3), kept("repaired", 1.0), rollouts, frozenset({"lock_in"}), short=short)
     each = DecompositionInputs(
         "m", "T", "q", ("question", "q"), "t", 1.0, arms, CODE, None if "re_asked" in lost else 0.5, 1.0, replay
     )

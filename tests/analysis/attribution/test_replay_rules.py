@@ -1,22 +1,38 @@
 """What a label by replay says, and the levels that it goes by."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import beta
 from tests.analysis.attribution.cases import CELL, FLAKY, PAGE, REPLY, World, evidence, steady, truth, worlds
 from tests.analysis.attribution.stories import asked, ended, ran, read, right, searched, told, wrong
 
-from toolablate.analysis.attribution.belief import belief_steps
+from toolablate.analysis.attribution.belief import Probe, belief_steps, flip_step, trajectory
+from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Where, arm_rate
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
-from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult
-from toolablate.analysis.attribution.replay_rules import LevelTally, attribute_by_replay, blame, chains, drawn_chances
+from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult, decomposition_signals
+from toolablate.analysis.attribution.forced_answers import Forcing
+from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally, drawn_chances
+from toolablate.analysis.attribution.levels import arm_levels, chains
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, blame_by_arms, next_level
+from toolablate.analysis.attribution.sequential import HIGH, LOW
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.pairing import mean
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.traces.records import Attribution, Diagnosis, Event, Mechanism, Question, SpansTarget
+from toolablate.traces.records import (
+    Attribution,
+    Diagnosis,
+    Event,
+    Limit,
+    Mechanism,
+    Question,
+    ReplayPurpose,
+    SpansTarget,
+)
 
 NONE: frozenset[ToolKind] = frozenset()
 SEARCH: frozenset[ToolKind] = frozenset({"search"})
@@ -120,9 +136,98 @@ def test_of_both_tools_the_one_whose_results_restore_it_is_blamed() -> None:
         assert found.evidence == ((1,) if harming == "search" else (3,))
 
 
+@pytest.mark.parametrize(
+    ("code", "search", "both", "mechanism"),
+    [
+        (0.0, 0.0, 1.0, "interaction"),
+        (1.0, 1.0, 1.0, "interaction"),
+        (1.0, 0.0, 1.0, "lock_in"),
+        (0.0, 1.0, 1.0, "retrieval_distraction"),
+    ],
+    ids=["either suffices", "both are needed", "code alone", "search alone"],
+)
+@pytest.mark.parametrize("runs", [2, 8])
+def test_where_both_tools_took_part_it_is_their_interaction(
+    code: float, search: float, both: float, mechanism: str, runs: int
+) -> None:
+    kinds: dict[frozenset[ToolKind], float] = {frozenset({"code"}): code, SEARCH: search, BOTH: both}
+    swapped = {kind: (score,) * runs for kind, score in kinds.items()}
+    found = label(of_two_kinds(drawn("search"), [*PAGE, *CELL, *REPLY], swapped))
+    assert found.mechanism == mechanism
+    if mechanism == "interaction":
+        told = (
+            f"search x code: {search * runs:g} of {runs} right without search, {code * runs:g} of {runs} right without"
+            f" code, {both * runs:g} of {runs} right without search and code"
+        )
+        assert told in found.note
+        # That either tool did it alone is likelier before anything is seen, and two runs do not rule it out.
+        assert (found.confidence >= 0.9) == (runs == 8)
+        assert found.evidence == (1, 3)
+        assert found.shares["lock_in"] == pytest.approx(found.shares["retrieval_distraction"], abs=0.02)
+    else:
+        assert "search x code" not in found.note
+
+
+def test_one_kind_of_tool_interacts_with_nothing() -> None:
+    assert all("interaction" not in blame(drawn(world.name)) for world in worlds(0.8, 0.2))
+    # Nor do two of which one has no placebos: what leaving it out alone does is not known.
+    swapped: dict[frozenset[ToolKind], Scores] = {SEARCH: (1.0,) * 8}
+    assert "interaction" not in blame(of_two_kinds(drawn("search"), [*PAGE, *CELL, *REPLY], swapped))
+
+
+@pytest.mark.parametrize("name", ["search", "budget", "availability"])
+def test_a_label_has_the_shares_of_all_that_is_likelier_than_a_hundredth(name: str) -> None:
+    each = drawn(name, 0.8, 0.2)
+    found, shares = label(each), blame(each)
+    assert found.shares == {mechanism: round(share, 4) for mechanism, share in shares.items() if share >= 0.01}
+    assert found.shares[found.mechanism] == found.confidence == max(found.shares.values())
+    assert 0.95 <= sum(found.shares.values()) <= 1.001
+
+
+def test_counts_of_corrected_answers_are_told_as_they_were_asked_for() -> None:
+    """Where the level that restores it is of forced answers: as many as there were, and no fractions."""
+    each = drawn("calling")
+    arms = replace(each.inputs.arms, offered=(), scaffold=(), none=(0.0,) * 3)
+    found = label(replace(each, inputs=replace(each.inputs, arms=arms)))
+    assert (found.mechanism, found.note.partition(";")[0]) == (
+        "calling",
+        "right without the calls, whatever their results: 8 of 8 right asked before any call",
+    )
+
+
+@pytest.mark.parametrize(("short", "mechanism"), [(1.0, "volume"), (0.0, "calling")])
+def test_what_short_results_restore_is_the_volume_of_results(short: float, mechanism: str) -> None:
+    page = searched("gas", "1. Plants\n   " + "They take molecular nitrogen from the air. " * 500)
+    wrong_before = dict.fromkeys(("again", "repaired", "swapped"), 0.0)
+    chances = {**wrong_before, "short": short, "sham": short, "offered": 1.0, "none": 1.0}
+    long = evidence(World("volume", [*page, *REPLY], [1.0, 1.0, 0.0], chances, kind="search"), np.random.default_rng(0))
+    # The placebo arm has long results.
+    arms = replace(long.inputs.arms, placebo=(0.0,) * 3)
+    long = replace(long, inputs=replace(long.inputs, arms=arms))
+    assert [level.part for level in chains(long, Forcing())[0]][:5] == [
+        "again",
+        "again",
+        "search",
+        "volume",
+        "first_reply",
+    ]
+    found = label(long)
+    assert (found.mechanism, found.evidence) == (mechanism, (1,))
+    # To leave a long result out takes away both what it says and its length.
+    without = replace(long, pivotal=PivotalResult(1, (0.0,) * 4, (short,) * 4))
+    assert [level.part for level in chains(without, Forcing())[0]] == [
+        level.part for level in chains(long, Forcing())[0]
+    ]
+    assert label(without).mechanism == mechanism
+    assert ("4 of 4 right" in found.note) == (mechanism == "volume")
+    swapped = replace(long.inputs.replay or Replay(), rollouts={NONE: (0.0,) * 4, SEARCH: (1.0,) * 4})
+    content = label(replace(long, inputs=replace(long.inputs, replay=replace(swapped, short=(1.0,) * 4))))
+    assert content.mechanism == "retrieval_distraction"
+
+
 def test_levels_without_runs_hand_on_what_they_would_have_shown() -> None:
     each = drawn("search")
-    assert [level.part for level in chains(each)[0]] == [
+    assert [level.part for level in chains(each, Forcing())[0]] == [
         *("again", "again", "search", "first_reply", "calling", "calling", "calling", "availability"),
     ]
     alone = replace(
@@ -130,15 +235,37 @@ def test_levels_without_runs_hand_on_what_they_would_have_shown() -> None:
         trajectory=None,
         inputs=replace(each.inputs, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4})),
     )
-    assert [level.part for level in chains(alone)[0]] == ["again", "search"]
+    assert [level.part for level in chains(alone, Forcing())[0]] == ["again", "search"]
+
+
+def test_what_no_runs_tell_apart_is_shared() -> None:
+    each = drawn("calling")
+    arms = replace(each.inputs.arms, placebo=(), sham=(), offered=())
+    untold = replace(each, trajectory=None, flip=None, inputs=replace(each.inputs, arms=arms))
+    last = chains(untold, Forcing())[0][-1]
+    assert (last.part, last.also) == ("first_reply", {"calling", "availability"})
+    shares = blame(untold)
+    assert max(shares, key=lambda name: shares[name]) == "calling"
+    assert shares["calling"] == pytest.approx(2 * shares["availability"])
+    assert shares["calling"] < 0.6
+    # A fall of the belief tells.
+    falls = replace(each, inputs=replace(each.inputs, arms=arms))
+    assert all(not level.also for level in chains(falls, Forcing())[0] if level.part == "calling")
+
+
+def test_runs_that_repair_and_draw_again_at_once_count_once() -> None:
+    each = drawn("fault")
+    assert [level.part for level in chains(each, Forcing())[0]][:3] == ["again", "tool_fault", "code"]
+    later = read(*ran("1", "1"), *FLAKY, *ended("Answer: B"))
+    assert "again" in [level.part for level in chains(replace(each, signals=later), Forcing())[0]][1:]
 
 
 def test_runs_that_go_on_from_the_one_result_count_at_their_level() -> None:
     each = replace(drawn("search"), pivotal=PivotalResult(1, (0.0,) * 4, (1.0,) * 4))
-    tallies = [level.tally for level in chains(each)[0]]
+    tallies = [level.tally for level in chains(each, Forcing())[0]]
     assert tallies[1:4] == [LevelTally(8, 0.0), LevelTally(4, 4.0), LevelTally(4, 4.0)]
     stopped = drawn("budget")
-    assert chains(replace(stopped, pivotal=each.pivotal)) == chains(stopped)
+    assert chains(replace(stopped, pivotal=each.pivotal), Forcing()) == chains(stopped, Forcing())
 
 
 def test_of_a_limit_and_a_fault_the_one_whose_removal_restores_it_first_is_blamed() -> None:
@@ -155,6 +282,14 @@ def test_code_whose_results_do_not_matter_is_a_lock_in_only_where_setting_it_asi
     assert label(replace(each, ignore_tools=(0.0,) * 8)).mechanism == "calling"
     assert label(replace(each, flip=None)).mechanism == "lock_in"
     assert label(replace(each, flip=None, ignore_tools=(0.0,) * 8)).mechanism == "calling"
+
+
+@pytest.mark.parametrize(("limit", "locked_in"), [(None, True), ("turns", False)])
+def test_a_limit_that_ran_out_is_no_lock_in_of_the_decomposition(limit: Limit | None, locked_in: bool) -> None:
+    each = drawn("commits")
+    signals = read(*CELL, *ended("Answer: B", limit))
+    found = decomposition_signals(signals, each.steps, each.trajectory, each.flip, (1.0,) * 8)
+    assert ("lock_in" in found) is locked_in
 
 
 def test_code_that_says_nothing_of_the_answer_is_a_call_like_any_other() -> None:
@@ -254,22 +389,30 @@ def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
     apart = drawn_chances([LevelTally(8, 0.0), LevelTally(4, 0.0), LevelTally(4, 4.0), LevelTally(8, 8.0)], [0.1] * 3)
     assert apart.mean(axis=0) == pytest.approx([0.04, 0.04, 0.96, 0.96], abs=0.03)
     (single,) = drawn_chances([LevelTally(3, 3.0)], [], draws=20_000).mean(axis=0)
-    assert single == pytest.approx(3.5 / 4, abs=0.01)
+    # Three right of three: low or high, as likely as the two beta-binomials say.
+    weights = [
+        FIRST_LOW * beta(3 + LOW[0], LOW[1]) / beta(*LOW),
+        (1 - FIRST_LOW) * beta(3 + HIGH[0], HIGH[1]) / beta(*HIGH),
+    ]
+    means = [(3 + good) / (3 + good + bad) for good, bad in (LOW, HIGH)]
+    assert single == pytest.approx(np.average(means, weights=weights), abs=0.01)
 
 
 def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offer_from_a_hard_question() -> None:
     each = drawn("availability")
     arms = Arms(none=(1.0, 1.0, 1.0, 0.0), offered=(1.0, 0.0, 0.0))
-    each = replace(each, inputs=replace(each.inputs, arms=arms), trajectory=None)
+    each = replace(each, inputs=replace(each.inputs, arms=arms, replay=Replay()), trajectory=None)
     alone, others = blame(each), blame(replace(each, outset=(0.0,) * 15 + (1.0,)))
-    assert others["availability"] > 2 * alone["availability"]
-    assert (label(each).mechanism, label(replace(each, outset=(0.0,) * 15 + (1.0,))).mechanism) == (
-        "sampling_noise",
-        "availability",
-    )
+    assert others["availability"] > 1.5 * alone["availability"]
+    assert label(each).confidence < 0.5
+    assert label(replace(each, outset=(0.0,) * 15 + (1.0,))).mechanism == "availability"
     called = drawn("calling")
-    assert [level.tally.runs for level in chains(replace(called, outset=(1.0,) * 8))[0] if level.part == "calling"] == [
-        *(level.tally.runs for level in chains(called)[0][:-2] if level.part == "calling"),
+    assert [
+        level.tally.runs
+        for level in chains(replace(called, outset=(1.0,) * 8), Forcing())[0]
+        if level.part == "calling"
+    ] == [
+        *(level.tally.runs for level in chains(called, Forcing())[0][:-2] if level.part == "calling"),
         3 + 8,
     ]
 
@@ -283,6 +426,127 @@ def test_the_conditions_words_are_told_from_the_offer_of_tools_where_an_arm_has_
     assert label(replace(worded, inputs=replace(each.inputs, arms=arms))).mechanism == "prompt"
     alone = label(replace(worded, inputs=replace(each.inputs, arms=Arms(none=(1.0,) * 3))))
     assert (alone.mechanism, "which no arm tells apart" in alone.note) == ("availability", True)
+
+
+# Which level is replayed next.
+
+
+MOST = 8
+NO_RATES = ChangeRates()
+
+
+def one_run(_: ReplayPurpose) -> float:
+    return 1.0
+
+
+def replayed(again: Scores, swapped: Scores) -> Evidence:
+    """Of a search whose results drew the belief away, where no arm had placebos."""
+    each = drawn("search")
+    arms = replace(each.inputs.arms, placebo=(), sham=())
+    replay = Replay((0.0,), (0.0,), {NONE: again, SEARCH: swapped})
+    return replace(each, inputs=replace(each.inputs, arms=arms, replay=replay))
+
+
+def test_the_level_that_tells_most_for_its_cost_is_replayed_next() -> None:
+    each = replayed((0.0,) * 8, (1.0, 0.0))
+    swapped = ReplayPurpose(kind="rollout", placebos=("search",))
+    assert next_level(each, NO_RATES, precision=0.97, cost=one_run) == swapped
+    # What may have no more runs is left out, and nothing else is worth any here.
+    assert next_level(each, NO_RATES, precision=0.97, cost=lambda p: None if p == swapped else 1.0) is None
+
+
+def test_nothing_is_replayed_once_a_mechanism_is_as_likely_as_the_precision() -> None:
+    def wanted(each: Evidence, precision: float) -> bool:
+        return next_level(each, NO_RATES, precision=precision, cost=one_run) is not None
+
+    unsure = replayed((0.0,) * 8, (1.0, 0.0))
+    reached = [wanted(unsure, precision) for precision in np.linspace(0.5, 0.99, 50)]
+    assert reached == sorted(reached)
+    assert set(reached) == {False, True}
+    assert not wanted(replayed((0.0,) * 8, (1.0,) * 8), 0.97)
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0], ids=["either suffices", "both are needed"])
+def test_which_of_two_tools_it_was_is_settled_as_well(score: float) -> None:
+    def wanted(runs: int, code: float) -> ReplayPurpose | None:
+        kinds: dict[frozenset[ToolKind], float] = {frozenset({"code"}): code, SEARCH: score, BOTH: 1.0}
+        swapped = {kind: (each,) * runs for kind, each in kinds.items()}
+        found = of_two_kinds(drawn("search"), [*PAGE, *CELL, *REPLY], swapped)
+        return next_level(found, NO_RATES, precision=0.9, cost=one_run)
+
+    # By two runs it is still two in five that one of them did it alone.
+    found = wanted(2, code=score)
+    assert found is not None
+    assert (found.kind, len(found.placebos)) == ("rollout", 1)
+    assert wanted(8, code=score) is None
+    assert wanted(2, code=1 - score) is None
+
+
+def test_arms_are_not_replayed_and_early_answers_are_asked_for_by_their_step() -> None:
+    asked: set[ReplayPurpose] = set()
+
+    def cost(purpose: ReplayPurpose) -> float:
+        asked.add(purpose)
+        return 1.0
+
+    next_level(replayed((0.0,) * 8, (1.0, 0.0)), NO_RATES, precision=0.97, cost=cost)
+    rollouts = {ReplayPurpose(kind="rollout", placebos=placebos) for placebos in ((), ("search",))}
+    assert asked == rollouts | {ReplayPurpose(kind="early_answer", step=step) for step in (0, 2)}
+
+
+def in_rounds(world: World, rng: np.random.Generator, precision: float) -> tuple[Evidence, Counter[ReplayPurpose]]:
+    """Two runs of each level and two answers at both ends, then two more of what is wanted next; and all runs."""
+    whole = evidence(world, rng)
+    last = len(world.believed) - 1
+    chances = {ReplayPurpose(kind="early_answer", step=step): world.believed[step] for step in (0, last)}
+    chances[ReplayPurpose(kind="rollout")] = world.inputs["again"]
+    if world.kind:
+        chances[ReplayPurpose(kind="rollout", placebos=(world.kind,))] = world.inputs["swapped"]
+    if whole.signals.budget.stopped:
+        chances[ReplayPurpose(kind="extended")] = world.inputs["extended"]
+    if whole.signals.troubles:
+        chances[ReplayPurpose(kind="repaired")] = world.inputs["repaired"]
+    runs = {purpose: rng.binomial(1, chance, 2).astype(float).tolist() for purpose, chance in chances.items()}
+
+    def shown() -> Evidence:
+        beliefs = trajectory(
+            Probe(purpose.step, {"A": int(sum(each)), "B": len(each) - int(sum(each))}, 0, int(sum(each)))
+            for purpose, each in runs.items()
+            if purpose.step is not None
+        )
+        replay = Replay(
+            tuple(runs.get(ReplayPurpose(kind="extended"), [0.0])),
+            tuple(runs.get(ReplayPurpose(kind="repaired"), runs.get(ReplayPurpose(kind="extended"), [0.0]))),
+            {frozenset(purpose.placebos): tuple(each) for purpose, each in runs.items() if purpose.kind == "rollout"},
+        )
+        flip = flip_step(beliefs, 0.3, resamples=20)
+        return replace(whole, trajectory=beliefs, flip=flip, inputs=replace(whole.inputs, replay=replay))
+
+    def cost(purpose: ReplayPurpose) -> float | None:
+        return 1.0 if purpose in runs and len(runs[purpose]) < MOST else None
+
+    while (wanted := next_level(shown(), NO_RATES, precision=precision, cost=cost)) is not None:
+        runs[wanted] += rng.binomial(1, chances[wanted], 2).astype(float).tolist()
+    return shown(), Counter({purpose: len(each) for purpose, each in runs.items()})
+
+
+@pytest.mark.deep
+def test_rounds_name_the_mechanism_about_as_often_as_all_runs_do_with_fewer() -> None:
+    rng, right, by_all, runs, full = np.random.default_rng(7), list[float](), list[float](), 0, 0
+    for _ in range(25):
+        chosen = worlds(float(rng.uniform(0.8, 0.97)), float(rng.uniform(0.02, 0.2)))
+        chosen += [steady(float(rng.uniform(0.6, 0.85)), kind) for kind in ("search", "code", None)]
+        for world in chosen:
+            mechanism = truth(world, wrong_draw(world, rng))
+            found, asked = in_rounds(world, rng, 0.9)
+            assert max(asked.values()) <= MOST
+            runs, full = runs + sum(asked.values()), full + MOST * len(asked)
+            right.append(float(label(found).mechanism == mechanism))
+            by_all.append(float(labelled(world, rng).mechanism == mechanism))
+    assert runs <= 0.6 * full
+    # Two independent shares of 250: three standard errors of their difference.
+    spread = 3 * math.sqrt(2 * mean(by_all) * (1 - mean(by_all)) / len(by_all))
+    assert mean(right) >= mean(by_all) - spread
 
 
 # How often labels by replay are right, and how sure they should be, where the truth is known.
@@ -357,3 +621,73 @@ def test_confidences_are_the_shares_that_are_right(judged: list[tuple[World, Mec
         for each in bins.values()
     ]
     assert sum(errors) <= 0.1, bins.keys()
+
+
+# What arms alone tell, without any replay.
+
+
+def with_arms(each: Evidence, chances: Sequence[float], runs: int, rng: np.random.Generator) -> Evidence:
+    """Chances of the condition, its placebo, sham and offered arms, and no tools."""
+    repeats, placebo, sham, offered, none = (
+        tuple(rng.binomial(1, chance, size).astype(float).tolist())
+        for chance, size in zip(chances, (runs - 1, runs, runs, runs, runs), strict=True)
+    )
+    arms = Arms(none=none, placebo=placebo, sham=sham, offered=offered)
+    return replace(each, repeats=repeats, inputs=replace(each.inputs, score=0.0, arms=arms, replay=None))
+
+
+def test_arms_tell_what_needs_no_results() -> None:
+    rng, searched = np.random.default_rng(0), drawn("search")
+
+    def likeliest(*chances: float) -> str:
+        found = blame_by_arms(with_arms(searched, chances, 6, rng))
+        assert found is not None
+        assert math.isclose(math.fsum(found.shares.values()) + found.results, 1.0)
+        of = {**found.shares, "results": found.results}
+        return max(of, key=lambda each: of[each])
+
+    assert [
+        likeliest(*(0.0,) * low, *(1.0,) * (5 - low)) for low in range(1, 6)
+    ] == ["results", "calling", "calling", "availability", "own_error"]  # fmt: skip
+    assert blame_by_arms(replace(searched, inputs=replace(searched.inputs, arms=Arms(none=(1.0,))))) is None
+
+
+def test_long_placebos_that_do_what_results_do_are_volume() -> None:
+    signals = read(*searched("gas", "1. Plants\n   " + "They take nitrogen. " * 500), *ended("Answer: C"))
+    rng = np.random.default_rng(0)
+    found = blame_by_arms(replace(with_arms(drawn("search"), (0, 0, 1, 1, 1), 6, rng), signals=signals))
+    assert found is not None
+    assert found.shares["volume"] > 0.5
+
+
+def test_what_arms_tell_is_as_likely_as_it_is_true() -> None:
+    """Chances are drawn as the levels are thought to come about, and trials that come out right are left out."""
+    rng, template = np.random.default_rng(3), drawn("search")
+    levels = arm_levels(with_arms(template, (0, 0, 1, 1, 1), 3, rng))
+    where: dict[Part, Where] = {"search": "not_asked", "calling": "not_asked", "availability": "called"}
+    rates = [arm_rate((level.part, where[level.part])) for level in levels[1:]]
+    said, true, trials = Counter[str](), Counter[str](), 0
+    while trials < 600:
+        high = rng.random() > FIRST_LOW
+        chances = [rng.beta(*(HIGH if high else LOW))]
+        for rate in rates:
+            changes = rng.random() < rate
+            high ^= changes
+            chances.append(rng.beta(*(HIGH if high else LOW)) if changes else chances[-1])
+        draw = rng.random()
+        if draw < chances[0]:
+            continue
+        trials += 1
+        found = blame_by_arms(with_arms(template, chances, 3, rng))
+        assert found is not None
+        said.update({**found.shares, "results": found.results})
+        part = next((level.part for level, chance in zip(levels, chances, strict=True) if draw < chance), None)
+        left = "sampling_noise" if chances[-1] >= 0.5 else "own_error"
+        true["results" if part == "search" else left if part is None else part] += 1
+    for name in said:
+        share = true[name] / trials
+        assert abs(said[name] / trials - share) <= 3 * math.sqrt(share * (1 - share) / trials) + 0.01, (
+            name,
+            said,
+            true,
+        )

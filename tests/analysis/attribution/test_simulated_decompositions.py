@@ -37,6 +37,7 @@ class World:
 
     base      a question's chance without tools, on average
     together  what search and code add where both were used
+    volume    what long results do, whatever they are; at 0 all results are short
     """
 
     base: float = 0.5
@@ -44,6 +45,7 @@ class World:
     availability: float = 0.0
     calling: float = 0.0
     use: float = 0.0
+    volume: float = 0.0
     search: float = 0.0
     code: float = 0.0
     together: float = 0.0
@@ -68,7 +70,7 @@ class World:
         """Every term and the content by kind of tool, in points, over kinds of questions and of trials."""
         search = (2 * self.search + self.together / 2) / 4
         code = (2 * self.code + self.together / 2) / 4
-        shares = [question.chance(tools) for question in self.kinds() for tools in KINDS]
+        shares = [question.chance(tools, tools) for question in self.kinds() for tools in KINDS]
         right = float(np.mean(shares))
         found = {
             "format": -self.format * right * (1 - self.fault) * (1 - self.budget),
@@ -76,6 +78,7 @@ class World:
             "tool_fault": -self.fault * right,
             "sampling_noise": 0.0,
             "content": search + code,
+            "volume": self.volume * 3 / 4,
             "use": self.use,
             "calling": self.calling,
             "availability": self.availability,
@@ -97,9 +100,10 @@ class Question:
         """The chance with the first so many: none, prompt, availability, calling, use."""
         return self.base + sum(self.factors[:factors])
 
-    def chance(self, real: frozenset[ToolKind]) -> float:
-        """With the results of these kinds of tools real, and those of others swapped."""
+    def chance(self, real: frozenset[ToolKind], used: frozenset[ToolKind]) -> float:
+        """With the results of these kinds of tools real, and those of the others that were used swapped."""
         both = self.world.together if len(real) == 2 else 0.0
+        both += self.world.volume if used else 0.0
         return self.arm(4) + ("search" in real) * self.factors[4] + ("code" in real) * self.world.code + both
 
 
@@ -131,17 +135,20 @@ def _trial(
     question: Question, name: str, repeat: int, arms: Arms, replaying: Replaying, rng: np.random.Generator
 ) -> DecompositionInputs:
     world, tools = question.world, KINDS[int(rng.integers(len(KINDS)))]
-    (repaired,) = _drawn(question.chance(tools), 1, rng)
+    (repaired,) = _drawn(question.chance(tools, tools), 1, rng)
     extended = 0.0 if rng.random() < world.fault else repaired
     re_asked = 0.0 if rng.random() < world.budget else extended
     score = 0.0 if rng.random() < world.format else re_asked
     probability = replaying.right if score else replaying.wrong
     swaps = joined.from_iterable(combinations(sorted(tools), size) for size in range(len(tools) + 1))
     rollouts = {
-        frozenset(swapped): _drawn(question.chance(tools - frozenset(swapped)), replaying.rollouts, rng)
+        frozenset(swapped): _drawn(question.chance(tools - frozenset(swapped), tools), replaying.rollouts, rng)
         for swapped in swaps
     }
-    replay = Replay(extended=(extended,), repaired=(repaired,), rollouts=rollouts)
+    # From a generator of its own, so that all else is drawn as in a world without volume.
+    (apart,) = rng.spawn(1)
+    short = _drawn(question.arm(4), replaying.rollouts, apart) if tools and world.volume else None
+    replay = Replay(extended=(extended,), repaired=(repaired,), rollouts=rollouts, short=short)
     return DecompositionInputs(
         *("m", "T", name, ("question", name), f"{name}-{repeat}", score, arms, tools, re_asked, probability),
         replay=replay if rng.random() < probability else None,
@@ -157,7 +164,7 @@ def _drawn(chance: float, count: int, rng: np.random.Generator) -> Scores:
 
 RUNS, QUESTIONS, RESAMPLES = 300, 100, 399
 HARMED = World(
-    prompt=-0.03, availability=-0.02, calling=-0.03, use=-0.04, search=-0.12, code=0.08, together=-0.06,
+    prompt=-0.03, availability=-0.02, calling=-0.03, use=-0.04, volume=-0.03, search=-0.12, code=0.08, together=-0.06,
     fault=0.25, budget=0.25, format=0.25, spread=0.05,
 )  # fmt: skip
 NAMES = {"content": "content", "retrieval_distraction": "search", "computation_misled": "code"}
@@ -209,7 +216,10 @@ def test_terms_are_unbiased_and_their_intervals_cover_the_truth(replaying: Repla
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("world", "replaying"),
-    [(World(), Replaying()), (World(base=0.05), Replaying(wrong=0.45, right=0.15, rollouts=2))],
+    [
+        (World(volume=-1e-9), Replaying()),
+        (World(base=0.05, volume=-1e-9), Replaying(wrong=0.45, right=0.15, rollouts=2)),
+    ],
     ids=["all", "hardly any right, failures more often"],
 )
 def test_without_any_effect_at_most_one_mechanism_in_twenty_is_significant(world: World, replaying: Replaying) -> None:
@@ -224,7 +234,7 @@ def test_without_any_effect_at_most_one_mechanism_in_twenty_is_significant(world
     spoiled = {"format_loss", "budget", "tool_fault"}
     rates = {name: np.mean(np.array(values) < 0.05) for name, values in p_values.items() if name not in spoiled}
     assert {min(p_values[name]) for name in spoiled} == {1.0}
-    assert len(rates) == 6
+    assert len(rates) == 7
     assert 0.015 <= np.mean(list(rates.values())) <= 0.06
     assert max(rates.values()) <= 0.085
     assert np.mean(np.array(corrected) < 0.05) <= 0.06

@@ -1,11 +1,12 @@
 """Labels of hand-made failures, each with the one that looks like it and is none."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,20 @@ from tests.analysis.attribution.stories import (
 from toolablate.analysis.attribution.expected_failures import Pool, Tally
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import NoToolTrial, attribute_by_trace
+from toolablate.analysis.attribution.trace_rules import ArmShares, NoToolTrial, attribute_by_trace
 from toolablate.benchmarks.tatqa.scorer import em_and_f1
-from toolablate.traces.records import Attribution, Change, ChoiceTarget, Condition, Event, Question, Score, SpansTarget
+from toolablate.traces.records import (
+    Attribution,
+    Change,
+    ChoiceTarget,
+    Condition,
+    Event,
+    Mechanism,
+    NumberTarget,
+    Question,
+    Score,
+    SpansTarget,
+)
 from toolablate.traces.store import Store
 
 DISTRACTOR = "1. Plants\n   They take molecular nitrogen from the air."
@@ -173,7 +185,8 @@ def test_finding_nothing_is_no_fault_and_calls_that_gave_nothing_are_calling() -
 def test_tools_offered_and_not_called_are_availability_and_words_alone_the_prompt() -> None:
     assert alone(*ended("Answer: C")) == ("availability", (0,))
     assert alone(*ended("Answer: C", specs=())) == ("prompt", ())
-    assert label(read(*ended("Answer: C", specs=()), condition=NO_TOOLS)).mechanism == "unknown"
+    # Without tools and words it can only err by itself.
+    assert label(read(*ended("Answer: C", specs=()), condition=NO_TOOLS)).mechanism == "own_error"
 
 
 ADOPTED = (*searched("gas", DISTRACTOR), *ended("Answer: B"))
@@ -291,11 +304,63 @@ def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
     assert beside(1.0, 1.0, 0.0)[1] < beside(1.0, 1.0, 1.0)[1] < 1
 
 
+def test_arms_tell_what_a_sign_in_the_trace_does_not() -> None:
+    right_without = [no_tools("Answer: A", is_right=True)] * 3
+
+    def beside(shares: Mapping[Mechanism, float], *events: Event) -> tuple[str, float]:
+        arms = ArmShares(shares, 1 - math.fsum(shares.values()), "sham 0 of 3")
+        found = attribute_by_trace(read(*events), wrong(), right_without, (0.0, 0.0), arms=arms)
+        assert found is not None
+        assert "right: sham 0 of 3; 3 of 3 trials without tools are right" in found.note
+        return found.mechanism, found.confidence
+
+    by_results, by_calling, by_none = {"calling": 0.1}, {"calling": 0.8}, {"availability": 0.8}
+    assert beside(by_results, *ADOPTED)[0] == "retrieval_distraction"
+    assert beside(by_calling, *ADOPTED)[0] == "calling"
+    assert beside(by_none, *ADOPTED)[0] == beside(by_none, *ended("Answer: C"))[0] == "availability"
+    # A sign makes its own cause likelier.
+    assert beside({"availability": 0.4}, *ended("Answer: C"))[1] > 0.4
+
+
 def test_what_is_never_right_without_tools_is_an_own_error_beside_repeats_too() -> None:
     none_right = [no_tools("Answer: C", is_right=False)] * 3
     assert (
         getattr(attribute_by_trace(read(*ADOPTED), wrong(), none_right, (0.0, 0.0)), "mechanism", None) == "own_error"
     )
+
+
+def test_a_right_answer_in_another_form_is_no_noise() -> None:
+    target = SpansTarget(spans=("85.1",), scale="million")
+    question = Question(id="s", prompt="How much?", target=target)
+    signals = read(*ran("print(85123)", "85123"), *ended('{"answer": 85123, "scale": "thousand"}'), question=question)
+    beside = [no_tools("Answer: 85.1", is_right=False)] * 3
+    found = label(signals, no_tools=beside)
+    assert (found.mechanism, found.confidence) == ("format", 0.65)
+
+
+def test_a_program_with_wrong_numbers_or_none_at_all_needs_no_tool_to_be_wrong() -> None:
+    question = Question(id="s", prompt="2,822 | 3,044 | 3,513. The change?", target=NumberTarget(value=222))
+    slip = ran("old = 2822\nnew = 3513\nprint(new - old)", "691"), ended("Answer: 691")
+    swapped = ran("old = 2822\nnew = 3044\nprint(old - new)", "-222"), ended("Answer: -222")
+    assert alone(*slip[0], *slip[1], question=question) == ("own_error", (1,))
+    assert alone(*swapped[0], *swapped[1], question=question)[0] == "lock_in"
+    signals = read(*slip[0], *slip[1], question=question)
+    usually = label(signals, no_tools=[no_tools("Answer: A", is_right=True)] * 3)
+    never = label(signals, no_tools=[no_tools("Answer: A", is_right=False)] * 3)
+    assert (usually.mechanism, never.mechanism) == ("sampling_noise", "own_error")
+
+
+def test_a_result_whose_sign_the_sentence_leaves_out_is_the_programs() -> None:
+    question = Question(id="s", prompt="Which place?", target=NumberTarget(value=6))
+    assert alone(*ran("print(f())", "-4"), *ended("Answer: 4"), question=question)[0] == "lock_in"
+    assert alone(*ran("print(f())", "7.3"), *ended("Answer: 5"), question=question)[0] == "unknown"
+
+
+def test_a_reply_that_stops_in_a_sentence_and_gives_no_answer_ran_out() -> None:
+    text = "Plants take up several gases, and each of them has another use. " * 8
+    found = label(read(*ended(text + "The one that they make sugar"), *()), wrong("unparsed"))
+    assert (found.mechanism, found.evidence) == ("budget", (1,))
+    assert label(read(*ended(text)), wrong("unparsed")).mechanism == "format"
 
 
 # Labels of real failures: questions that one model answered rightly in words and wrongly by a program.
@@ -374,10 +439,10 @@ def test_every_flip_has_a_label_and_evidence(store: Path, baseline: str) -> None
     assert abs(len(found) - FLIPS[baseline]) <= 2
     counted = Counter(label.mechanism for label, _ in found.values())
     # One program, one result, one final reply: nothing was searched, refused, or stopped.
-    assert set(counted) <= {"lock_in", "format", "calling", "unknown"}
+    assert set(counted) <= {"lock_in", "format", "calling", "sampling_noise", "unknown"}
     assert counted["unknown"] <= 0.05 * len(found)
     for label, signals in found.values():
-        assert label.evidence or label.mechanism == "unknown"
+        assert label.evidence or label.mechanism in ("sampling_noise", "unknown")
         assert signals.budget.stopped is None
         assert signals.calls[0].form == "code"
 

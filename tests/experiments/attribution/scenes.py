@@ -16,7 +16,9 @@ from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store
 
-ALL = ReplayDesign(failures=1, successes=1, samples=3, rollouts=2)
+ALL = ReplayDesign(failures=1, successes=1, samples=3, rollouts=2, steps="all", precision=0.5, each_result=True)
+"""All that is asked of a trial whatever comes of it, and no round after that: where all runs of a level agree, one
+mechanism is likelier than not."""
 
 
 def swayed(

@@ -13,6 +13,7 @@ from tests.experiments.attribution.conftest import REPLAY
 from tests.experiments.diagnosing.failures import failing_store, reads
 from tests.servers.chat_server import ChatServer
 
+from toolablate.analysis.attribution.report import ResultLengths
 from toolablate.traces.errors import InputError
 
 
@@ -44,6 +45,22 @@ def test_every_form_says_the_same(ran: Path, tmp_path: Path) -> None:
     points = {row["name"]: float(row["points"]) for row in rows if row["kind"] == "mechanism"}
     assert points == pytest.approx({each["name"]: each["points"] for each in found["mechanisms"]})
     assert figure.read_bytes().startswith(b"<?xml")
+
+
+def test_lengths_of_real_results_and_of_placebos_are_told(ran: Path) -> None:
+    (lengths,) = read(ran)["result_lengths"]
+    assert (lengths["model"], lengths["condition"], lengths["form"]) == ("trusting", "python", "code")
+    assert lengths["ratio"] == pytest.approx(lengths["real"] / lengths["placebo"])
+    assert min(lengths["real_results"], lengths["placebo_results"]) > 0
+    page = " ".join(said("attribute", ran).split())
+    assert f"real / placebo: code output {lengths['real']:,.0f} / {lengths['placebo']:,.0f}." in page
+
+
+@pytest.mark.parametrize(
+    ("real", "placebo", "differs"), [(33_720, 7_689, True), (500, 1_000, True), (1_400, 1_000, False), (30, 5, False)]
+)
+def test_lengths_are_warned_of_where_they_fill_a_context_otherwise(real: float, placebo: float, differs: bool) -> None:
+    assert ResultLengths("m", "T", "page", real, placebo, 9, 9).differs == differs
 
 
 def test_a_store_is_not_overwritten(ran: Path) -> None:

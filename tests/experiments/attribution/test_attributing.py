@@ -1,26 +1,38 @@
 """Whole attributions by replay: real kernels, a real store, a model over HTTP that believes what it is shown."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.analysis.attribution.stories import QUESTION, SPECS, asked, ended, gave, ran, said, searched, trace
-from tests.analysis.ladder_arms import ladder_conditions
-from tests.experiments.attribution.scenes import ALL, Heard, case_in, outcomes_in, purposes_in, replays_of, swayed
+from tests.experiments.attribution.scenes import (
+    ALL,
+    Heard,
+    case_in,
+    chosen_of,
+    outcomes_in,
+    purposes_in,
+    replays_of,
+    swayed,
+)
 from tests.experiments.replay.scenes import by_turn, endpoint_plan, run, trial_of
 from tests.servers.chat_server import ChatServer, Json, Status, Step, reply
 
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import case_of, ending_of
-from toolablate.experiments.attribution.planned_replays import all_early_answers, first_round
+from toolablate.experiments.attribution.planned_replays import MOST, first_round
 from toolablate.experiments.attribution.replay_evidence import belief_of, flip_of
-from toolablate.experiments.attribution.replay_rounds import AnswerChance, Rounds, attribute, chances, nothing_found
+from toolablate.experiments.attribution.replay_rounds import Rounds, attribute, nothing_found
+from toolablate.experiments.attribution.store_report import read_report
 from toolablate.experiments.replay.batch import replay
+from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AnswerNow, Condition, Event, ReplayDesign, ReplayPurpose, ToolUse
-from toolablate.traces.store import Store, TrialSummary, verify
+from toolablate.traces.store import Store, verify
 
 MISLED = swayed(["print(5)", "print(7)"], lambda shown: "7" in shown)
 """Right until it sees the second result."""
@@ -51,13 +63,12 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
     assert (done.chosen, done.missing, done.refused, done.stopped) == (1, 0, (), False)
     assert purposes_in(store) == {
         "early_answer": 5 * 3,
-        "answer_re_ask": 3,
         "ignore_tools": 3,
         "rollout": 2 * 2,
         "pivotal": 2 * 2,
         "shapley": 4 * 2,
     }
-    assert done.replays == len(replays_of(store)) == 37
+    assert done.replays == len(replays_of(store)) == 34
     found = belief_of(outcomes_in(store))
     assert found is not None
     assert [belief.right.mean for belief in found.beliefs] == [1, 1, 1, 1, 0]
@@ -65,7 +76,6 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
     assert flip is not None
     assert (flip.after, flip.step, case_in(store).turned_by(flip)) == (3, 4, 3)
     assert values(store, ReplayPurpose(kind="ignore_tools")) == [1] * 3
-    assert values(store, ReplayPurpose(kind="answer_re_ask")) == [0] * 3
     assert values(store, ReplayPurpose(kind="rollout")) == [0, 0]
     assert values(store, ReplayPurpose(kind="rollout", placebos=("code",))) == [1, 1]
     assert values(store, ReplayPurpose(kind="pivotal", event=3)) == [0, 0]
@@ -75,6 +85,42 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
         real: [value] * 2 for real, value in shapley.items()
     }
     assert verify(store).ok
+
+
+LONG = "print('every other line is like this one\\n' * 150, {})"
+"""Over five thousand characters and a number."""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("wrong", "mechanism"),
+    [
+        (lambda shown: sum(map(len, shown)) > 6_000, "volume"),
+        (lambda shown: any("like this one" in each for each in shown), "lock_in"),
+    ],
+    ids=["by length", "by content"],
+)
+def test_what_is_wrong_by_the_length_of_its_results_alone_is_told_from_what_is_misled_by_them(
+    chat_server: ChatServer, tmp_path: Path, wrong: Callable[[list[str]], bool], mechanism: str
+) -> None:
+    chat_server.answers(swayed([LONG.format(5), LONG.format(6)], wrong))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
+    done = attribute(store, ALL)
+    assert (done.missing, done.refused) == (0, ())
+    assert purposes_in(store)["short"] == 2
+    swapped = 0 if mechanism == "volume" else 1
+    assert values(store, ReplayPurpose(kind="rollout", placebos=("code",))) == [swapped] * 2
+    assert values(store, ReplayPurpose(kind="short")) == [1, 1]
+    report = read_report(store)
+    (trial,) = report.explained
+    assert trial.attribution is not None
+    assert (trial.attribution.mechanism, trial.attribution.method) == (mechanism, "replay")
+    (decomposition,) = report.decompositions
+    points = {each.name: each.points for each in decomposition.terms}
+    assert points["volume"] == pytest.approx(-100 if mechanism == "volume" else 0)
+    assert sum(points.values()) == pytest.approx(-100)
+    (lengths,) = report.lengths
+    assert 0.8 <= lengths.ratio <= 1.25
 
 
 @pytest.mark.deep
@@ -112,33 +158,38 @@ def test_more_samples_go_on_with_those_that_are_there(chat_server: ChatServer, t
     attribute(store, ALL)
     before = replays_of(store)
     attribute(store, ALL.model_copy(update={"samples": 4}))
-    assert len(replays_of(store) - before) == 5 + 1 + 1
+    # One more answer before each of five steps, and one more with tools ignored.
+    assert len(replays_of(store) - before) == 5 + 1
     assert before < replays_of(store)
 
 
 @pytest.mark.deep
-def test_a_bisection_goes_on_in_rounds_until_it_has_found_the_fall(chat_server: ChatServer, tmp_path: Path) -> None:
+def test_a_search_goes_on_in_rounds_until_it_has_found_the_fall(chat_server: ChatServer, tmp_path: Path) -> None:
     cells = [f"print({number})" for number in range(100, 112)]
     chat_server.answers(swayed(cells, lambda shown: "104" in shown))
-    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
-    design = ReplayDesign(samples=2, rollouts=1, steps="bisect")
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
+    design = ReplayDesign(samples=2, rollouts=1)
     done = attribute(store, design)
     assert (done.missing, done.refused) == (0, ())
     found, flip = belief_of(outcomes_in(store)), flip_of(outcomes_in(store))
     assert found is not None
     assert flip is not None
     assert (flip.after, flip.step) == (9, 10)
-    assert len(found.beliefs) < len(case_in(store).steps) == 25
+    # Both ends, and then each answer halves the steps that are left, or makes its side surer.
+    assert len(found.beliefs) <= 2 + 2 * math.ceil(math.log2(24)) < len(case_in(store).steps) == 25
+    assert all(belief.samples <= MOST for belief in found.beliefs)
     asked = len(chat_server.requests)
     attribute(store, design)
     assert len(chat_server.requests) == asked
 
 
-def test_a_trial_that_called_nothing_is_asked_for_its_answer_alone(chat_server: ChatServer, tmp_path: Path) -> None:
+def test_a_trial_that_called_nothing_is_resampled_freely_and_asked_for_its_answer_at_once(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
     chat_server.answers(swayed([], lambda _: True))
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
     attribute(store, ALL)
-    assert purposes_in(store) == {"early_answer": 3, "answer_re_ask": 3}
+    assert purposes_in(store) == {"early_answer": 3, "rollout": 2}
 
 
 @pytest.mark.deep
@@ -149,7 +200,6 @@ def test_a_trial_that_ran_out_of_budget_goes_on_with_twice_of_it(chat_server: Ch
     assert (done.missing, done.refused) == (0, ())
     assert values(store, ReplayPurpose(kind="extended")) == [1, 1]
     assert values(store, ReplayPurpose(kind="rollout")) == [1, 1]
-    assert values(store, ReplayPurpose(kind="answer_re_ask")) == [0] * 3
 
 
 @pytest.mark.deep
@@ -162,18 +212,23 @@ def test_a_fault_of_a_tool_is_repaired(chat_server: ChatServer, tmp_path: Path) 
     assert values(store, ReplayPurpose(kind="repaired")) == values(store, ReplayPurpose(kind="rollout")) == [1, 1]
 
 
+def mumbling(cells: list[str]) -> Callable[[dict[str, Any]], Step]:
+    """Misled by a 7, and says nothing that can be read until it is asked for its answer."""
+    plain = swayed(cells, lambda shown: "7" in shown)
+    mumbled = swayed(cells, lambda shown: "7" in shown, form="It is {}, I think, or so they say, or not.")
+
+    def decide(request: dict[str, Any]) -> Step:
+        messages = request["messages"]
+        return (plain if messages[-1]["role"] == "user" and len(messages) > 2 else mumbled)(request)
+
+    return decide
+
+
 @pytest.mark.deep
 def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_are_compared(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
-    misled = swayed(["print(7)"], lambda shown: "7" in shown)
-    mumbling = swayed(["print(7)"], lambda shown: "7" in shown, form="It is {}, I think, or so they say, or not.")
-
-    def decide(request: dict[str, object]) -> object:
-        asked_again = request["messages"][-1]["role"] == "user" and len(request["messages"]) > 2  # type: ignore[index,arg-type]
-        return (misled if asked_again else mumbling)(request)
-
-    chat_server.answers(decide)  # type: ignore[arg-type]
+    chat_server.answers(mumbling(["print(7)"]))
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
     with Store(store) as opened:
         assert {seen.verdict for seen in opened.summaries()} == {"unparsed"}
@@ -196,11 +251,12 @@ def test_what_cannot_be_replayed_is_left_out_and_told(chat_server: ChatServer, t
     store = run(endpoint_plan(tmp_path, chat_server, conditions=own))
     done = attribute(store, ALL)
     (refused,) = done.refused
-    assert (refused.purpose, refused.reason, refused.replays) == ("rollout", "not_recorded", 2)
-    assert "--live" in refused.message
+    assert (refused.purpose, refused.reason, refused.replays) == ("rollout", "no_placebo_source", 2)
+    assert "run more questions with this tool" in refused.message
     assert "[placebo]" in refused.message
     assert purposes_in(store)["rollout"] == 2
-    assert (done.replays, done.missing) == (3 * 3 + 3 + 3 + 2, 0)
+    # Answers before three steps, and two runs with its own results: it ran no code, and its answer can be read.
+    assert (done.replays, done.missing) == (3 * 3 + 2, 0)
 
 
 def test_without_its_plan_nothing_is_left_out_but_all_refused(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -227,6 +283,10 @@ def test_nothing_is_spent_or_written_where_round_one_is_too_dear(chat_server: Ch
         assert opened.replay_designs() == ()
 
 
+def first_requests(store: Path) -> list[ReplayRequest]:
+    return [request for each in chosen_of(store) for request in first_round(each, ALL)]
+
+
 @pytest.mark.deep
 def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is_more(
     chat_server: ChatServer, tmp_path: Path
@@ -235,7 +295,7 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
     case = case_in(store)
     with Heard() as heard:
-        requests = [*all_early_answers(case, ALL), *first_round(case, ALL)]
+        requests = first_requests(store)
         of_round_one = Rounds(store, None, None, live=False, progress=heard).estimate(requests).usd
         part = attribute(store, ALL, max_cost=of_round_one, progress=heard)
     assert part.estimated_usd == of_round_one
@@ -249,18 +309,35 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
     }
     assert sum(each.replays for each in part.refused) == 12
     assert heard.told[-1].startswith("12 replays left out: --max-cost")
-    assert purposes_in(store).keys() == {"early_answer", "answer_re_ask", "ignore_tools", "rollout"}
+    assert purposes_in(store).keys() == {"early_answer", "ignore_tools", "rollout"}
     assert attribute(store, ALL, max_cost=of_round_one).refused == ()
     assert {"pivotal", "shapley"} < purposes_in(store).keys()
+
+
+@pytest.mark.deep
+def test_what_each_result_takes_is_told_with_the_answers_that_will_be_asked_for_again(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    chat_server.answers(mumbling(["print(5)", "print(7)"]))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
+    attribute(store, ALL.model_copy(update={"each_result": False}))
+    before = replays_of(store)
+    with Heard() as heard:
+        attribute(store, ALL, progress=heard)
+    # The turn's result kept and left out, and four choices of two results, each twice; no reply can be read so far.
+    runs = (2 + 4) * 2
+    assert heard.told[0].startswith("1 trial to be replayed: 0 replays for about $0, and then about ")
+    assert f"at most {2 * runs} replays for about $" in heard.told[0]
+    assert len(replays_of(store) - before) == 2 * runs
 
 
 @pytest.mark.deep
 def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(MISLED)
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
-    case, before = case_in(store), len(chat_server.requests)
+    before = len(chat_server.requests)
     with Heard() as heard:
-        requests = [*all_early_answers(case, ALL), *first_round(case, ALL)]
+        requests = first_requests(store)
         thought = Rounds(store, None, None, live=False, progress=heard).estimate(requests).usd
     assert thought
 
@@ -274,53 +351,13 @@ def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: 
     chat_server.answers(dear)
     done = attribute(store, ALL, max_cost=2 * thought)
     assert (len(chat_server.requests) - before) * thought / 16 > 1.5 * thought
-    # Round two stops on its way or is not begun, by how far its own estimate fits into what is really left.
+    # Round two stops on its way or is not begun, by how far its own estimate fits into what is really left: less than
+    # round one would have left at the cost that was thought.
     assert done.stopped or done.refused
     for each in done.refused:
-        assert f"${2 * thought - done.spent_usd:.4g} are allowed" in each.message
-
-
-# How likely it is, before round one, that later rounds ask something of a trial.
-
-
-def observed(values: Mapping[str, Sequence[float | None]], *, unparsed: int = 0) -> list[TrialSummary]:
-    """Of one question, by condition; the first of those with tools are `unparsed`."""
-    return [
-        TrialSummary(
-            *("q", "m", condition),
-            repeat=repeat,
-            trial=f"{condition}-{repeat}",
-            value=value,
-            verdict="unparsed" if condition == "python" and repeat < unparsed else "wrong",
-        )
-        for condition, of_repeats in values.items()
-        for repeat, value in enumerate(of_repeats)
-    ]
-
-
-def chance_of(seen: list[TrialSummary], trial: str = "python-0") -> AnswerChance:
-    return chances([each for each in seen if each.trial == trial], seen, ladder_conditions())[trial]
-
-
-@pytest.mark.parametrize(
-    ("arms", "falls"),
-    [
-        ({"none": [1, 1], "scaffold": [1, 1], "python:offered": [1, 0]}, 0.5),
-        ({"none": [0, 0], "scaffold": [1, 1], "python:offered": [1, 1]}, 0.0),
-        ({"none": [1, 0.4], "python:sham": [0, 0], "python:placebo": [0, 0]}, 0.5),
-        ({"none": [None, None], "scaffold": [1, 0, 1, 1]}, 0.75),
-        ({"none": [None]}, 1.0),
-        ({"python:sham": [0]}, 1.0),
-    ],
-)
-def test_a_belief_can_fall_as_often_as_it_is_right_before_any_result(
-    arms: dict[str, Sequence[float | None]], falls: float
-) -> None:
-    assert chance_of(observed({**arms, "python": [0.0]})).falls == falls
-
-
-def test_what_cannot_be_read_is_the_share_under_the_trials_own_condition() -> None:
-    assert chance_of(observed({"none": [1.0], "python": [0.0, 0.0, 1.0, 0.0]}, unparsed=1)).unread == 0.25
+        allowed = re.search(r"\$(\S+) are allowed", each.message)
+        assert allowed
+        assert float(allowed[1]) < thought
 
 
 # What results would be where tools find nothing, in the words of the substitute that says so.

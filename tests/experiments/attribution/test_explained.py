@@ -30,13 +30,6 @@ def store_of(server: ChatServer, folder: Path, decide: Any, conditions: str = "[
     return run(endpoint_plan(folder, server, conditions=conditions))
 
 
-def other_notes(gathered: Gathered[Explained]) -> tuple[str, ...]:
-    """Those but the last: a run without a ladder has no arms between none and the tool."""
-    *others, arms = gathered.notes
-    assert arms.startswith("'python' has no arm offered, sham, placebo: calling and availability are unresolved.")
-    return tuple(others)
-
-
 def only(gathered: Gathered[Explained]) -> Explained:
     (found,) = gathered.explained
     return found
@@ -61,7 +54,8 @@ def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatS
     assert [each.method for each in found.hypotheses] == ["trace"]
     assert evidence.trajectory is not None
     assert [belief.right.mean for belief in evidence.trajectory.beliefs] == [1, 1, 1, 1, 0]
-    assert (evidence.ignore_tools, evidence.re_asked) == ((1.0,) * 3, (0.0,) * 3)
+    # Its own answer can be read, and is not asked for again.
+    assert (evidence.ignore_tools, evidence.re_asked) == ((1.0,) * 3, ())
     assert evidence.pivotal is not None
     assert (evidence.pivotal.event, evidence.pivotal.kept, evidence.pivotal.without) == (3, (0.0, 0.0), (1.0, 1.0))
     assert {event: each.value for event, each in evidence.shapley.items()} == {1: 0.0, 3: -1.0}
@@ -72,7 +66,7 @@ def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatS
     assert (inputs.replay.extended, inputs.replay.repaired) == ((0.0,), (0.0,))
     assert inputs.replay.rollouts == {frozenset(): (0.0, 0.0), SWAPPED: (1.0, 1.0)}
     assert inputs.replay.signals == {"lock_in"}
-    assert (gathered.design, gathered.unreplayed, other_notes(gathered)) == (ALL, 0, ())
+    assert (gathered.design, gathered.unreplayed, gathered.notes) == (ALL, 0, ())
     assert points(gathered) == {"computational_lock_in": pytest.approx(-100)}
 
 
@@ -99,7 +93,7 @@ def test_what_a_design_chooses_and_nobody_replayed_is_counted_and_stays_unresolv
         recorder.keep_design(ALL)
     gathered = explained(store)
     assert (gathered.unreplayed, only(gathered).evidence.inputs.inclusion_probability) == (1, 1.0)
-    assert other_notes(gathered) == ("1 trial in the sample without usable replays: unresolved",)
+    assert gathered.notes == ("1 trial in the sample without usable replays: unresolved",)
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
     assert explained(store, design=ReplayDesign(failures=0, successes=0)).unreplayed == 0
 
@@ -138,7 +132,7 @@ def test_formats_are_mended_at_every_level_and_lost_once(chat_server: ChatServer
     assert replayed is not None
     assert (found.evidence.inputs.re_asked, replayed.re_asked) == (None, (1.0,) * 3)
     assert set(replayed.rollouts.values()) == {(1.0, 1.0)}
-    assert other_notes(gathered) == ()
+    assert gathered.notes == ()
     assert points(gathered) == {"format_loss": pytest.approx(-100)}
 
 
@@ -192,7 +186,7 @@ def test_a_condition_is_set_against_one_with_words_where_there_is_no_other(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
     gathered = explained(store_of(chat_server, tmp_path, MISLED, "['scaffold', 'python']"))
-    assert other_notes(gathered) == (
+    assert gathered.notes == (
         "compared with 'scaffold', which has its own system prompt; no prompt-free baseline was run",
     )
     assert only(gathered).evidence.inputs.arms.scaffold == ()

@@ -10,18 +10,17 @@ from typing import Any
 from tests.experiments.replay.scenes import run
 
 from toolablate.agents.simulated.planted.wording import answer_of
-from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attribution.cases import Case, case_of
-from toolablate.experiments.attribution.planned_replays import early_answers, first_round
+from toolablate.analysis.from_store import observe
+from toolablate.experiments.attribution.planned_replays import first_round
 from toolablate.experiments.attribution.replay_evidence import outcomes_of
+from toolablate.experiments.attribution.sampled_trials import choose
 from toolablate.experiments.planted.truth import Truth, truth_of
 from toolablate.experiments.replay.batch import replay_many
-from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.traces.records import Message, Question, ReplayDesign, ReplayPurpose, Trace
 from toolablate.traces.store import Store
 
 REPEATS = 8
-DESIGN = ReplayDesign(failures=1, successes=1, samples=5, rollouts=8)
+DESIGN = ReplayDesign(failures=1, successes=1, samples=5, rollouts=8, steps="all")
 RIGHT = "B"
 PRIOR = {"A": 0.0, "B": 1.6, "C": 0.2, "D": 0.0}
 
@@ -154,8 +153,8 @@ def act(folder: Path) -> Acted:
         truth = truth_of(opened)
         traces = {trace.trial.id: trace for trace in opened.traces()}
         first = [each.trial for each in truth.trials if traces[each.trial].trial.repeat == 0]
-        cases = {trial: _case(opened, traces[trial]) for trial in first}
-    replay_many(store, [request for case in cases.values() for request in _replays(case)])
+        chosen = {each.case.trial: each for each in choose(opened, DESIGN, observe(opened)) if each.case.trial in first}
+    replay_many(store, [request for each in chosen.values() for request in first_round(each, DESIGN)])
     told: dict[tuple[str, str], list[str]] = defaultdict(list)
     with Store(store) as opened:
         for trace in traces.values():
@@ -165,11 +164,11 @@ def act(folder: Path) -> Acted:
         replayed = {
             trial: {
                 purpose: [
-                    letter(opened.trace(each.trial), opened.question(traces[trial].trial.question)) for each in runs
+                    letter(opened.trace(run.trial), opened.question(traces[trial].trial.question)) for run in runs
                 ]
-                for purpose, runs in outcomes_of(case, found[trial]).items()
+                for purpose, runs in outcomes_of(each.case, found[trial]).items()
             }
-            for trial, case in cases.items()
+            for trial, each in chosen.items()
         }
     return Acted(store, truth, traces, told, replayed)
 
@@ -179,16 +178,6 @@ def letter(trace: Trace, question: Question) -> str:
     found = answer_of([Message(role="assistant", content=trace.answer or "")], question)
     assert found is not None, trace
     return found
-
-
-def _replays(case: Case) -> list[ReplayRequest]:
-    answers = [early_answers(case, step, DESIGN.samples) for step in range(len(case.steps))]
-    return [*answers, *first_round(case, DESIGN)]
-
-
-def _case(store: Store, trace: Trace) -> Case:
-    condition = store.condition(trace.trial.condition)
-    return case_of(trace, condition, signals_of(trace, store.question(trace.trial.question), condition))
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -1,9 +1,13 @@
 """What tools give after a trial is taken up again: the record, the plan's web in replay, or nothing."""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.experiments.attribution.scenes import Heard
 from tests.experiments.library import Library
 from tests.experiments.replay.scenes import (
     by_turn,
@@ -76,12 +80,16 @@ def test_what_was_not_recorded_is_a_miss_unless_the_replay_is_live(
 ) -> None:
     trial, made = trial_of(own, "own"), _calls(tmp_path)
     chat_server.answers(by_turn(double(1), double(30), reply("Answer: 60")))
-    (missed,) = replay(own, trial, 2).trials
+    heard = Heard()
+    (missed,) = replay(own, trial, 2, progress=heard).trials
+    assert any("1 call of double not in the record returned an error" in said for said in heard.told)
     (call,) = tool_calls(trace_of(own, missed).events)
     assert (call.status, call.lookup and call.lookup.miss) == ("error", "not_in_archive")
     assert _calls(tmp_path) == made
     # Another message is another counterfactual; the same one would be there already.
-    (found,) = replay(own, trial, 2, Say(text="Go on."), live=True).trials
+    heard = Heard()
+    (found,) = replay(own, trial, 2, Say(text="Go on."), live=True, progress=heard).trials
+    assert not any("not in the record" in said for said in heard.told)
     (call,) = tool_calls(trace_of(own, found).events)
     assert (call.output, call.lookup) == ("60", None)
     assert _calls(tmp_path) == made + 1
@@ -187,13 +195,57 @@ def test_without_leave_a_live_web_is_not_asked(library: Library, chat_server: Ch
     assert call.lookup is not None
     assert (call.lookup.kind, call.lookup.miss) == ("page", "not_in_archive")
     chat_server.answers(by_turn(opening(url="-"), opening(url=library.pages[1]), reply("Answer: 4")))
-    with pytest.raises(InputError, match="needs a new call") as caught:
+    with pytest.raises(InputError, match="no result of 'browser_open' for another question") as caught:
         replay(store, trial, 1, "placebo")
-    assert caught.value.code == "not_recorded"
+    assert caught.value.code == "no_placebo_source"
     assert len(library.requests) == asked
     (live,) = replay(store, trial, 2, Say(text="Go on."), live=True).trials
     assert tool_calls(trace_of(store, live).events)[0].status == "ok"
     assert len(library.requests) > asked
+
+
+def _of_question(number: int, library: Library) -> Step:
+    """Searches for what each question is about, then opens a page of its own."""
+    page = library.pages[5 * number]
+    return reply("", ("web_search", {"query": page.rpartition("/")[2]}), ("browser_open", {"url": page}))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", ["live", "record"])
+def test_placebos_of_a_web_that_is_not_asked_come_from_the_other_questions_of_the_store(
+    library: Library, chat_server: ChatServer, tmp_path: Path, mode: str
+) -> None:
+    def decide(request: dict[str, Any]) -> Step:
+        prompt = next(each["content"] for each in request["messages"] if each["role"] == "user")
+        number = int(re.findall(r"subject (\d+)", prompt)[0])
+        said = sum(each["role"] == "assistant" for each in request["messages"])
+        further = reply("", ("web_search", {"query": "else"}), ("browser_open", {"url": f"{library.url}/no/such/page"}))
+        return (_of_question(number, library), *([further] if more else []), reply("Answer: 4"))[min(said, 1 + more)]
+
+    more = False
+    chat_server.answers(decide)
+    plan = endpoint_plan(tmp_path, chat_server, conditions="['search']", extra=_web(library, mode))
+    asked = [
+        {"id": f"q{number}", "prompt": f"Tell subject {number}", "target": {"kind": "number", "value": 4444}}
+        for number in range(3)
+    ]
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in asked), encoding="utf-8")
+    store = run(plan)
+    made, more = len(library.requests), True
+    tools = ("web_search", "browser_open", "browser_find")
+    (swapped,) = replay(store, trial_of(store, "search"), 1, Rerun(substitute="placebo", tools=tools)).trials
+    real = {each.call.name: each for each in tool_calls(trace_of(store, trial_of(store, "search")).events)}
+    calls = tool_calls(trace_of(store, swapped).events)
+    assert [each.call.name for each in calls] == ["web_search", "browser_open"] * 2
+    assert len(library.requests) == made
+    for each in calls:
+        assert each.status == "ok", each.output
+        changes = [change.intervention for change in each.changes]
+        assert changes == ["replay", "placebo"]
+        assert each.output != real[each.call.name].output
+    assert all(each.original and each.original.output == real[each.call.name].output for each in calls[:2] if each.call.name == "web_search")  # fmt: skip
+    assert [each.original for each in calls[2:]] == [None, None]
+    assert calls[2].output.startswith("Results for 'else':")
 
 
 @pytest.mark.deep

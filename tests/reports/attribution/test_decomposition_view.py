@@ -127,7 +127,7 @@ def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
 def test_noise_and_the_unresolved_have_no_p_value() -> None:
     shown = page(attribution_view(report()), 120)
     assert re.search(r"sampling noise .* - +- ", shown)
-    assert "corrected for 9 tests." in shown
+    assert "corrected for 10 tests." in shown
 
 
 def test_trials_are_listed_with_mechanism_method_and_evidence() -> None:

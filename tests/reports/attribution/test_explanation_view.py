@@ -24,7 +24,7 @@ from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.reports.cause_wording import why
 from toolablate.reports.terminal.explanation import explanation_view, telling_lines
-from toolablate.traces.records import Diagnosis, Event
+from toolablate.traces.records import ChoiceTarget, Diagnosis, Event
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"
 
@@ -48,16 +48,17 @@ def test_a_page_is_at_most_80_cells_wide(width: int) -> None:
 
 def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -> None:
     text = flat(shown())
-    assert "It answered B (correct: A)." in text
+    assert re.search(r"It answered B, .+ \(correct: A, .+\)\.", text)
     assert "3 of 4 right: A; A; C (wrong); A" in text
-    assert "falls at event 1, from .94 just before to .00 just after, and stays down" in text
+    assert "falls at event 1: on average .94 over the steps before it, .00 over those after it" in text
+    assert "It is back" not in text
     assert "web_search gives (event 1): │ Plants take molecular nitrogen from the air." in text
 
 
 def test_each_step_has_a_line_with_the_belief_after_it() -> None:
     lines = [line.rstrip() for line in shown().partition("What it did")[2].splitlines()]
     assert [re.sub(r"\s+", " ", line).strip() for line in lines[2:7]] == [
-        "the question alone ██████████ 8/8 A",
+        "the question, before any call ██████████ 8/8 A",
         "0 calls web_search: which gas do plants t… █████████· 7/8 A",
         "1 web_search gives: 1. Green plants breat… ·········· 0/8 ↓ B",
         "2 replies: Answer: B",
@@ -121,7 +122,7 @@ def test_the_mechanism_comes_with_method_confidence_and_what_others_say() -> Non
     assert "retrieval distraction (misleading content adopted), by replay, confidence .82" in text
     assert "Without the result it is right in 3 of 4." in text
     assert "Evidence: event 1." in text
-    assert "Alternative: computational lock-in, by trace, confidence .40: code decides." in text
+    assert "The trace alone suggests computational lock-in (confidence .40): code decides." in text
 
 
 def test_a_hypothesis_that_says_the_same_is_no_other() -> None:
@@ -130,7 +131,7 @@ def test_a_hypothesis_that_says_the_same_is_no_other() -> None:
     same = told.explained.attribution.model_copy(update={"method": "trace", "confidence": 0.8, "note": ""})
     lines = list(why(replace(told, explained=replace(told.explained, hypotheses=(same,)))))
     assert "By trace as well (.80)." in lines
-    assert not any(line.startswith("Alternative:") for line in lines)
+    assert not any(line.startswith("The trace alone") for line in lines)
 
 
 def test_what_judges_read_is_told_as_a_hypothesis() -> None:
@@ -188,7 +189,9 @@ def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
 def test_a_trial_without_a_fall_says_so() -> None:
     steady = believed((1, 0, 0))
     text = flat(shown(explanation(explained(evidence(trajectory=steady, flip=None)))))
-    assert "does not fall for good at any probed step: .12 right at the question alone" in text
+    assert "Early answers show no clear fall: .12 right before any call, .00 before the final reply." in text
+    never = flat(shown(explanation(explained(evidence(trajectory=believed((0, 0)), flip=None)))))
+    assert "Early answers are never right, and no others were asked for." in never
 
 
 def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
@@ -218,10 +221,10 @@ def test_levels_for_which_nothing_was_run_have_no_line() -> None:
     assert "tools that work" not in text
 
 
-def test_a_trial_without_results_is_asked_at_once() -> None:
+def test_a_trial_without_results_replies_again() -> None:
     asked = replace(inputs(replay=Replay(rollouts={frozenset(): (1.0, 0.0)})), tools=frozenset())
     text = flat(shown(told_of(tuple(ended("Answer: B")), inputs=asked)))
-    assert "1 of 2 right asked at once for its answer" in text
+    assert "1 of 2 right replied again" in text
     assert "same results" not in text
 
 
@@ -265,6 +268,21 @@ def test_code_is_quoted_where_it_checks_cases_in_place_of_the_question() -> None
     assert len(telling_lines("line\n" * 1_000_000, ("x" * 5,))) == 3
 
 
+def test_a_result_is_quoted_where_it_holds_most_of_what_only_a_wrong_option_says() -> None:
+    page = "\n".join(
+        f"L{n}: {line}"
+        for n, line in enumerate(["A script.", "", "It takes", "one script line,", "cycle.cmp", "or two"])
+    )
+    assert telling_lines(page, (), {"script", "cycle"}) == ["L3: one script line,", "L4: cycle.cmp", "L5: or two"]
+    assert telling_lines(page, ("takes",), {"script"})[0] == "L2: It takes"
+    choices = ("the inlet", "run the cycle script", "the bypass", "none")
+    question = QUESTION.model_copy(update={"choices": choices, "target": ChoiceTarget(letters=("A",))})
+    events = (*ran("x", page), *ended("Answer: A, B"))
+    found = evidence(events, score=wrong().model_copy(update={"extracted": ("A", "B")}))
+    text = flat(shown(explanation(explained(found), conversation=events, question=question)))
+    assert "gives (event 1): │ L3: one script line, │ L4: cycle.cmp │ L5: or two" in text
+
+
 def test_a_page_is_quoted_without_what_the_browser_says_of_it() -> None:
     opened = "[0a1b] Title (https://x)\nlines 0-1 of 2\nL0: First.\nL1: Second."
     assert telling_lines(opened, ()) == ["L0: First.", "L1: Second."]
@@ -283,11 +301,13 @@ def test_a_simulated_model_is_announced() -> None:
 
 
 def test_a_label_beside_a_larger_loss_in_the_decomposition_names_both() -> None:
-    def also(mechanism: str) -> list[str]:
-        told = explanation(explained(mechanism=mechanism, distraction=None))
-        return [str(line) for line in why(told) if "Also a candidate" in str(line)]
+    def also(mechanism: str, likely: float = 0.2) -> list[str]:
+        told = explanation(explained(mechanism=mechanism, distraction=None, shares={"lock_in": likely}))
+        return [str(line) for line in why(told) if "largest loss" in str(line)]
 
     assert also("retrieval_distraction") == []
-    assert also("tool_fault") == [
-        "Also a candidate: content, its largest loss in the decomposition (\u221250.0 points)."
+    assert also("tool_fault") == ["Also a candidate: content, its largest loss by points (\u221250.0)."]
+    assert also("tool_fault", 0.04) == [
+        "The points say otherwise: content, its largest loss by points (\u221250.0)."
+        " All runs together make that improbable (.04)."
     ]

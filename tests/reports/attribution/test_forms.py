@@ -33,6 +33,10 @@ def test_json_has_decompositions_that_sum_and_a_line_for_every_trial() -> None:
             "unreplayed",
             "simulated",
             "notes",
+            "rates",
+            "forcing",
+            "identified",
+            "result_lengths",
         )
     ]
     (only,) = found["decompositions"]

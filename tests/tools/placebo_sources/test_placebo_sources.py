@@ -45,16 +45,17 @@ async def test_what_a_guard_keeps_back_gives_nothing() -> None:
     assert found.entries[0].text == "fine\n    https://b.example/\n    More of fine."
 
 
-async def test_the_first_page_is_taken_that_can_be_read_and_shown() -> None:
-    asked, other = question("q"), question("o")
+async def test_pages_are_taken_that_can_be_read_and_shown_the_first_of_each_question_before_the_next() -> None:
+    asked, other, third = question("q"), question("o"), question("p")
     rows = [(f"https://{name}.example/", name) for name in ("taken", "gone", "hidden", "fine", "more")]
     shelf = Shelf()
     for (url, title), text in zip(rows, ("taken", None, "this is blocked", "fine", "more"), strict=True):
         if text:
             shelf.put(url, text, title=title)
-    sources = PlaceboSources((asked, other), {}, Written({"": rows}), shelf).under(asked, Noticing())
+    sources = PlaceboSources((asked, other, third), {}, Written({"": rows}), shelf).under(asked, Noticing())
     pages = [(source, page.url) async for source, page in sources.pages("s", {rows[0][0]})]
-    assert pages == [("o", "https://fine.example/")]
+    assert {source for source, _ in pages[:2]} == {"o", "p"}
+    assert [url for _, url in pages] == ["https://fine.example/"] * 2 + ["https://more.example/"] * 2
     assert rows[0][0] not in shelf.asked
 
 

@@ -4,9 +4,12 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import combinations, islice
 
+from toolablate.tools.corpus import DOCUMENT_TOOLS
+from toolablate.tools.corpus.inverted_index import spaced
+from toolablate.tools.corpus.question_documents import parts_of
 from toolablate.tools.guards.leaks import lettered
 from toolablate.tools.interventions.intervention import Call, InterventionSetting, Options, Proceed, changed
 from toolablate.tools.interventions.substitutes.numerals import searched, stated
@@ -16,6 +19,7 @@ from toolablate.tools.placebo_sources.sources import is_other
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.records import (
+    ChecklistTarget,
     ChoiceTarget,
     NumberTarget,
     Question,
@@ -166,8 +170,9 @@ _NO_WORDS = "a target of kind {!r} has no answer in words"
 
 
 def right_answer(question: Question) -> str:
-    """The texts of the right choices, the number, the spans, the first of the texts, or the reference answer. Raises
-    InputError where the target has no answer in words: a pattern, or tests of code."""
+    """The texts of the right choices, the number, the spans, the first of the texts, the reference answer, or what the
+    reference has of a checklist, a line for each item. Raises InputError where the target has no answer in words: a
+    pattern, tests of code, or a checklist of which the reference has nothing."""
     target = question.target
     if isinstance(target, NumberTarget):
         return written(target.value)
@@ -179,6 +184,8 @@ def right_answer(question: Question) -> str:
         return target.answers[0]
     if isinstance(target, ChoiceTarget):
         return _spoken(question, target.letters)
+    if isinstance(target, ChecklistTarget) and any(item.said for item in target.items):
+        return _listed({item.name: item.said for item in target.items})
     raise InputError(
         f"question {question.id!r}: an oracle has nothing to say, since {_NO_WORDS.format(target.kind)}",
         hint='give the question a text for it: metadata = {"oracle": "..."}, or leave out the condition',
@@ -188,10 +195,11 @@ def right_answer(question: Question) -> str:
 
 def wrong_answer(question: Question, setting: InterventionSetting) -> str:
     """The same in all trials of a question: other choices, a number of the same sign and size that is off by more than
-    three times the tolerance, spans of another question or changed ones, or another question's reference answer.
+    three times the tolerance, spans of another question or changed ones, another question's reference answer, or its
+    texts of a checklist.
 
     Raises InputError where nothing is wrong: of one choice, of choices that all say the same, of a number with a
-    tolerance that takes all numbers, of a reference answer where no other question has another."""
+    tolerance that takes all numbers, of a reference answer or a checklist where no other question has another."""
     rng = random.Random(f"adversarial {question.id} {question.identity()}")  # noqa: S311 - a draw, not a secret
     target = question.target
     if isinstance(target, NumberTarget):
@@ -205,11 +213,20 @@ def wrong_answer(question: Question, setting: InterventionSetting) -> str:
     if isinstance(target, TextTarget):
         texts = (other.target.answers[:1] for other in others if isinstance(other.target, TextTarget))
         return wrong_spans(target.answers[:1], texts, rng)[0]
+    if isinstance(target, ChecklistTarget):
+        return _listed(other_items(question, _near(question, others)))
     if not isinstance(target, ReferenceTarget):
         raise _nothing_wrong(question, _NO_WORDS.format(target.kind))
-    # In this language and of this domain if there is one; else in the order that was drawn.
-    near = sorted(others, key=lambda each: (each.language != question.language, each.domain != question.domain))
-    return other_reference(question, near)
+    return other_reference(question, _near(question, others))
+
+
+def _near(question: Question, others: Iterable[Question]) -> list[Question]:
+    """Those in its language and of its domain first; else in the order that was drawn."""
+    return sorted(others, key=lambda each: (each.language != question.language, each.domain != question.domain))
+
+
+def _listed(items: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}: {said}" for name, said in items.items() if said)
 
 
 def other_reference(question: Question, others: Iterable[Question]) -> str:
@@ -219,6 +236,27 @@ def other_reference(question: Question, others: Iterable[Question]) -> str:
     found = next((text for text in texts if not withheld.holds(text)), None)
     if found is None:
         raise _nothing_wrong(question, "no other question has another reference answer")
+    return found
+
+
+def other_items(question: Question, others: Iterable[Question]) -> dict[str, str]:
+    """By the name of each item that the reference has the first text that another reference has for an item of that
+    name, else for any item, and that does not say what is right; none is said twice. Raises InputError where there is
+    none at all."""
+    withheld = Withheld(question)
+    theirs = [each.target for each in others if isinstance(each.target, ChecklistTarget)]
+    taken, found = set[str](), dict[str, str]()
+    for item in question.target.items if isinstance(question.target, ChecklistTarget) else ():
+        if not item.said or item.literal:
+            continue
+        alike = (other.said for target in theirs for other in target.items if other.name == item.name)
+        texts = itertools.chain(alike, (text for target in theirs for text in target.texts))
+        wrong = next((text for text in texts if text and text not in taken and not withheld.holds(text)), None)
+        if wrong is not None:
+            taken.add(wrong)
+            found[item.name] = wrong
+    if not found:
+        raise _nothing_wrong(question, "no other question's checklist has another reference")
     return found
 
 
@@ -307,9 +345,15 @@ class Claim:
         if own := own_text(question, self._name):
             return own
         answer = self._answer(question, self._setting)
+        if call.tool in DOCUMENT_TOOLS and (passages := self._passages(question, answer)):
+            return passages
         if call.template.form == "code":
             return answer
         return f"答案：{answer}" if question.language.lower().startswith("zh") else f"Answer: {answer}"
+
+    def _passages(self, question: Question, answer: str) -> str:
+        """What a document would say; "" where none can be had."""
+        return ""
 
 
 def own_text(question: Question, name: str) -> str:
@@ -321,27 +365,106 @@ def own_text(question: Question, name: str) -> str:
 def refuse_without_wrong_answer(questions: Sequence[Question], others: Sequence[Question] = ()) -> None:
     """Raises InputError for a question that an adversary finds nothing wrong to say of. `others` are questions of the
     plan that are not asked."""
-    references = [each for each in (*questions, *others) if isinstance(each.target, ReferenceTarget)]
+    references = [each for each in (*questions, *others) if isinstance(each.target, ReferenceTarget | ChecklistTarget)]
     words = {each.id: same_words(each.prompt) for each in references}
     for question in questions:
         # Of texts there are always others, and finding them takes a look at all questions.
         if isinstance(question.target, SpansTarget | TextTarget) or own_text(question, "adversarial"):
             continue
-        if isinstance(question.target, ReferenceTarget):
+        if isinstance(question.target, ReferenceTarget | ChecklistTarget):
             apart = (each for each in references if is_other(question, each.id, words[each.id], each.cluster))
-            other_reference(question, apart)
+            (other_reference if isinstance(question.target, ReferenceTarget) else other_items)(question, apart)
         else:
             wrong_answer(question, InterventionSetting(question=question))
 
 
 class Oracle(Claim):
+    """Of a question's documents it gives the passages that hold the answer, where they do."""
+
     def __init__(self, options: Options, setting: InterventionSetting) -> None:
         super().__init__("oracle", lambda question, _: right_answer(question), setting)
 
+    def _passages(self, question: Question, answer: str) -> str:
+        return PASSAGES_APART.join(passages_of(question))
+
 
 class Adversarial(Claim):
+    """Of a question's documents it gives the passage that holds the answer, with the wrong one in its place; of a
+    checklist each passage that holds an item, with the wrong ones in their places."""
+
     def __init__(self, options: Options, setting: InterventionSetting) -> None:
         super().__init__("adversarial", wrong_answer, setting)
+
+    def _passages(self, question: Question, answer: str) -> str:
+        if isinstance(question.target, ChecklistTarget):
+            return self._falsified(question, question.target)
+        for right, passage in zip(answer_parts(question), passages_of(question), strict=False):
+            if (wrong := _replaced(passage, right, answer)) != passage:
+                return wrong
+        return ""
+
+    def _falsified(self, question: Question, target: ChecklistTarget) -> str:
+        sources = self._setting.placebo_sources
+        wrong = other_items(question, _near(question, sources.others(f"adversarial {question.id}") if sources else []))
+        withheld, found = Withheld(question), list[str]()
+        for passage in passages_of(question):
+            text = passage
+            for item in target.items:
+                if item.name in wrong:
+                    text = _replaced(text, item.said, wrong[item.name])
+            if text != passage and not withheld.holds(text):
+                found.append(text)
+        return PASSAGES_APART.join(found)
+
+
+def _replaced(passage: str, right: str, wrong: str) -> str:
+    """The passage itself where it does not say the right one literally."""
+    return re.sub(rf"(?<!\w){re.escape(right)}(?!\w)", lambda _: wrong, passage, flags=re.IGNORECASE)
+
+
+# The passages of a question's documents that hold its answer.
+
+
+PASSAGES_APART = "\n\n[...]\n\n"
+_SHARE = 0.5
+"""What share of an answer's words a passage has at least, where none says it."""
+
+
+def answer_parts(question: Question) -> tuple[str, ...]:
+    """What a document would have to say: each right choice, the number, each span, the first text, the reference
+    answer or each text of a checklist's reference."""
+    target = question.target
+    if isinstance(target, ChoiceTarget):
+        return tuple(_spoken(question, [letter]) for letter in target.letters)
+    if isinstance(target, SpansTarget):
+        return target.spans
+    if isinstance(target, ChecklistTarget):
+        return target.texts
+    return (right_answer(question),)
+
+
+def passages_of(question: Question) -> list[str]:
+    """For each part of the answer the passage that says it, of several the one that has most words of the question;
+    else the one with most of its words, if that has half of them. None twice."""
+    parts = [part for document in question.documents for part in parts_of(document.text)]
+    words = [_terms(part) for part in parts]
+    asked = _terms(question.prompt)
+    found: list[str] = []
+    for answer in answer_parts(question):
+        wanted = _terms(answer)
+        target = question.target if isinstance(question.target, NumberTarget) else SpansTarget(spans=(answer,))
+        saying = Withheld(question.model_copy(update={"choices": (), "rubric": None, "target": target}))
+        places = [place for place, part in enumerate(parts) if saying.holds(part)]
+        if not places:
+            best = max(range(len(parts)), key=lambda place: len(wanted & words[place]), default=None)
+            places = [] if best is None or len(wanted & words[best]) < _SHARE * len(wanted) else [best]
+        if places:
+            found.append(parts[max(places, key=lambda place: len((asked | wanted) & words[place]))])
+    return list(dict.fromkeys(found))
+
+
+def _terms(text: str) -> set[str]:
+    return set(re.findall(r"\w+", spaced(text)))
 
 
 # A tool that is called in name only: what comes back is what it says where there is nothing.

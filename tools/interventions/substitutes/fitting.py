@@ -23,15 +23,18 @@ from toolablate.tools.placebo_sources import (
     ranked,
     same_words,
 )
-from toolablate.tools.placebo_sources.sources import PlaceboResults
+from toolablate.tools.placebo_sources.sources import MOST_ASKED, PlaceboResults
 from toolablate.tools.python import TRUNCATED
 from toolablate.tools.search.ranked_results import canonical_url
 from toolablate.tools.text import MISS_MESSAGES, told
 from toolablate.tools.tool import Entry, Listed, PageAsked, PageShown, PageView, PrintedOutput, ToolResult, listed
 from toolablate.traces.records import Marker
 
-LONGEST = 2.0
-"""How many times as long as the real one, or as short, a substitute may be where there is a choice."""
+CLOSE = 1.25
+"""How many times as long as the real one, or as short, a substitute may be: what fills a model's context is matched."""
+
+SHORT, SHORT_CLOSE = 400, 2.0
+"""Characters up to which a result fills no context, and the same for those."""
 
 _LETTERS_LOOKED_AT = 200
 _PART = 0.15
@@ -50,55 +53,73 @@ class Substitute:
 
 @dataclass(frozen=True, slots=True)
 class SubstituteRequest:
-    """Something in place of the `real` text, drawn by the seed; `keep_end` where what matters stands at the end;
-    `composed` where several may be put together, `whole_lines` where a line is not to be cut."""
+    """Something in place of the `real` text, of as many characters or at most `most`, drawn by the seed; `keep_end`
+    where what matters stands at the end; `composed` where several may be put together, `whole_lines` where a line is
+    not to be cut."""
 
     real: str
     seed: str
     keep_end: bool = False
     composed: bool = False
     whole_lines: bool = False
+    most: int | None = None
 
     @property
     def chars(self) -> int:
-        return len(self.real)
+        return at_most(len(self.real), self.most)
 
     def is_similar(self, text: str) -> bool:
-        return similar(self.chars, text)
+        return similar(self.chars, len(text))
 
     def distance(self, text: str) -> float:
-        return distance(self.chars, text)
+        return distance(self.chars, len(text))
 
     def takes(self, text: str) -> bool:
         """Neither nothing nor what is real."""
         return bool(text.strip()) and same_words(text) != same_words(self.real)
 
 
-def similar(chars: int, text: str) -> bool:
-    return chars <= LONGEST * len(text) and len(text) <= LONGEST * chars
+def at_most(chars: int, most: int | None) -> int:
+    return chars if most is None else min(chars, most)
 
 
-def distance(chars: int, text: str) -> float:
-    return abs(log(max(len(text), 1) / max(chars, 1)))
+def similar(chars: int, other: int) -> bool:
+    """Whether so many characters are about as many as those of a real result, which come first."""
+    return chars <= _times(chars) * other and other <= _times(chars) * chars
+
+
+def distance(chars: int, other: int) -> float:
+    return abs(log(max(other, 1) / max(chars, 1)))
+
+
+def _times(chars: int) -> float:
+    return SHORT_CLOSE if chars <= SHORT else CLOSE
 
 
 def fitting(
-    sources: Sequence[PlaceboSource], wanted: SubstituteRequest, withheld: Withheld, *, strict: bool = False
+    sources: Sequence[PlaceboSource],
+    wanted: SubstituteRequest,
+    withheld: Withheld,
+    *,
+    strict: bool = False,
+    others: Sequence[PlaceboSource] = (),
 ) -> Substitute | None:
-    """One of similar length at random, else the nearest; only where none is free of what is withheld, one of which
-    lines are left out. `strict` takes only what is similar and free as it is. None where nothing is left."""
+    """One of similar length at random, else the nearest, followed by further ones and by `others` where several may be
+    put together; only where none is free of what is withheld, one of which lines are left out. `strict` takes only one,
+    similar and free as it is. None where nothing is left."""
     order = list(_in_order(sources, wanted))
     for place, candidate in enumerate(order):
-        output = shortened(candidate.output, wanted)
+        output = shortened(candidate.output, wanted, wanted.chars)
         if strict and not wanted.is_similar(output):
             continue
         if wanted.takes(output) and not withheld.holds(output):
-            rest = order[place + 1 :] if wanted.composed and not strict else []
+            following = [*order[place + 1 :], *order[:place], *ranked(others, wanted.seed, _key), candidate]
+            rest = following if wanted.composed and not strict else []
             return _composed(Substitute(output, candidate.source), rest, wanted, withheld)
     if strict:
         return None
     for candidate in order:
-        output = _without(shortened(candidate.output, wanted), withheld)
+        output = _without(shortened(candidate.output, wanted, wanted.chars), withheld)
         if wanted.takes(output):
             return Substitute(output, candidate.source)
     return None
@@ -143,40 +164,56 @@ def _without(output: str, withheld: Withheld) -> str:
 
 
 def _in_order(sources: Sequence[PlaceboSource], wanted: SubstituteRequest) -> Iterator[PlaceboSource]:
-    order = ranked(
-        sources, wanted.seed, lambda candidate: f"{candidate.source} {len(candidate.output)} {candidate.output[:100]}"
-    )
-    order = in_script_of(wanted.real, order)
+    order = in_script_of(wanted.real, ranked(sources, wanted.seed, _key))
     yield from (candidate for candidate in order if wanted.is_similar(candidate.output))
     yield from sorted((d for d in order if not wanted.is_similar(d.output)), key=lambda d: wanted.distance(d.output))
+
+
+def _key(candidate: PlaceboSource) -> str:
+    return f"{candidate.source} {len(candidate.output)} {candidate.output[:100]}"
 
 
 def _composed(
     first: Substitute, rest: Sequence[PlaceboSource], wanted: SubstituteRequest, withheld: Withheld
 ) -> Substitute:
-    """Followed by others, where it is too short."""
-    output, sources = first.output, [first.source]
-    for candidate in rest:
-        if wanted.chars <= LONGEST * len(output):
-            break
-        longer = f"{output}\n{candidate.output}"
-        if len(longer) <= LONGEST * wanted.chars and wanted.takes(longer) and not withheld.holds(longer):
-            output = longer
-            sources.append(candidate.source)
+    """Followed by others, and by these again, until it is long enough; the last of them is cut."""
+    output, sources, before = first.output, [first.source], -1
+    while before < len(output) and not wanted.is_similar(output):
+        before = len(output)
+        for candidate in rest:
+            if wanted.is_similar(output):
+                break
+            if wanted.whole_lines and is_structured(candidate.output):
+                continue
+            longer = f"{output}\n{shortened(candidate.output, wanted, wanted.chars - len(output))}"
+            if len(longer) <= _times(wanted.chars) * wanted.chars and _follows(longer, output, wanted, withheld):
+                output = longer
+                sources.append(candidate.source)
     return Substitute(output, ", ".join(dict.fromkeys(sources)))
 
 
-def shortened(text: str, wanted: SubstituteRequest) -> str:
-    """Cut at a line to about the length that is wanted, if it is more than twice as long; at a blank where the line is
-    too long by itself and may be cut."""
-    if len(text) <= LONGEST * wanted.chars or (wanted.whole_lines and is_structured(text)):
+_JOINT = 1_000
+
+
+def _follows(longer: str, output: str, wanted: SubstituteRequest, withheld: Withheld) -> bool:
+    """Whether what was added may be: only what it says by itself or with the end of what stands before it can be
+    withheld."""
+    # From the beginning of a line: a part of a number is another number.
+    begin = output.rfind("\n", 0, max(len(output) - _JOINT, 0)) + 1
+    return wanted.takes(longer) and not withheld.holds(longer[begin:])
+
+
+def shortened(text: str, wanted: SubstituteRequest, chars: int) -> str:
+    """Cut at a line to about so many characters, if it is longer than that; at a blank where the line is too long by
+    itself and may be cut."""
+    most = int(_times(chars) * chars)
+    if len(text) <= most or (wanted.whole_lines and is_structured(text)):
         return text
     lines = text.split("\n")
     kept = [lines.pop(-1 if wanted.keep_end else 0)]
-    while lines and sum(map(len, kept)) + len(kept) < wanted.chars:
+    while lines and sum(map(len, kept)) + len(kept) < chars:
         kept.insert(0, lines.pop()) if wanted.keep_end else kept.append(lines.pop(0))
     cut = "\n".join(kept)
-    most = int(LONGEST * wanted.chars)
     if len(cut) <= most or wanted.whole_lines:
         return cut
     # Never within a word: a part of it may say what the whole of it would be withheld for.
@@ -199,17 +236,23 @@ _SUBSTITUTE_INTERRUPTED = (
 
 
 def code_substitute(
-    result: ToolResult, printed: PrintedOutput, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
+    result: ToolResult,
+    printed: PrintedOutput,
+    tool: str,
+    seed: str,
+    sources: TrialPlaceboSources,
+    withheld: Withheld,
+    most: int | None = None,
 ) -> Substitute | None:
     """Of the same kind and of similar length, else of another kind. What the sandbox says behind it stays; of a cell
     that was stopped, that it was interrupted, but not where. None where nothing is to be had."""
     if printed.note in ("", TRUNCATED):
-        swapped = _swapped(printed.text, result.error, tool, seed, sources, withheld)
+        swapped = _swapped(printed.text, result.error, tool, seed, sources, withheld, most)
         return swapped and Substitute("\n".join(filter(None, (swapped.output, printed.note))), swapped.source)
     # A program may write such a heading itself: what stands behind it is left out all the same.
     interrupted = _INTERRUPTED.search(printed.text)
     before = printed.text[: interrupted.start() if interrupted else None].rstrip("\n")
-    swapped = _swapped(before, "", tool, seed, sources, withheld) if before else Substitute("", "")
+    swapped = _swapped(before, "", tool, seed, sources, withheld, most) if before else Substitute("", "")
     said = (_SUBSTITUTE_INTERRUPTED if interrupted else "", printed.note)
     return swapped and Substitute("\n".join(filter(None, (swapped.output, *said))), swapped.source)
 
@@ -236,11 +279,18 @@ def kind_of(output: str, error: str) -> str:
 
 
 def _swapped(
-    output: str, error: str, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
+    output: str,
+    error: str,
+    tool: str,
+    seed: str,
+    sources: TrialPlaceboSources,
+    withheld: Withheld,
+    most: int | None,
 ) -> Substitute | None:
     # Of two truth values the one that is not real would tell the real one.
     kind = "word" if (real := kind_of(output, error)) == "boolean" else real
-    wanted = SubstituteRequest(output, seed, keep_end=bool(error), composed=not error and kind not in _SINGLE)
+    composed = not error and kind not in _SINGLE
+    wanted = SubstituteRequest(output, seed, keep_end=bool(error), composed=composed, most=most)
     earlier, bank = sources.kept(tool), _bank()
     same = [candidate for candidate in earlier if kind_of(candidate.output, candidate.error) == kind]
     same_in_bank = [candidate for candidate in bank if kind_of(candidate.output, candidate.error) == kind]
@@ -252,7 +302,7 @@ def _swapped(
     return (
         fitting(same, wanted, withheld, strict=True)
         or fitting(same_in_bank, wanted, withheld, strict=True)
-        or fitting([*same, *same_in_bank], wanted, withheld)
+        or fitting([*same, *same_in_bank], wanted, withheld, others=alike)
         or fitting(alike, wanted, withheld)
     )
 
@@ -275,7 +325,12 @@ ALWAYS_SAID = "unchanged: the tool says the same under every other question"
 
 
 def own_substitute(
-    result: ToolResult, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
+    result: ToolResult,
+    tool: str,
+    seed: str,
+    sources: TrialPlaceboSources,
+    withheld: Withheld,
+    most: int | None = None,
 ) -> Substitute | None:
     """Of the same outcome and if it can be of the same build: JSON for JSON, a text in the same script, a word for a
     word. A line is shown whole or not at all. What the tool says under every question, as that something is saved, is
@@ -286,7 +341,9 @@ def own_substitute(
         kept = [candidate for candidate in kept if candidate.error == result.error] or kept
     if {same_words(candidate.output) for candidate in kept} == {same_words(result.output)}:
         return None if withheld.holds(result.output) else Substitute(result.output, ALWAYS_SAID, markers=result.markers)
-    wanted = SubstituteRequest(result.output, seed, whole_lines=True)
+    # Of JSON nothing is cut or added, and one word stays one.
+    composed = not failed and not is_structured(result.output) and len(result.output.split()) > 1
+    wanted = SubstituteRequest(result.output, seed, composed=composed, whole_lines=True, most=most)
     by_similarity = sorted(kept, key=lambda candidate: _unlike(candidate.output, result.output))
     for _, chosen in groupby(by_similarity, key=lambda candidate: _unlike(candidate.output, result.output)):
         alike = list(chosen)
@@ -364,6 +421,26 @@ def left(view: PageView, withheld: Withheld) -> tuple[tuple[str, str], ...]:
     return tuple(view.lines[number] for number in withheld.without(content))
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A page of another question with the lines that may be shown; `whole` where that is all of them."""
+
+    source: str
+    page: Page
+    lines: Sequence[str]
+    whole: bool
+    markers: tuple[Marker, ...]
+
+    @property
+    def chars(self) -> int:
+        return _chars(self.lines)
+
+    def grade(self, chars: int) -> tuple[bool, bool, float]:
+        """The lower the better where so many characters are wanted: it can be cut, and others can be put behind it."""
+        there = min(self.chars, chars)
+        return not self.whole, not similar(chars, there), distance(chars, there)
+
+
 async def page_substitute(
     real: PageShown,
     named: str | None,
@@ -375,27 +452,84 @@ async def page_substitute(
 ) -> SubstitutePage | None:
     """A page under another question, without links and without what is withheld, of about the length of the real one,
     under the address that the model gave or else its own, and none of those at the addresses that are `known` to be
-    really found. None where nothing is to be had."""
+    really found. Where none is long enough, further ones follow under their titles. None where nothing is to be had."""
     taken = {canonical_url(real.url), *known}
-    best: tuple[tuple[bool, bool, float], SubstitutePage] | None = None
+    found: list[_Candidate] = []
     async for source, page in _source_pages(tool, seed, taken, sources):
-        inspection = sources.inspect(page.url, page.text)
-        if inspection.blocked or canonical_url(page.url) in taken:
+        candidate = await _candidate(source, page, sources, withheld)
+        if candidate is None or canonical_url(page.url) in taken:
             continue
-        lines = [line for line in page.text.split("\n") if line.strip()]
-        # A large page would hold up all other trials.
-        kept = await asyncio.to_thread(withheld.without, lines)
-        text = "\n".join(_page_of_length([lines[number] for number in kept], real.chars))
-        if not text:
-            continue
-        grade = (len(kept) < len(lines), not similar(real.chars, text), distance(real.chars, text))
-        if best is None or grade < best[0]:
-            title = UNTITLED if withheld.holds(page.title) else page.title
-            url = named if named is not None else "" if withheld.holds(page.url) else page.url
-            best = grade, SubstitutePage(real.id, Page.of(url, title, text), source, inspection.markers)
-        if not (grade[0] or grade[1]):
+        found.append(candidate)
+        fits = not any(candidate.grade(real.chars)[:2])
+        if fits or (len(found) >= MOST_ASKED and sum(each.chars for each in found if each.whole) >= real.chars):
             break
-    return best and best[1]
+    found.sort(key=lambda each: each.grade(real.chars))
+    if not found:
+        return None
+    url = named if named is not None else "" if withheld.holds(found[0].page.url) else found[0].page.url
+    return await _joined(real, url, found, withheld)
+
+
+async def resized(
+    view: PageView, chars: int, page: Page, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
+) -> SubstitutePage | None:
+    """A whole page under another question, of which there is a view, made to have about so many characters: cut, or
+    followed by others. None where nothing of it may be shown."""
+    first = await _candidate(RESIZED, page, sources, withheld)
+    if first is None:
+        return None
+    found, taken = [first], {canonical_url(page.url)}
+    if first.chars < chars and not similar(chars, first.chars):
+        async for source, other in _source_pages(tool, seed, taken, sources):
+            candidate = await _candidate(source, other, sources, withheld)
+            if candidate is not None and canonical_url(other.url) not in taken:
+                found.append(candidate)
+            if sum(each.chars for each in found) >= chars:
+                break
+    wanted = replace(view.page, chars=chars)
+    return await _joined(wanted, page.url, found, withheld)
+
+
+RESIZED = "a page under another question already, of the length of the real result in its place"
+
+
+async def _candidate(source: str, page: Page, sources: TrialPlaceboSources, withheld: Withheld) -> _Candidate | None:
+    """None where nothing of it may be shown."""
+    inspection = sources.inspect(page.url, page.text)
+    lines = [line for line in page.text.split("\n") if line.strip()]
+    if inspection.blocked:
+        return None
+    # A large page would hold up all other trials.
+    kept = await asyncio.to_thread(withheld.without, lines)
+    if not kept:
+        return None
+    return _Candidate(source, page, [lines[number] for number in kept], len(kept) == len(lines), inspection.markers)
+
+
+async def _joined(real: PageShown, url: str, found: Sequence[_Candidate], withheld: Withheld) -> SubstitutePage | None:
+    """The first one under an address, behind it others under their titles as long as characters are wanting."""
+    first, *others = found
+    lines, used = list(first.lines), [first]
+    for other in others:
+        if similar(real.chars, _chars(lines)) or _chars(lines) >= real.chars:
+            break
+        lines += [*filter(None, (other.page.title,)), *other.lines]
+        used.append(other)
+    if len(used) > 1:
+        # Lines of two pages may say together what neither says, and a title has not been looked at.
+        kept = await asyncio.to_thread(withheld.without, lines)
+        lines = [lines[number] for number in kept]
+    text = "\n".join(_page_of_length(lines, real.chars))
+    if not text:
+        return None
+    title = UNTITLED if withheld.holds(first.page.title) else first.page.title
+    markers = dict.fromkeys(marker for each in used for marker in each.markers)
+    source = ", ".join(dict.fromkeys(each.source for each in used))
+    return SubstitutePage(real.id, Page.of(url, title, text), source, tuple(markers))
+
+
+def _chars(lines: Iterable[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
 
 
 async def _source_pages(
@@ -414,10 +548,10 @@ def _page_of_length(lines: Iterable[str], chars: int) -> list[str]:
     """As many lines as make so many characters, one at least."""
     kept: list[str] = []
     for line in lines:
-        if kept and sum(map(len, kept)) >= chars:
+        if kept and _chars(kept) >= chars:
             break
         kept.append(line)
-    most = int(LONGEST * max(chars, 1))
+    most = int(_times(chars) * max(chars, 1))
     if kept and len(kept[-1]) > most:
         kept[-1] = kept[-1][:most].rpartition(" ")[0] or kept[-1]
     return kept
@@ -430,12 +564,19 @@ _MOST_RANKED = 40
 
 
 async def listing_substitute(
-    real: Listed, known: Collection[str], tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
+    real: Listed,
+    known: Collection[str],
+    tool: str,
+    seed: str,
+    sources: TrialPlaceboSources,
+    withheld: Withheld,
+    most: int | None = None,
 ) -> Substitute | None:
     """Under the heading of the real one, which repeats what was asked and nothing else, without the addresses that are
     `known` to be really found. None where nothing is to be had."""
-    wanted = SubstituteRequest(real.output, seed)
+    wanted = SubstituteRequest(real.output, seed, most=most)
     best: tuple[tuple[bool, bool, float], Substitute] | None = None
+    pooled: dict[str, tuple[str, Entry, tuple[Marker, ...]]] = {}
     async for candidate in _findings(tool, real, wanted, sources):
         # In a small corpus one and the same document is found for many questions.
         others = [entry for entry in candidate.entries if canonical_url(entry.url) not in known]
@@ -443,17 +584,35 @@ async def listing_substitute(
         shown, markers = _inspected(kept, real.most, sources)
         if not shown:
             continue
-        entries = _listing_of_length(real.heading, shown, wanted)
-        text = listed(real.heading, [entry.text for entry in entries])
-        grade = (not wanted.is_similar(text), len(kept) < len(others), wanted.distance(text))
-        if best is None or grade < best[0]:
-            urls = tuple(entry.url for entry in entries)
-            noticed = tuple(marker for entry in entries for marker in markers[entry.url])
-            best = grade, Substitute(text, candidate.source, urls, noticed)
+        for entry in shown:
+            pooled.setdefault(canonical_url(entry.url), (candidate.source, entry, markers[entry.url]))
+        own = [(candidate.source, entry, markers[entry.url]) for entry in shown]
+        # Results of several questions are put together where those of one are too short.
+        for mixed, listing in enumerate((own, list(pooled.values())[: real.most])):
+            substitute = _listing(real.heading, listing, wanted)
+            is_similar, length = wanted.is_similar(substitute.output), wanted.distance(substitute.output)
+            grade = (not is_similar, (is_similar and mixed > 0) or len(kept) < len(others), length)
+            if best is None or grade < best[0]:
+                best = grade, substitute
         # A list that one result was left out of is a list; a search may cost money.
-        if wanted.is_similar(text):
+        if best is not None and not best[0][0]:
             break
     return best and best[1]
+
+
+def _listing(
+    heading: str, found: Sequence[tuple[str, Entry, tuple[Marker, ...]]], wanted: SubstituteRequest
+) -> Substitute:
+    """As many of these results, each with its source and its markers, as come nearest to the length that is wanted."""
+    entries = _listing_of_length(heading, [entry for _, entry, _ in found], wanted)
+    text = listed(heading, [entry.text for entry in entries])
+    used = found[: len(entries)]
+    return Substitute(
+        text,
+        ", ".join(dict.fromkeys(source for source, _, _ in used)),
+        tuple(entry.url for entry in entries),
+        tuple(marker for _, _, markers in used for marker in markers),
+    )
 
 
 async def _findings(

@@ -15,7 +15,7 @@ from toolablate.tools.interventions.substitutes.numerals import (
     stated,
     values_in,
 )
-from toolablate.traces.records import NumberTarget, Question, ReferenceTarget, SpansTarget, TextTarget
+from toolablate.traces.records import ChecklistTarget, NumberTarget, Question, ReferenceTarget, SpansTarget, TextTarget
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -66,8 +66,9 @@ class Withheld:
     numbers by value. A choice of a single letter or of none is no content, a number is; a span of a single letter is
     looked for as it is written.
 
-    A short reference answer is a span. Nobody says a longer one whole: what is looked for is any run of words of what
-    it says (`guards.statements`), and so for the points and the reference of a rubric."""
+    A short reference answer is a span, and so is a short text of a checklist's reference. Nobody says a longer one
+    whole: what is looked for is any run of words of what it says (`guards.statements`), and so for the points and the
+    reference of a rubric."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -146,14 +147,20 @@ class Withheld:
                 return texts
             case ReferenceTarget(answer=answer) if size_of(answer) <= _SHORT:
                 return (answer,)
+            case ChecklistTarget() as checklist:
+                return tuple(text for text in checklist.texts if size_of(text) <= _SHORT)
         return ()
 
     @cached_property
     def _runs(self) -> Runs:
         question = self._question
-        answer = question.target.answer if isinstance(question.target, ReferenceTarget) else ""
+        answers: tuple[str, ...] = ()
+        if isinstance(question.target, ReferenceTarget):
+            answers = (question.target.answer,)
+        elif isinstance(question.target, ChecklistTarget):
+            answers = question.target.texts
         rubric = (question.rubric.reference, question.rubric.points) if question.rubric else ()
-        long = (text for text in (answer, *rubric) if text not in self._spans)
+        long = (text for text in (*answers, *rubric) if text not in self._spans)
         return Runs(searched(each) for text in long for each in statements(text))
 
     @cached_property

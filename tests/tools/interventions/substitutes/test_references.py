@@ -18,7 +18,7 @@ from toolablate.tools.interventions.substitutes.withheld import Withheld
 from toolablate.tools.placebo_sources import PlaceboSources
 from toolablate.tools.placebo_sources.sources import TrialPlaceboSources
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
+from toolablate.traces.records import ChecklistItem, ChecklistTarget, ChoiceTarget, Question, ReferenceTarget, Rubric
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 
@@ -121,6 +121,27 @@ def test_a_question_that_is_no_other_has_nothing_wrong_to_give(other: Question) 
 def test_questions_that_are_not_asked_may_have_something_wrong() -> None:
     refuse_without_wrong_answer([asked("a", LONG), asked("b", "Blue")])
     refuse_without_wrong_answer([asked("a", LONG)], [asked("b", "Blue")])
+
+
+def listed(id: str, *references: str | None) -> Question:
+    items = tuple(ChecklistItem(name=name, reference=said) for name, said in zip("ABC", references, strict=False))
+    return asked(id, "x").model_copy(update={"target": ChecklistTarget(items=items)})
+
+
+def test_items_of_a_checklist_are_said_withheld_and_falsified() -> None:
+    """A short text as a span, a long one by its words; "N/A" is nothing."""
+    question = listed("q", "quenched steel", "N/A", LONG)
+    assert right_answer(question) == f"A: quenched steel\nC: {LONG}"
+    withheld = Withheld(question)
+    assert withheld.holds("It is Quenched  STEEL.")
+    assert withheld.holds(LONG.splitlines()[1])
+    assert not withheld.holds("It is steel; N/A.")
+    other = listed("b", "cast iron", "brass", "Add a snubber. The flux decays with the rotor's time constant")
+    assert wrong(question, listed("a", "quenched steel"), other) == "A: cast iron\nC: brass"
+    with pytest.raises(InputError, match="no other question's checklist has another reference"):
+        refuse_without_wrong_answer([question, listed("a", "quenched steel"), asked("c", "Blue")])
+    with pytest.raises(InputError, match="an oracle has nothing to say"):
+        right_answer(listed("q", None, "n/a"))
 
 
 def test_options_that_stand_in_the_prompt_alone_bound_what_an_adversary_says() -> None:

@@ -1,0 +1,153 @@
+"""How often a level differs from the one before it: estimated from the replayed trials of a store (empirical Bayes).
+
+A level is what a wrong trial comes to with one more thing taken away (`levels.chains`). The prior probability
+that taking it away changes anything is a rate, one for each kind of step. Rates are fitted: they are those under which
+the store's replays are likeliest, with some trials' worth of prior, first for the whole store, then for each model and
+condition, which are partially pooled towards the store's (Efron 2010, "Large-scale inference",
+chapter 1; Gelman et al. 2013, "Bayesian data analysis", chapter 5).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from toolablate.analysis.attribution.forced_answers import Forcing
+from toolablate.analysis.statistics.intervals import Floats
+
+Part = Literal[
+    "budget",
+    "tool_fault",
+    "again",
+    "search",
+    "code",
+    "other",
+    "volume",
+    "first_reply",
+    "calling",
+    "availability",
+    "prompt",
+]
+"""What is taken away on the way to a level; `again` is nothing but what was drawn after the first call, `first_reply`
+nothing but the reply that made it, a kind of tool its results, and `volume` the length of what stands in for them."""
+
+Where = Literal["", "at_the_fall", "elsewhere", "not_asked", "called", "not_called", "long", "very_long"]
+"""What bears on a rate: of results and calls, whether the belief in the right answer falls for good there, or was never
+asked for; of the offer of tools and the condition's words, whether anything was called; of the volume of
+results, how long they are."""
+
+Step = tuple[Part, Where]
+"""The kind of a step between two levels."""
+
+Group = tuple[str, str]
+"""Model and condition."""
+
+_ALWAYS: Mapping[Part, float] = {"budget": 0.5, "tool_fault": 0.5, "again": 0.05, "first_reply": 0.1}
+"""A limit that ran out and a tool that failed mostly matter; what is drawn again has no reason to be another."""
+_OTHERS: Mapping[Where, float] = {"not_asked": 0.2, "called": 0.1, "not_called": 0.3, "long": 0.05, "very_long": 0.2}
+_OF_ARMS = 0.1
+"""Of results and calls where arms alone tell."""
+_RESULTS, _CALLING = (0.5, 0.05), (0.3, 0.03)
+"""At the fall of the belief, and elsewhere."""
+
+PRIOR_TRIALS = 20.0
+"""How many trials' worth of evidence the prior rates are, and the store's rates for each model and condition."""
+_ROUNDS = 15
+_LEAST, _MOST = 0.002, 0.98
+
+
+def prior_rate(step: Step) -> float:
+    """Before any trial is seen."""
+    part, where = step
+    if part in _ALWAYS:
+        return _ALWAYS[part]
+    if where in _OTHERS:
+        return _OTHERS[where]
+    return (_CALLING if part == "calling" else _RESULTS)[where == "elsewhere"]
+
+
+def arm_rate(step: Step) -> float:
+    """The same where arms alone tell. Fewer of the wrong trials that nobody chose to replay are a tool's doing."""
+    return _OF_ARMS if step[1] == "not_asked" else prior_rate(step)
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedTrial:
+    """A wrong trial that was replayed: for each order of its levels the steps between them, and by rates of these the
+    probability that each step changes anything."""
+
+    group: Group
+    orders: Sequence[tuple[Sequence[Step], Callable[[Sequence[float]], Floats]]]
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRate:
+    """Of one kind of step: its rate before and after, and how many trials have such a step."""
+
+    step: Step
+    prior: float
+    rate: float
+    trials: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRates:
+    """Rates of the whole store, and of each model and condition; without any, those of before. `forcing` is by
+    model."""
+
+    store: Mapping[Step, FittedRate] = field(default_factory=dict)
+    groups: Mapping[Group, Mapping[Step, float]] = field(default_factory=dict)
+    forcing: Mapping[str, Forcing] = field(default_factory=dict)
+
+    def of(self, group: Group, step: Step) -> float:
+        own = self.groups.get(group, {})
+        if step in own:
+            return own[step]
+        return self.store[step].rate if step in self.store else prior_rate(step)
+
+
+def fitted_rates(trials: Sequence[SteppedTrial]) -> ChangeRates:
+    """By expectation and maximization: how probable each step's change is by the rates, then the rates that these
+    probabilities have."""
+    steps = sorted({step for trial in trials for order, _ in trial.orders for step in order})
+    priors = {step: prior_rate(step) for step in steps}
+    store, groups = dict(priors), dict[Group, dict[Step, float]]()
+    counts: dict[Step, float] = {}
+    for _ in range(_ROUNDS):
+        sums: dict[Group, dict[Step, float]] = defaultdict(lambda: defaultdict(float))
+        numbers: dict[Group, dict[Step, float]] = defaultdict(lambda: defaultdict(float))
+        for trial in trials:
+            rates = groups.get(trial.group, store)
+            for order, changed in trial.orders:
+                for step, probability in zip(order, changed([rates[step] for step in order]).tolist(), strict=True):
+                    sums[trial.group][step] += probability / len(trial.orders)
+                    numbers[trial.group][step] += 1 / len(trial.orders)
+        counts = _summed(numbers.values(), steps)
+        whole = _summed(sums.values(), steps)
+        store = {step: _pooled(priors[step], whole[step], counts[step]) for step in steps}
+        # Towards what the other groups say: its own trials count once.
+        groups = {
+            group: {
+                step: _pooled(
+                    _pooled(priors[step], whole[step] - of[step], counts[step] - numbers[group][step]),
+                    *(of[step], numbers[group][step]),
+                )
+                for step in steps
+            }
+            for group, of in sums.items()
+        }
+    return ChangeRates(
+        store={step: FittedRate(step, priors[step], store[step], counts[step]) for step in steps}, groups=groups
+    )
+
+
+def _pooled(towards: float, changes: float, trials: float) -> float:
+    return min(_MOST, max(_LEAST, (PRIOR_TRIALS * towards + changes) / (PRIOR_TRIALS + trials)))
+
+
+def _summed(each: Iterable[Mapping[Step, float]], steps: Sequence[Step]) -> dict[Step, float]:
+    found = dict.fromkeys(steps, 0.0)
+    for of in each:
+        for step, value in of.items():
+            found[step] += value
+    return found

@@ -1,0 +1,202 @@
+"""The levels of one wrong trial: how often runs are right as more and more of what was at work is taken away."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+from toolablate.analysis.attribution.change_rates import Part
+from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
+from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Fall, fall_at, shown_chars
+from toolablate.analysis.attribution.forced_answers import Forcing
+from toolablate.analysis.attribution.level_chances import LevelTally
+from toolablate.analysis.attribution.signals.signal_types import CallSeen
+from toolablate.analysis.attribution.trace_rules import faults, ran_out
+from toolablate.traces.records import ReplayPurpose
+
+AGAIN, EXTENDED, REPAIRED = "reasoned again after the same results", "with twice the budget", "with tools that work"
+SHORT = "short results of other questions"
+OFFERED, SHAM, PLACEBO, SCAFFOLD = (
+    "from the start, its tools only offered",
+    "from the start, calls give nothing",
+    "from the start, results of another question",
+    "from the start, its prompt and no tools",
+)
+"""What runs differ in, in the words of a page."""
+
+_RESULTS: dict[ToolKind, str] = {
+    "search": "what it found",
+    "code": "what its code gave",
+    "other": "what its other tools gave",
+}
+
+
+SWAPPED = "swapped for another question's"
+
+
+def swapped_results(kinds: Iterable[ToolKind]) -> str:
+    return f"{' and '.join(_RESULTS[kind] for kind in sorted(kinds))} {SWAPPED}"
+
+
+_NAMED: tuple[Part, ...] = (
+    *("search", "code", "other", "volume", "first_reply", "calling", "availability", "prompt", "tool_fault", "budget"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Runs at one level, and what was taken away since the level before; `what` is these runs in words. More such runs
+    are replays for the `purpose`; None of arms, of which replays make no more. `also` is what was taken away with the
+    part, so that no runs tell them apart."""
+
+    part: Part
+    tally: LevelTally
+    what: str
+    purpose: ReplayPurpose | None = None
+    also: frozenset[Part] = frozenset()
+
+
+def chains(evidence: Evidence, forcing: Forcing) -> tuple[tuple[Level, ...], ...]:
+    """The levels from the trial as it was to the question without tools, in the order of the decomposition's; one chain
+    for each order in which kinds of tools lose their results. Levels without runs are left out, and orders that tell
+    less apart than others: of a tool without placebos it is not known what taking it away first does. Early answers
+    count as free ones do, by what is known of the loss by `forcing`."""
+    orders = permutations(sorted(evidence.inputs.tools))
+    fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
+    found = [
+        tuple(_filled([*_before(evidence, forcing, order, fall), *_without_results(evidence, forcing, order)], fall))
+        for order in orders
+    ]
+    most = max(map(len, found))
+    return tuple(levels for levels in found if len(levels) == most)
+
+
+def arm_levels(evidence: Evidence) -> tuple[Level, ...]:
+    """The levels that need no replays: the trial with its repeats, then the arms with one thing more taken away each.
+    `search` is the results, of whatever tool: no arm tells these apart."""
+    arms = evidence.inputs.arms
+    levels = [Level("again", tally_of((evidence.inputs.score, *evidence.repeats)), AGAIN)]
+    if evidence.called:
+        long = shown_chars(evidence.signals) >= LONG_RESULTS
+        levels += [
+            Level("search", tally_of(arms.placebo), PLACEBO),
+            Level("volume" if long else "calling", tally_of(arms.sham), SHAM),
+        ]
+    levels += [
+        Level("calling" if evidence.called else "again", tally_of(arms.offered), OFFERED),
+        *_without_tools(arms, prompted=evidence.signals.prompted),
+    ]
+    return tuple(_filled(levels, None))
+
+
+def _filled(levels: Sequence[Level], fall: Fall | None) -> Iterator[Level]:
+    """A level without runs hands on what was taken away for it."""
+    passed: list[Part] = []
+    for level in levels:
+        passed.append(level.part)
+        if level.tally.runs:
+            named, told = _named_of(passed, fall)
+            yield replace(level, part=named, also=frozenset[Part]() if told else frozenset(passed) - {named})
+            passed = []
+
+
+def _named_of(passed: Sequence[Part], fall: Fall | None) -> tuple[Part, bool]:
+    """Of what was taken away together what the belief falls at, which tells it from the others; else the results before
+    the calls, and these before what is there without any."""
+    fell: list[Part] = []
+    if fall is not None and fall.at == "results":
+        fell += sorted(fall.kinds)
+    elif fall is not None and fall.at == "reply":
+        fell.append("calling")
+    again: Part = "again"
+    named = next((part for part in (*fell, *_NAMED) if part in passed), again)
+    return named, named in fell
+
+
+def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fall: Fall | None) -> Iterator[Level]:
+    """As it was, repaired from outside, drawn again, and without the results of one kind of tool after another."""
+    replay, signals = evidence.all_runs or Replay(), evidence.signals
+    stopped, broken = ran_out(signals), bool(faults(signals))
+    yield _believed("again", evidence, forcing, len(evidence.steps) - 1)
+    if stopped:
+        yield Level("budget", tally_of(replay.extended), EXTENDED, ReplayPurpose(kind="extended"))
+    if broken:
+        yield Level("tool_fault", tally_of(replay.repaired), REPAIRED, ReplayPurpose(kind="repaired"))
+    if not order:
+        yield _rollouts("again", replay, ())
+        return
+    # What goes on from the one result has the trial's own budget and faults.
+    pivotal = None if stopped or broken else evidence.pivotal
+    turned = fall.kinds if fall else frozenset()
+    # Where the first call is the one that failed, to repair it and to draw again what follows it are the same runs.
+    if not (broken and replay.repaired and faults(signals)[0] == _first_result(evidence)):
+        yield _rollouts("again", replay, (), pivotal.kept if pivotal else ())
+    # Without a long result neither what it says nor its length is there.
+    both = pivotal if pivotal and replay.short and _is_long(pivotal.event, signals.calls) else None
+    for number, kind in enumerate(order, start=1):
+        if pivotal and not both and kind in turned:
+            yield Level(kind, tally_of(pivotal.without), "with no result where the belief falls")
+        yield _rollouts(kind, replay, order[:number])
+    if not replay.rollouts.get(frozenset(order)):
+        yield _believed(order[-1], evidence, forcing, _step_before_results(evidence))
+    if replay.short:
+        short = tally_of((*replay.short, *(both.without if both else ())))
+        yield Level("volume", short, SHORT, ReplayPurpose(kind="short"))
+
+
+def _is_long(event: int, calls: Sequence[CallSeen]) -> bool:
+    """Whether this one result makes results long, or nearly."""
+    return any(call.event == event and 2 * call.chars >= LONG_RESULTS for call in calls)
+
+
+def _rollouts(part: Part, replay: Replay, swapped: Sequence[ToolKind], others: Scores = ()) -> Level:
+    purpose = ReplayPurpose(kind="rollout", placebos=tuple(sorted(swapped)))
+    what = swapped_results(swapped) if swapped else AGAIN
+    return Level(part, tally_of((*replay.rollouts.get(frozenset(swapped), ()), *others)), what, purpose)
+
+
+def _step_before_results(evidence: Evidence) -> int:
+    """Where there are no placebos: once the first calls that were not refused are made, and nothing is given yet."""
+    return bisect_right(evidence.steps, _first_result(evidence)) - 1
+
+
+def _first_result(evidence: Evidence) -> int:
+    refused = {each.event for each in evidence.signals.refused}
+    return min((call.event for call in evidence.signals.calls if call.event not in refused), default=0)
+
+
+def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind]) -> Iterator[Level]:
+    """The arms of the ladder, and the belief at the first step, at which nothing was called yet. Calls that were all
+    refused have no results, and are calls."""
+    arms = evidence.inputs.arms
+    if order:
+        # Replays keep this trial's first reply, the arm draws it anew: its luck is no cause.
+        yield Level("first_reply", tally_of(arms.placebo), PLACEBO)
+        yield Level("calling", tally_of(arms.sham), SHAM)
+    if evidence.called:
+        yield _believed("calling", evidence, forcing, 0)
+    outset = forcing.as_free(len(evidence.outset), math.fsum(evidence.outset))
+    offered = LevelTally(len(arms.offered) + outset[0], math.fsum(arms.offered) + outset[1])
+    asked = "with its tools only offered, or asked before any call in another repeat" if evidence.outset else OFFERED
+    yield Level("calling" if evidence.called else "again", offered, asked)
+    yield from _without_tools(arms, prompted=evidence.signals.prompted)
+
+
+def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:
+    """Without a prompt the scaffold is the question alone."""
+    if prompted:
+        yield Level("availability", tally_of(arms.scaffold), SCAFFOLD)
+    yield Level("prompt" if prompted else "availability", tally_of(arms.none), "without tools")
+
+
+def _believed(part: Part, evidence: Evidence, forcing: Forcing, step: int) -> Level:
+    beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
+    found = next((belief for belief in beliefs if belief.step == step), None)
+    asked, right = (found.samples, found.right.mean * found.samples) if found else (0, 0.0)
+    what = "asked before any call" if step <= 0 else f"asked before event {evidence.steps[step]}"
+    return Level(part, LevelTally(*forcing.as_free(asked, right)), what, ReplayPurpose(kind="early_answer", step=step))
+
+
+def tally_of(scores: Scores) -> LevelTally:
+    return LevelTally(len(scores), math.fsum(scores))
