@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from toolablate.benchmarks.judging.answers import Judge
+from toolablate.benchmarks.judging.checklists import ChecklistJudge
 from toolablate.benchmarks.registry import said_of_scorer
 from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
 from toolablate.benchmarks.scoring.scorers import JUDGE, scorer_for
@@ -24,6 +25,9 @@ from toolablate.traces.store import Recorder, Store
 # The judges of a plan, and the questions whose answers they grade.
 
 
+AnyJudge = Judge | ChecklistJudge
+
+
 def judges_of(plan: Plan) -> tuple[Judge, ...]:
     """All that grade the plan's answers, the one whose scores count first: the first gradings of each judge in the
     order of the plan, then the first re-gradings, and so on."""
@@ -35,9 +39,28 @@ def judges_of(plan: Plan) -> tuple[Judge, ...]:
     )
 
 
+def checklist_judges_of(plan: Plan) -> tuple[ChecklistJudge, ...]:
+    """The same of those that grade checklists."""
+    judging = plan.judging
+    mapper = next((model for model in plan.judges if judging.mapper in ("", model.name)), None)
+    return tuple(
+        ChecklistJudge(
+            model, mapper, judging.mapping, judging.na, judging.asks, again, unparsed=plan.questions.unparsed
+        )
+        for again in range(judging.again + 1)
+        for model in plan.judges
+    )
+
+
+def judges_for(plan: Plan, question: Question) -> tuple[AnyJudge, ...]:
+    """Those that grade answers to this question."""
+    every: tuple[AnyJudge, ...] = (*judges_of(plan), *checklist_judges_of(plan))
+    return tuple(judge for judge in every if judge.takes(question))
+
+
 def is_judged(section: QuestionsSection, question: Question) -> bool:
     """Whether a judge scores its answers: the plan says so, or it says nothing and only a judge can."""
-    return section.scorer == JUDGE or (section.scorer is None and question.target.kind == "reference")
+    return section.scorer == JUDGE or (section.scorer is None and question.target.kind in ("reference", "checklist"))
 
 
 def idle_judges(plan: Plan, questions: Iterable[Question]) -> str:
@@ -46,8 +69,9 @@ def idle_judges(plan: Plan, questions: Iterable[Question]) -> str:
         return ""
     names = ", ".join(repr(model.name) for model in plan.judges)
     return (
-        f"judges: no question needs a judge, so none is asked ({names}); they score targets of kind 'reference',"
-        f' or all questions where questions.scorer = "{JUDGE}"'
+        f"judges: no question needs a judge, so none is asked ({names}); they score targets of kind 'reference'"
+        " or 'checklist'"
+        f', or all questions where questions.scorer = "{JUDGE}"'
     )
 
 
@@ -98,7 +122,7 @@ class Scorers:
     `warn` hears of those that cannot be closed."""
 
     def __init__(self, plan: Plan, warn: Tell) -> None:
-        self.judges = judges_of(plan)
+        self.judges: tuple[AnyJudge, ...] = (*judges_of(plan), *checklist_judges_of(plan))
         self._section = plan.questions
         self._sandbox = plan.sandbox
         self._warn = warn
@@ -177,18 +201,23 @@ class Scorers:
                 raise InputError(f"questions.scorer: question {question.id!r}: {refusal}", code="wrong_scorer")
         return tuple(sorted(found))
 
-    def _judge_of(self, question: Question) -> Judge:
-        if not self.judges:
+    def judges_for(self, question: Question) -> tuple[AnyJudge, ...]:
+        return tuple(judge for judge in self.judges if judge.takes(question))
+
+    def _judge_of(self, question: Question) -> AnyJudge:
+        judges = self.judges_for(question)
+        if not judges:
             raise InputError(
                 f"judges: missing; the answers to question {question.id!r} are scored by a judge",
                 hint='put a table [[judges]] into the plan, with provider = "openai", a name and an endpoint',
                 code="no_judge",
             )
-        judge = self.judges[0]
+        judge = judges[0]
         if refusal := judge.refusal(question):
-            allowed = 'judging.prompt = "own" asks in words that fit any question' if judge.wording == "row" else ""
+            wording = judge.wording if isinstance(judge, Judge) else "own"
+            allowed = 'judging.prompt = "own" asks in words that fit any question' if wording == "row" else ""
             raise InputError(
-                f"judging.prompt = {judge.wording!r}: question {question.id!r} cannot be judged so: {refusal}",
+                f"judging.prompt = {wording!r}: question {question.id!r} cannot be judged so: {refusal}",
                 hint=allowed,
                 code="not_to_be_judged",
             )

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from toolablate.benchmarks.answer_extraction.announcements import EMPTY, THOUGHT_END
-from toolablate.benchmarks.judging.grades import Fault, after_thoughts, read_grade
+from toolablate.benchmarks.answer_extraction.announcements import EMPTY
+from toolablate.benchmarks.judging.grades import Fault, read_grade
 from toolablate.benchmarks.prompt import letters_for
 from toolablate.benchmarks.scoring.scorer import Unparsed, named
 from toolablate.traces.records import (
+    ChecklistTarget,
     ChoiceTarget,
     CodeTarget,
     JudgeCall,
@@ -28,6 +29,7 @@ from toolablate.traces.records import (
     Verdict,
     digest_json,
 )
+from toolablate.traces.thoughts import after_thoughts
 
 Part = Literal["question", "points", "reference", "answer"]
 
@@ -193,6 +195,8 @@ def reference_of(question: Question, words: Words) -> str:
         return "\n".join(target.tests)
     if isinstance(target, TextTarget):
         return " / ".join(target.answers)
+    if isinstance(target, ChecklistTarget):
+        return "\n".join(f"- {item.name}: {item.reference or 'N/A'}" for item in target.items)
     items = [f"- {span}" for span in target.stated]
     return target.stated[0] if len(items) == 1 else "\n".join([words.any_order, *items])
 
@@ -243,7 +247,7 @@ def asked_again(request: ModelRequest, reply: ModelReply, fault: Fault, question
 
 def with_note(request: ModelRequest, reply: ModelReply, note: str) -> ModelRequest:
     """The request with the judge's reply to it, without its thoughts and no longer than need be, and our note."""
-    said = after_thoughts(reply.message.content)
+    said = after_thoughts(reply.message.content).strip()
     if said:
         quoted = said if len(said) <= MAX_QUOTED_CHARS else f"[...] {said[-MAX_QUOTED_CHARS:]}"
         turns = (Message(role="assistant", content=quoted), Message(role="user", content=note))
@@ -302,6 +306,10 @@ class Judge:
     def version(self) -> int:
         return 2
 
+    def takes(self, question: Question) -> bool:
+        """A checklist has a judge of its own kind."""
+        return question.target.kind != "checklist"
+
     def refusal(self, question: Question) -> str:
         """Why this question cannot be graded so; "" where it can."""
         if self.wording == "own":
@@ -325,7 +333,7 @@ class Judge:
         no part of the answer. Raises what `ask` raises: a judge that cannot be reached makes no score."""
         if refused := self.refusal(question):
             return self._score(trial_id, None, "unscored", refused)
-        said = (answer or "").rpartition(THOUGHT_END)[2]
+        said = after_thoughts(answer or "")
         if not said.strip():
             return self._score(trial_id, 0.0 if self.unparsed == "wrong" else None, "unparsed", EMPTY)
         request, calls = self._request(question, said), list[JudgeCall]()

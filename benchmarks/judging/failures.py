@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from toolablate.benchmarks.answer_extraction.announcements import final_part
 from toolablate.benchmarks.judging.answers import CODE_DIGITS, Ask, shown_question, with_note
-from toolablate.benchmarks.judging.grades import MAX_REASON_CHARS, after_thoughts, short_reason
+from toolablate.benchmarks.judging.grades import MAX_REASON_CHARS, short_reason
 from toolablate.traces.records import (
     Answer,
     Diagnosis,
@@ -25,6 +25,7 @@ from toolablate.traces.records import (
     ToolCall,
     digest_json,
 )
+from toolablate.traces.thoughts import after_thoughts
 
 CasePartKind = Literal["thoughts", "text", "call", "result"]
 
@@ -358,7 +359,7 @@ def read_labels(reply: ModelReply, steps: Collection[int]) -> Labels:
     """The labels in a reply about a trial with these steps."""
     if reply.finish_reason == "length":
         return Labels(fault="cut_off")
-    text = after_thoughts(reply.message.content)
+    text = after_thoughts(reply.message.content).strip()
     if not text:
         return Labels(fault="empty")
     # Replaces single characters by single ones, so that a place in the one is a place in the other.

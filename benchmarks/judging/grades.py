@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from toolablate.benchmarks.answer_extraction.announcements import final_part
 from toolablate.traces.records import ModelReply
+from toolablate.traces.thoughts import after_thoughts
 
 MAX_REASON_CHARS = 300
 
@@ -61,9 +62,6 @@ def _one_line(text: str) -> str:
 
 Fault = Literal["cut_off", "empty", "no_grade", "other_grade", "two_grades"]
 
-_THOUGHT_BEGINS = ("<think>", "<thinking>", "[THINK]", "◁think▷", "<seed:think>")
-_THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "◁/think▷", "</seed:think>")
-
 _KEY = re.compile(
     r"""answer\\{0,2}_score[\\"'“”*`]{0,4}\s{0,40}[:=]\s{0,40}(?P<value>[^,;{}\n]{0,60})""", re.IGNORECASE
 )
@@ -116,7 +114,7 @@ def read_grade(reply: ModelReply) -> Grade:
     """The grade in a reply: a JSON object with an `answer_score`, or a line "Score: x"."""
     if reply.finish_reason == "length":
         return Grade(None, "cut_off")
-    text = after_thoughts(reply.message.content)
+    text = after_thoughts(reply.message.content).strip()
     if not text:
         return Grade(None, "empty")
     # Replaces single characters by single ones, so that a place in the one is a place in the other.
@@ -130,13 +128,6 @@ def read_grade(reply: ModelReply) -> Grade:
     if decided.value is None:
         return Grade(None, "other_grade")
     return Grade(1 if decided.value else 0, reason=short_reason(text, decided.start, decided.end))
-
-
-def after_thoughts(reply: str) -> str:
-    """What a reply says after the thoughts that some endpoints leave in it; "" where it does not get there."""
-    begins = max((reply.rfind(tag) + len(tag) for tag in _THOUGHT_ENDS if tag in reply), default=0)
-    said = reply[begins:].strip()
-    return "" if said.startswith(_THOUGHT_BEGINS) else said
 
 
 def _keys(plain: str) -> Iterator[_GradeMark]:

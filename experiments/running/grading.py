@@ -3,8 +3,9 @@
 import asyncio
 import math
 import random
+import re
 import time
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Generic, TypeVar
 from toolablate.agents import ChatModel, ModelSource, RetryPolicy
 from toolablate.agents.chat import ask
 from toolablate.agents.pacing import LetGo
-from toolablate.benchmarks.judging.answers import Judge
+from toolablate.benchmarks.judging.checklists import ChecklistJudge
 from toolablate.experiments.environment.replies import JudgeCosts
 from toolablate.experiments.plans.plan import Design, PlannedTrial
 from toolablate.experiments.running.progress import RunProgress
@@ -25,9 +26,9 @@ from toolablate.experiments.running.runner import (
     as_internal,
     first_error,
 )
-from toolablate.experiments.scoring import Scorers
+from toolablate.experiments.scoring import AnyJudge, Scorers
 from toolablate.traces.errors import ScoringError, ToolablateError
-from toolablate.traces.records import JudgeCall, Model, ModelRequest, OpenAIModel, Score
+from toolablate.traces.records import JudgeCall, Model, ModelRequest, OpenAIModel, Question, Score
 from toolablate.traces.store import Recorder, Store
 
 T = TypeVar("T")
@@ -218,7 +219,7 @@ class JudgeCalls:
 class Grading:
     """What one judge is to make of one answer."""
 
-    judge: Judge
+    judge: AnyJudge
     planned: PlannedTrial
 
     @property
@@ -229,32 +230,49 @@ class Grading:
 def ungraded(store: Path, planned: Design, scorers: Scorers) -> list[Grading]:
     """The gradings that the store lacks: of trials that have ended and are scored by a judge, one by each judge; also
     of answers that a judge left unscored after fewer asks than it has now."""
-    judged = {question.identity() for question in planned.questions if scorers.is_judged(question)}
+    judged = {question.identity(): question for question in planned.questions if scorers.is_judged(question)}
     if not judged:
         return []
-    entries = [entry for entry in planned.trials if entry.trial.question in judged]
+    takers = [judge for judge in scorers.judges if any(map(judge.takes, judged.values()))]
     with Store(store) as opened:
-        lacking = [(judge, _lacking(opened, judge)) for judge in scorers.judges]
-    return [Grading(judge, entry) for judge, trials in lacking for entry in entries if entry.trial.id in trials]
+        lacking = [(judge, _lacking(opened, judge)) for judge in takers]
+    return [
+        Grading(judge, entry)
+        for judge, trials in lacking
+        for entry in planned.trials
+        if entry.trial.id in trials
+        and (question := judged.get(entry.trial.question)) is not None
+        and judge.takes(question)
+    ]
 
 
-def _lacking(store: Store, judge: Judge) -> frozenset[str]:
+def _lacking(store: Store, judge: AnyJudge) -> frozenset[str]:
     left = store.trials_with_verdict("unscored", scorer=judge.name, version=judge.version)
     again = {trial for trial in left if _standing(store, trial, judge) is None}
     return store.unscored_trials(scorer=judge.name, version=judge.version) | again
 
 
-def _standing(store: Store, trial: str, judge: Judge) -> Score | None:
+def _standing(store: Store, trial: str, judge: AnyJudge) -> Score | None:
     """The judge's score of a trial, None where it is still to be made."""
     named = judge.name, judge.version
     found = (score for score in store.scores(trial) if (score.scorer, score.scorer_version) == named)
     return next((score for score in found if judge.keeps(score)), None)
 
 
-def _of_twin(store: Store, trial: str, judge: Judge) -> Score | None:
+def _of_twin(store: Store, trial: str, judge: AnyJudge) -> Score | None:
     """What the judge made of an answer before the plan changed its `unparsed`, which no judge is asked about."""
     made = _standing(store, trial, judge.twin())
-    return made.model_copy(update={"scorer": judge.name}) if made is not None and made.judgement is not None else None
+    return (
+        made.model_copy(update={"scorer": judge.name})
+        if made is not None and (made.judgement or made.mapping)
+        else None
+    )
+
+
+def _is_of_round(score: Score, again: int) -> bool:
+    """Of the gradings of checklists, or of the same re-gradings: each has replies of its own."""
+    said = re.findall(r",again=(\d+)(?=[,\]])", score.scorer)
+    return score.scorer.startswith("checklist[") and (int(said[-1]) if said else 0) == again
 
 
 class Gradings:
@@ -281,6 +299,7 @@ class Gradings:
         self._stop = stop
         self._queues: dict[str, JudgeQueue[Grading]] = {}
         self._tried: set[tuple[str, str]] = set()
+        self._mapping: dict[tuple[str, int], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     @property
     def work(self) -> tuple[JudgeWork, ...]:
@@ -332,8 +351,7 @@ class Gradings:
             question = store.question(trial.question)
             made = _of_twin(store, trial.id, judge)
             if made is None:
-                answer = store.trace(trial.id).answer
-                score = await judge.grade(question, trial.id, answer, self._calls(grading).ask)
+                score = await self._asked(grading, question, store)
             else:
                 score = made
             score = score.model_copy(update={"target": question.key_identity()})
@@ -341,10 +359,32 @@ class Gradings:
                 return score, made is None
         return standing, False
 
-    def _calls(self, grading: Grading) -> JudgeCalls:
+    async def _asked(self, grading: Grading, question: Question, store: Store) -> Score:
+        judge, trial = grading.judge, grading.planned.trial
+        answer, ask = store.trace(trial.id).answer, self._calls(grading, grading.judge.model).ask
+        if not isinstance(judge, ChecklistJudge):
+            return await judge.grade(question, trial.id, answer, ask)
+        target = question.key_identity()
+
+        async def keep(score: Score) -> None:
+            await self._recorder.score([score.model_copy(update={"target": target})])
+
+        # One judge at a time has an answer, so that what the first one's mapper extracts is there for the others.
+        async with self._mapping[trial.id, judge.again]:
+            return await judge.grade(
+                question,
+                trial.id,
+                answer,
+                ask,
+                ask_mapper=self._calls(grading, judge.mapping_model).ask,
+                held=[each for each in store.scores(trial.id) if _is_of_round(each, judge.again)],
+                keep=keep,
+            )
+
+    def _calls(self, grading: Grading, model: Model) -> JudgeCalls:
         judge, planned = grading.judge, grading.planned
         # By this number recorded replies are told apart that were asked for in the same words. Who gave the same answer
         # to a question is given the same grade, whatever the condition and the repeat, or the judge's moods would pass
         # for effects; a re-grading, which is to show those moods, has replies of its own.
-        chat = self._sources[judge.model.name].session(planned.question, planned.condition, judge.again)
-        return JudgeCalls(chat, judge.model, self._retry, seed=f"{planned.trial.id} {judge.name}")
+        chat = self._sources[model.name].session(planned.question, planned.condition, judge.again)
+        return JudgeCalls(chat, model, self._retry, seed=f"{planned.trial.id} {judge.name}")

@@ -27,7 +27,11 @@ def _bar(doing: str, console: Console) -> Progress:
     return Progress(TextColumn(f"[bold]{doing}"), *columns, console=console)
 
 
-_TASKS: dict[JudgeTask, tuple[str, str]] = {"grade": ("answer", "graded"), "read": ("failure", "read")}
+_TASKS: dict[JudgeTask, tuple[str, str]] = {
+    "grade": ("answer", "graded"),
+    "read": ("failure", "read"),
+    "compare": ("comparison", "made"),
+}
 """What judges look at, and what becomes of it."""
 
 
@@ -167,7 +171,7 @@ class RunProgress:
     def grading(self, total: int, task: JudgeTask = "grade") -> None:
         """The trials have ended, and judges begin to grade, or to read: so many answers by all of them. It may come
         again, for answers that another process has ended meanwhile."""
-        if task == "read" and self._gradings.noun != _TASKS[task][0]:
+        if task != "grade" and self._gradings.noun != _TASKS[task][0]:
             self._gradings = GradingProgress(self._console, task)
         self._gradings.begin(total)
         if self._console.is_terminal and not self._live.is_started:

@@ -20,7 +20,7 @@ from toolablate.experiments.running.progress import told_of_given_up
 from toolablate.experiments.running.runner import GivenUp
 from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.terminal.comparison import comparison_table
-from toolablate.reports.terminal.problems import failures_view, misses_view, refused_view
+from toolablate.reports.terminal.problems import cut_view, failures_view, misses_view, refused_view
 from toolablate.reports.terminal.waterfall import waterfalls_view
 from toolablate.traces.store import FailureCount
 from toolablate.traces.terminal_text import one_line
@@ -88,6 +88,8 @@ def _print_comparison(launched: Launched, console: Console) -> None:
             console.print(misses)
         if (warning := refused_view(paired.refused_calls())) is not None:
             console.print(warning)
+        if (note := cut_view(paired.cut_inputs())) is not None:
+            console.print(note)
         if found := waterfalls_of(launched.store, paired.summaries):
             console.print(waterfalls_view(found))
     else:

@@ -105,6 +105,7 @@ def test_what_the_model_gets_wrong_comes_back_to_it(write_plan: WritePlan, cold_
     assert [event.status for event in trace.events if event.kind == "tool_call"] == ["invalid", "invalid"]
 
 
+@pytest.mark.deep
 def test_a_script_without_a_reply_fails_its_trial_alone(write_plan: WritePlan, cold_cli: Cli, store: Path) -> None:
     plan = write_plan({("q1", "none"): answered(), ("q2", "none"): answered(""), ("q1", "python"): answered()})
     ran = cold_cli("run", plan)

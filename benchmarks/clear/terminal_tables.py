@@ -1,0 +1,203 @@
+"""Figures of checklists, in percent: overall beside an answer that says nothing, by item, and how far judges agree;
+and what changed between conditions, item by item."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.analysis.checklist_flips import ChecklistEffect, ItemChange
+from toolablate.analysis.checklist_measures import NaRule
+from toolablate.analysis.checklists import Checklists, Figure
+from toolablate.benchmarks.clear.judged_rows import JudgedScores
+from toolablate.benchmarks.clear.stored import SIGN_DEPENDS, StoredChecklists, signature_said
+from toolablate.reports import numbers
+from toolablate.reports.tables import Fitted, figures, names
+from toolablate.traces.terminal_text import inert, one_line
+
+SAYS_NOTHING = "says nothing"
+NA_SAID: Mapping[NaRule, str] = {
+    "published": 'N/A of the reference: counts, and silence is right there (--na published); see "says nothing".',
+    "out": "N/A of the reference: leaves every denominator (--na out).",
+    "recall": "N/A of the reference: leaves denominators; what overfills counts against precision (--na recall).",
+}
+# In the order of the columns; which of them leave first where there is no room.
+_SPARE = {"precision": 6, "recall": 5, "accuracy": 4, "ternary": 1, "coverage": 3, "overfill": 2}
+
+
+def scores_view(found: JudgedScores) -> RenderableType:
+    parts: list[RenderableType] = [_title("Checklists, in percent")]
+    rows: dict[str, Mapping[str, Figure]] = {"all": found.overall.figures}
+    rows |= {one_line(task): each.figures for task, each in found.tasks.items()}
+    rows |= {f"judge {one_line(judge)}": each.figures for judge, each in found.by_judge.items()}
+    rows[SAYS_NOTHING] = {name: Figure(value) for name, value in found.overall.silent.items()}
+    parts += [
+        overall_table(rows),
+        _title("By item, in percent of samples"),
+        item_table(found.overall),
+    ]
+    if found.overall.pairs:
+        parts += [_title("Judges on the same items"), _pair_table(found.overall)]
+    return Group(*parts, Padding(Text("\n".join(_footnotes(found)), style="dim"), (0, 1, 1, 1)))
+
+
+def arm_title(model: str, condition: str) -> Text:
+    return _title(f"{one_line(model)}, {one_line(condition)}")
+
+
+def overall_table(rows: Mapping[str, Mapping[str, Figure]]) -> Fitted:
+    """A row of each name, F1 with its interval."""
+    found = list(rows.values())
+    columns = [names("", [inert(name) for name in rows])]
+    columns.append(figures("F1", [_percent(each["f1"].value) for each in found]))
+    columns.append(figures("95 % interval", [_interval(each["f1"]) for each in found]))
+    columns += [figures(name, [_percent(each[name].value) for each in found], spare=_SPARE[name]) for name in _SPARE]
+    return Fitted(tuple(columns))
+
+
+def item_table(found: Checklists) -> Fitted:
+    accuracy = found.by_item["accuracy"]
+    return Fitted(
+        (
+            names("item", [inert(one_line(item)) for item in accuracy]),
+            *(
+                figures(name, [_percent(found.by_item[name][item].value) for item in accuracy])
+                for name in ("precision", "recall", "ternary", "accuracy")
+            ),
+            figures("95 % interval", [_interval(figure) for figure in accuracy.values()], spare=1),
+        )
+    )
+
+
+def _pair_table(found: Checklists) -> Fitted:
+    pairs = found.pairs
+    return Fitted(
+        (
+            names("judges", [inert(" and ".join(map(one_line, pair.judges))) for pair in pairs]),
+            figures("on", [pair.on for pair in pairs]),
+            figures("items", [f"{pair.items:,}" for pair in pairs]),
+            figures("agree %", [_percent(pair.agreement) for pair in pairs]),
+            figures("kappa", [numbers.UNKNOWN if pair.kappa is None else f"{pair.kappa:.2f}" for pair in pairs]),
+            figures("95 % interval", [_bounds(pair.kappa_ci95, 1, 2) for pair in pairs]),
+        )
+    )
+
+
+def _title(text: str) -> Text:
+    return Text(f" {text}", style="bold", overflow="fold")
+
+
+def _percent(value: float | None) -> str:
+    return numbers.percent(None if value is None else 100 * value)
+
+
+def _interval(figure: Figure) -> str:
+    return _bounds(figure.ci95, 100, 1)
+
+
+def _bounds(bounds: tuple[float, float] | None, times: float, digits: int) -> str:
+    if bounds is None:
+        return numbers.UNKNOWN
+    return " .. ".join(f"{times * bound:.{digits}f}" for bound in bounds)
+
+
+def _footnotes(found: JudgedScores) -> Iterator[str]:
+    judged = found.judgements
+    yield f"{len(judged.samples) - found.no_score:,} of {judged.given:,} samples; F1 is the mean of the samples' F1."
+    yield NA_SAID[found.na]
+    yield "coverage: of the items that the reference has, the share filled; overfill: of those that it has not."
+    yield "accuracy: each contains the other; ternary: the mean of precision and recall."
+    yield "95 % interval: from a bootstrap over independent samples (BCa)" + (
+        "; of the mean over tasks from its standard error." if found.tasks else "."
+    )
+    if found.no_score:
+        yield f"{numbers.counted(found.no_score, 'sample')} with no item that counts under this rule."
+    if found.overall.pairs:
+        yield "kappa and agreement also count items that no judge was asked about, as one side has nothing."
+
+
+# What changed between conditions.
+
+
+def flips_view(found: StoredChecklists) -> RenderableType:
+    parts: list[RenderableType] = []
+    for effect in found.effects:
+        said = f"{one_line(effect.model)}: {one_line(effect.condition)} against {one_line(effect.baseline)}"
+        parts += [
+            _title(f"{said}, {numbers.counted(effect.questions, 'question')}"),
+            _rule_table(effect),
+            *([_sentence(SIGN_DEPENDS)] if effect.sign_depends else []),
+            _sentence(f"Coverage {_points(effect.coverage)}; accuracy where both fill {_points(effect.accuracy)}."),
+            _sentence(signature_said(effect)),
+            _change_table("", [(change.event.replace("_", " "), change) for change in effect.changes]),
+            _title("Items that flipped"),
+            _item_changes(effect),
+        ]
+    return Group(*parts, Padding(Text("\n".join(_flip_notes(found)), style="dim"), (0, 1, 1, 1)))
+
+
+def _rule_table(effect: ChecklistEffect) -> Fitted:
+    rules = effect.rules
+    return Fitted(
+        (
+            names("F1, N/A rule", [rule.na for rule in rules]),
+            figures(SAYS_NOTHING, [_percent(rule.silent) for rule in rules]),
+            figures(one_line(effect.baseline), [_percent(rule.baseline) for rule in rules]),
+            figures(one_line(effect.condition), [_percent(rule.condition) for rule in rules]),
+            figures("difference", [_signed(rule.difference.value) for rule in rules]),
+            figures("95 % interval", [_signed_interval(rule.difference) for rule in rules]),
+        )
+    )
+
+
+def _change_table(title: str, rows: Sequence[tuple[str, ItemChange]]) -> Fitted:
+    return Fitted(
+        (
+            names(title, [inert(name) for name, _ in rows]),
+            figures("items", [f"{change.items:,}" for _, change in rows]),
+            figures("share", [_percent(change.share) for _, change in rows]),
+            figures("noise floor", [_percent(change.noise) for _, change in rows]),
+            figures("beyond noise", [_signed(change.excess.value) for _, change in rows]),
+            figures("95 % interval", [_signed_interval(change.excess) for _, change in rows]),
+        )
+    )
+
+
+def _item_changes(effect: ChecklistEffect) -> RenderableType:
+    rows = [
+        (f"{one_line(item)}: {change.event.replace('_', ' ')}", change)
+        for item, changes in effect.by_item.items()
+        for change in changes
+        if change.share
+    ]
+    return _change_table("item", rows) if rows else _sentence("None.")
+
+
+def _sentence(text: str) -> RenderableType:
+    return Padding(Text(text), (0, 1, 1, 1))
+
+
+def _signed(value: float | None) -> str:
+    return numbers.signed(None if value is None else 100 * value)
+
+
+def _signed_interval(figure: Figure) -> str:
+    bounds = figure.ci95
+    return numbers.interval(None if bounds is None else (100 * bounds[0], 100 * bounds[1]))
+
+
+def _points(figure: Figure) -> str:
+    return f"{_signed(figure.value)} points ({_signed_interval(figure)})"
+
+
+def _flip_notes(found: StoredChecklists) -> Iterator[str]:
+    yield f"Judged by {one_line(found.scorer)}; in percent of items, between one run of each side."
+    yield "gained, lost: right before or after alone; falsified: both fill it, and it is no more in the reference."
+    yield "newly silent, newly filled: filled by one side alone; overfilled: the same of items that are N/A."
+    yield "noise floor: the same between two runs of the baseline; beyond noise: the share less that."
+    yield "95 % interval: from a bootstrap over clusters of questions (BCa); not corrected for the number of items."
+    if any(effect.repeated < effect.questions for effect in found.effects):
+        yield "Questions with one run of the baseline have no noise floor: repeats = 2 or more in the plan gives it."
+    if found.without:
+        yield f"{numbers.counted(found.without, 'trial')} without a scored checklist left out."
