@@ -1,0 +1,89 @@
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolablate.traces import options
+from toolablate.traces.commands import LazyGroup
+
+if TYPE_CHECKING:
+    from toolablate.benchmarks.lfqa_e.tables import LfqaTables
+
+_HERE = "toolablate.benchmarks.lfqa_e.command"
+
+
+@click.group(
+    name="lfqa-e",
+    cls=LazyGroup,
+    sections={
+        "Commands": {
+            "tables": (f"{_HERE}:tables", "Score metrics that need no model, and baselines."),
+            "import": (f"{_HERE}:bring_in", "Bring in the questions of the comparisons."),
+            "run": ("toolablate.cli.preferring:lfqa_run_command", "Ask judges and reward models, and score them."),
+        }
+    },
+)
+def command() -> None:
+    """LFQA-E: measure metrics and judges of long answers on pairs with experts' verdicts."""
+
+
+@click.command(
+    "tables",
+    epilog=options.example("toolablate lfqa-e tables lfqa_e_zh.json"),
+)
+@click.argument("file", type=options.FilePath())
+@options.seed("the bootstrap")
+@options.as_json("all figures")
+def tables(file: Path, seed: int, as_json: bool) -> None:
+    """Score metrics on the comparisons of FILE, in either form that LFQA-E is published in.
+
+    Lengths, ROUGE-1, -2 and -L, BLEU and chrF against the reference, each with the tie threshold 0 and with one fitted
+    on other questions; beside them always a, always b, always same, the longer, the shorter, and a random draw. For all
+    comparisons, each language, each setting and each topic: accuracy, macro-F1, ties, kappa with the experts, and 95 %
+    intervals from a bootstrap over questions. ROUGE counts words, and each Han or kana sign as a word.
+    """
+    from toolablate.benchmarks.lfqa_e.comparisons import load_comparisons
+    from toolablate.benchmarks.lfqa_e.tables import lfqa_tables
+
+    show(lfqa_tables(load_comparisons(file), seed=seed), as_json=as_json)
+
+
+def show(found: "LfqaTables", *, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    from toolablate.benchmarks.lfqa_e.tables import lfqa_json
+    from toolablate.benchmarks.lfqa_e.terminal_tables import lfqa_view
+    from toolablate.traces.commands import warn
+
+    warn(found.missing)
+    if as_json:
+        click.echo(json.dumps(lfqa_json(found), ensure_ascii=False, indent=2))
+    else:
+        Console().print(lfqa_view(found))
+
+
+@click.command(
+    "import",
+    epilog=options.example("toolablate lfqa-e import lfqa_e_zh.json -o questions.jsonl"),
+)
+@click.argument("file", type=options.FilePath())
+@options.question_file
+def bring_in(file: Path, output: Path) -> None:
+    """Bring in the questions of FILE, one for each distinct question with its material, for a plan to ask.
+
+    The reference answer is the target: answers are graded by a judge, or compared in pairs by `toolablate prefer`.
+    """
+    from toolablate.benchmarks.lfqa_e.comparisons import load_comparisons, questions_of_comparisons
+    from toolablate.benchmarks.questions import write_questions
+    from toolablate.reports.numbers import counted
+
+    comparisons = load_comparisons(file)
+    questions = questions_of_comparisons(comparisons)
+    write_questions([(output, questions)], source=file)
+    click.echo(f"{output}: {counted(len(questions), 'question')} of {counted(len(comparisons), 'comparison')}")
+    click.echo("Their target is a reference: name a judge in the plan.")
+    several = len({(each.question.id, each.reference) for each in comparisons}) - len(questions)
+    if several:
+        click.echo(f"{counted(several, 'further reference')} of the same questions left out: the first one counts.")

@@ -1,0 +1,281 @@
+"""`lfqa-e run`: judges and reward models on LFQA-E's comparisons, by a plan of its own."""
+
+import random
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, ValidationError, model_validator
+
+from toolablate.agents import ModelSource
+from toolablate.agents.endpoint.rewards import RewardApi, RewardEndpoint
+from toolablate.analysis.preference import CheckedVerdict
+from toolablate.benchmarks.judging.pair_metrics import (
+    PointwiseJudge,
+    RewardModel,
+    TrainedFormat,
+    TrainedJudge,
+)
+from toolablate.benchmarks.judging.pairs import ComparedTexts, PairJudge, PairMode, better, of_both_orders
+from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, Comparison, load_comparisons
+from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts
+from toolablate.experiments.diagnosing import refuse_too_dear
+from toolablate.experiments.pair_judging import (
+    PairMetric,
+    PairReading,
+    PairWork,
+    VerdictFile,
+    estimated_cost,
+    judge_pairs,
+    lacking,
+)
+from toolablate.experiments.plans.plan import RunnerSection
+from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Section
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.reports.numbers import counted
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, Model, OpenAIModel, PairVerdict
+from toolablate.traces.validation import explain, why_unreadable
+
+
+class _Judged(Section):
+    judge: str
+    swap: bool = True
+
+
+class PairsMetric(_Judged):
+    """`swap`: both orders are asked, and a verdict that turns is a tie."""
+
+    kind: Literal["pairs"]
+    mode: PairMode = "reasons"
+
+
+class PointsMetric(_Judged):
+    kind: Literal["points"]
+    swap: Literal[False] = False
+
+
+class TrainedMetric(_Judged):
+    """`template`: a file with the prompt that the judge was trained with, with {question}, {a}, {b} and {reference}."""
+
+    kind: Literal["trained"]
+    form: TrainedFormat
+    template: str = Field(min_length=1)
+
+
+class RewardMetric(Section):
+    """`endpoint` without the path: that is `api`."""
+
+    kind: Literal["reward"]
+    name: str = Field(min_length=1)
+    endpoint: str
+    api: RewardApi = "pooling"
+    model: str = ""
+    api_key_env: str = ""
+    tau: float = Field(default=0.0, ge=0)
+    concurrency: int = Field(default=8, gt=0)
+
+
+Metric = Annotated[PairsMetric | PointsMetric | TrainedMetric | RewardMetric, Field(discriminator="kind")]
+
+
+class LfqaPlan(Section):
+    """A validated plan; paths in it are absolute.
+
+    `comparisons` is a file of LFQA-E, `verdicts` what keeps the verdicts. `limit` draws so many comparisons at random,
+    by `seed`. `context` "omit" leaves a question's material out, as the published script does. `asks` is how often a
+    judge is asked at most until its reply can be read.
+    """
+
+    comparisons: str = Field(min_length=1)
+    verdicts: str = Field(min_length=1)
+    limit: int | None = Field(default=None, gt=0)
+    seed: int = 0
+    context: Literal["show", "omit"] = "show"
+    asks: int = Field(default=3, gt=0)
+    metrics: tuple[Metric, ...] = Field(min_length=1)
+    judges: tuple[JudgeModel, ...] = ()
+    replies: RepliesSection = RepliesSection()
+    runner: RunnerSection = RunnerSection()
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return ()
+
+    @model_validator(mode="after")
+    def _judges_are_there(self) -> Self:
+        names = [judge.name for judge in self.judges]
+        rewards = [metric.name for metric in self.metrics if isinstance(metric, RewardMetric)]
+        twice = sorted({name for name in (*names, *rewards) if (*names, *rewards).count(name) > 1})
+        if twice:
+            raise ValueError(f"judges: the name {twice[0]!r} is used twice; names must be distinct")
+        for metric in self.metrics:
+            if not isinstance(metric, RewardMetric) and metric.judge not in names:
+                raise ValueError(f"metrics: there is no judge {metric.judge!r}; there are {', '.join(names) or 'none'}")
+        return self
+
+
+def load_lfqa_plan(path: Path) -> LfqaPlan:
+    """Reads a plan; relative paths in it are relative to its folder. Raises InputError that names the key, what was
+    found and what is allowed."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    content.setdefault("verdicts", f"runs/{path.stem}.verdicts.jsonl")
+    try:
+        plan = LfqaPlan.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error, LfqaPlan)}", code="bad_plan") from None
+    folder = path.parent.resolve()
+    metrics = tuple(
+        each.model_copy(update={"template": str(folder / each.template)}) if isinstance(each, TrainedMetric) else each
+        for each in plan.metrics
+    )
+    replies = plan.replies.model_copy(update={"file": str(folder / plan.replies.file)})
+    anchored = {"comparisons": str(folder / plan.comparisons), "verdicts": str(folder / plan.verdicts)}
+    return plan.model_copy(update={**anchored, "metrics": metrics, "replies": replies})
+
+
+@dataclass(frozen=True, slots=True)
+class LfqaRun:
+    """`judged` are the verdicts of all metrics on `comparisons`; `missing` counts those that could not be had."""
+
+    comparisons: tuple[Comparison, ...]
+    judged: tuple[MetricVerdicts, ...]
+    work: PairWork
+    missing: int
+
+
+def run_lfqa(plan: LfqaPlan, *, max_cost: float | None = None, progress: RunProgress | None = None) -> LfqaRun:
+    """Asks for the verdicts that the plan's file does not hold yet. Raises ToolablateError; what can be refused is
+    refused before anything is spent."""
+    progress = progress or RunProgress()
+    comparisons = drawn(load_comparisons(plan.comparisons), plan.limit, plan.seed)
+    metrics = [_metric(plan, each) for each in plan.metrics]
+    readings = {metric.name: [_readings(plan, metric, swap, each) for each in comparisons] for metric, swap in metrics}
+    if len(readings) < len(metrics):
+        raise InputError("metrics: two are the same", hint="leave one out", code="bad_plan")
+    rewards: dict[str, Callable[[], ModelSource]] = {
+        each.name: partial(RewardEndpoint, _reward_model(each), each.api)
+        for each in plan.metrics
+        if isinstance(each, RewardMetric)
+    }
+    everything = [reading for of in readings.values() for pair in of for reading in pair]
+    with VerdictFile(Path(plan.verdicts), in_use='name another file in the plan: verdicts = "FILE"') as kept:
+        wanted = lacking(everything, kept.found)
+        judges = [each for each in wanted if each.metric.model.name not in rewards]
+        cost = estimated_cost(plan, judges)
+        if wanted:
+            dear = "at unknown cost: a judge has no price" if cost is None else f"for about ${cost:.4g}"
+            progress.tell(f"{counted(len(wanted), 'verdict')} to be asked for, {dear}")
+        refuse_too_dear(cost, max_cost)
+        work = judge_pairs(plan, wanted, kept, progress, max_cost, others=rewards)
+        judged = tuple(_verdicts(name, of, kept.found) for name, of in readings.items())
+    missing = sum(int((each.codes == FAILED).sum()) for each in judged)
+    return LfqaRun(comparisons, judged, work, missing)
+
+
+def drawn(comparisons: Sequence[Comparison], limit: int | None, seed: int) -> tuple[Comparison, ...]:
+    """So many at random, in the file's order."""
+    if limit is None or limit >= len(comparisons):
+        return tuple(comparisons)
+    chosen = sorted(random.Random(seed).sample(range(len(comparisons)), limit))  # noqa: S311 - a draw, not a secret
+    return tuple(comparisons[place] for place in chosen)
+
+
+def _metric(plan: LfqaPlan, metric: Metric) -> tuple[PairMetric, bool]:
+    """And whether both orders are asked."""
+    if isinstance(metric, RewardMetric):
+        return RewardModel(_reward_model(metric), metric.tau), False
+    judge = next(each for each in plan.judges if each.name == metric.judge)
+    if isinstance(metric, PairsMetric):
+        return PairJudge(judge, metric.mode, plan.asks), metric.swap
+    if isinstance(metric, PointsMetric):
+        return PointwiseJudge(judge, plan.asks), False
+    return TrainedJudge(judge, metric.form, _template(Path(metric.template)), plan.asks), metric.swap
+
+
+def _reward_model(metric: RewardMetric) -> OpenAIModel:
+    return OpenAIModel(
+        name=metric.name,
+        endpoint=metric.endpoint,
+        model=metric.model,
+        api_key_env=metric.api_key_env,
+        concurrency=metric.concurrency,
+    )
+
+
+def _template(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"metrics.template: cannot read {path}: {why_unreadable(error)}", code="unreadable") from None
+    for place in ("{question}", "{a}", "{b}"):
+        if place not in text:
+            raise InputError(
+                f"metrics.template: {path} has no {place}",
+                hint="a template has {question}, {a} and {b}; it may have {reference}",
+                code="bad_template",
+            )
+    return text
+
+
+_NO_TOOLS = Condition(name="lfqa-e")
+
+
+def _readings(plan: LfqaPlan, metric: PairMetric, swap: bool, each: Comparison) -> list[PairReading]:
+    context = each.context if plan.context == "show" else ""
+    texts = ComparedTexts(each.asked, each.a, each.b, each.reference, context, each.language)
+    orders = (False, True) if swap else (False,)
+    return [PairReading(metric, each.id, texts, order, each.question, _NO_TOOLS) for order in orders]
+
+
+def _verdicts(
+    name: str, readings: Sequence[Sequence[PairReading]], found: Mapping[object, PairVerdict]
+) -> MetricVerdicts:
+    said = [[found.get(each.key) for each in pair] for pair in readings]
+    codes = np.array([_code(each) for each in said])
+    in_both = any(len(each) > 1 for each in said)
+    turned = np.array([{"a", "b"} == {one.verdict for one in each if one is not None} for each in said])
+    return MetricVerdicts(name, codes, turned=turned if in_both else None)
+
+
+def _code(said: Sequence[PairVerdict | None]) -> int:
+    known = [each for each in said if each is not None]
+    if len(known) < len(said):
+        return FAILED
+    verdicts = [each.verdict for each in known if each.verdict is not None]
+    if len(verdicts) < len(known):
+        return UNREAD
+    verdict = verdicts[0] if len(verdicts) == 1 else of_both_orders(verdicts)[0]
+    return VERDICTS.index(verdict)
+
+
+def checked_verdicts(plan: LfqaPlan, judge: PairJudge, *, swap: bool) -> list[CheckedVerdict]:
+    """What a judge said in a run of the plan, beside the experts: on pairs of two models' answers, as an ablation
+    compares them, and where the file has none on all. Raises InputError where it said nothing."""
+    path = Path(plan.verdicts)
+    comparisons = drawn(load_comparisons(plan.comparisons), plan.limit, plan.seed)
+    comparisons = tuple(each for each in comparisons if each.setting == "model_vs_model") or comparisons
+    found = []
+    if path.exists():
+        with VerdictFile(path, in_use="leave out --calibration") as kept:
+            for each in comparisons:
+                code = _code([kept.found.get(reading.key) for reading in _readings(plan, judge, swap, each)])
+                if code not in (FAILED, UNREAD):
+                    longer = better(len(each.a) - len(each.b))
+                    found.append(CheckedVerdict(each.label, VERDICTS[code], longer, ("cluster", each.cluster)))
+    if not found:
+        raise InputError(
+            f"--calibration: {path} has no verdicts of {judge.name}",
+            hint="run the plan first, with the same judge, mode and orders: toolablate lfqa-e run PLAN",
+            code="no_calibration",
+        )
+    return found

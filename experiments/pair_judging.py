@@ -1,0 +1,264 @@
+"""Asks judges for their verdicts on pairs, and keeps each verdict in a file as it comes."""
+
+import asyncio
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.agents.pacing import pressures
+from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.judging.pairs import ComparedTexts, Preference, by_text
+from toolablate.experiments.environment.replies import Asking, JudgeCosts, asked_lines, is_replayed, open_judges
+from toolablate.experiments.plans.plan import RunnerSection
+from toolablate.experiments.record_file import RecordFile
+from toolablate.experiments.running.grading import JudgeCalls, JudgeQueue, JudgeWork, JudgeWorkers
+from toolablate.experiments.running.launch import interruptible, told_at_the_end
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.experiments.running.runner import StopSwitch
+from toolablate.reports.numbers import counted, dollars
+from toolablate.traces.records import (
+    Condition,
+    JudgeCall,
+    Model,
+    ModelRequest,
+    OpenAIModel,
+    PairVerdict,
+    Question,
+    digest_json,
+)
+from toolablate.traces.terminal_text import one_line
+
+REPLY_TOKENS = 300
+"""What a reply is taken to have. Those of a judge that thinks at length have more."""
+_HEAD = b'{"version":1,"judge":"'
+
+
+class JudgingPlan(Asking, Protocol):
+    @property
+    def runner(self) -> RunnerSection: ...
+
+
+class PairMetric(Protocol):
+    """What is asked about a pair in one order; `asks` is how often at most until there is a verdict."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def model(self) -> Model: ...
+    @property
+    def asks(self) -> int: ...
+    def requests(self, texts: ComparedTexts) -> Sequence[ModelRequest]:
+        """Those of the first asking, for an estimate of what they cost."""
+
+    async def prefer(self, texts: ComparedTexts, ask: Ask) -> Preference: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PairReading:
+    """What one metric is to say of one pair in one order. `texts` are in the order of a and b, whichever is shown
+    first; `question` and `condition` are what recorded replies are found by."""
+
+    metric: PairMetric
+    pair: str
+    texts: ComparedTexts
+    exchanged: bool
+    question: Question
+    condition: Condition
+
+    @property
+    def shown(self) -> ComparedTexts:
+        """In the order in which they are shown."""
+        return self.texts.exchanged() if self.exchanged else self.texts
+
+    @property
+    def key(self) -> tuple[str, int, str, str, bool]:
+        return (self.metric.name, self.metric.version, self.pair, texts_digest(self.texts), self.exchanged)
+
+
+class VerdictFile(RecordFile[PairVerdict]):
+    """Verdicts by what they are on; of two on the same the later. `in_use` says what else can be done while another
+    process writes the file."""
+
+    def __init__(self, path: Path, *, in_use: str) -> None:
+        super().__init__(
+            path,
+            PairVerdict,
+            lambda each: each.asked,
+            head=_HEAD,
+            what="verdict on a pair",
+            in_use=in_use,
+            latest=True,
+        )
+
+
+def texts_digest(texts: ComparedTexts) -> str:
+    return digest_json([texts.question, texts.context, texts.reference, texts.a, texts.b, texts.language])
+
+
+def lacking(readings: Iterable[PairReading], found: Mapping[object, PairVerdict]) -> list[PairReading]:
+    """Those without a verdict; an unread one stands unless its metric may be asked more often by now: if it asks for
+    what was not paid for yet."""
+    return [
+        each
+        for each in readings
+        if (kept := found.get(each.key)) is None or (kept.verdict is None and asyncio.run(_asks_more(each, kept)))
+    ]
+
+
+async def _asks_more(reading: PairReading, kept: PairVerdict) -> bool:
+    async def refused(_: ModelRequest) -> JudgeCall:
+        raise _NotPaid
+
+    try:
+        await reading.metric.prefer(reading.shown, PaidInTurn(kept.calls, refused))
+    except _NotPaid:
+        return True
+    return False
+
+
+class _NotPaid(Exception):
+    """Nothing was asked so far that this would repeat."""
+
+
+class PaidInTurn:
+    """Gives again what was asked before, each reply once and in its order, and asks for what is beyond it. A request
+    that is repeated is another draw, other than in a checklist's `PaidCalls`: trained judges are asked the same again.
+    """
+
+    def __init__(self, calls: Iterable[JudgeCall], ask: Ask) -> None:
+        self._left: dict[str, deque[JudgeCall]] = defaultdict(deque)
+        for call in calls:
+            self._left[call.request.identity()].append(call)
+        self._ask = ask
+
+    async def __call__(self, request: ModelRequest) -> JudgeCall:
+        left = self._left[request.identity()]
+        return left.popleft() if left else await self._ask(request)
+
+
+def estimated_cost(plan: JudgingPlan, wanted: Sequence[PairReading]) -> float | None:
+    """US dollars, each metric asked once; None where a price is not known. Recorded replies cost nothing."""
+    total = 0.0
+    for reading in wanted:
+        model = reading.metric.model
+        if not isinstance(model, OpenAIModel) or is_replayed(plan, model):
+            continue
+        if model.price is None:
+            return None
+        for request in reading.metric.requests(reading.texts):
+            read = estimated_tokens(request)
+            rates = rates_of(model.price, read)
+            total += (read * rates.input + REPLY_TOKENS * rates.output) / 1e6
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class PairWork:
+    """How it went; see `JudgeWork`. `capped`: the rest was left because more was spent than is allowed."""
+
+    stopped: bool = False
+    judges: tuple[JudgeWork, ...] = ()
+    slowed: tuple[str, ...] = ()
+    capped: bool = False
+
+
+def judge_pairs(
+    plan: JudgingPlan,
+    wanted: Sequence[PairReading],
+    kept: VerdictFile,
+    progress: RunProgress,
+    max_cost: float | None = None,
+    others: Mapping[str, Callable[[], ModelSource]] = MappingProxyType({}),
+) -> PairWork:
+    """Asks the plan's judges for what is `wanted`, in random order, and keeps what comes at once: a killed run goes on
+    where it was. An endpoint that fails gives no verdict. `others` open what is asked besides judges, by the name of
+    its model. Raises ToolablateError where nothing can be asked or kept."""
+    return asyncio.run(_judge(plan, wanted, kept, progress, max_cost, others)) if wanted else PairWork()
+
+
+async def _judge(
+    plan: JudgingPlan,
+    wanted: Sequence[PairReading],
+    kept: VerdictFile,
+    progress: RunProgress,
+    max_cost: float | None,
+    others: Mapping[str, Callable[[], ModelSource]],
+) -> PairWork:
+    stop, lines = StopSwitch(), asked_lines(plan)
+    costs = {name: JudgeCosts() for name in (*(model.name for model in plan.judges), *others)}
+
+    def is_spent() -> bool:
+        return max_cost is not None and sum(each.known_usd for each in costs.values()) > max_cost
+
+    async with AsyncExitStack() as stack:
+        sources = await open_judges(plan, stack, lines, costs, progress.warn)
+        for name, opened in others.items():
+            sources[name] = source = opened()
+            stack.push_async_callback(source.close)
+        asking = _Asking(sources, RetryPolicy(attempts=plan.runner.attempts, paced=True), kept)
+        queues = {name: JudgeQueue[PairReading](name, spent) for name, spent in costs.items()}
+        for reading in random.sample(wanted, len(wanted)):
+            queues[reading.metric.model.name].add(reading)
+        progress.grading(len(wanted), "compare")
+        workers: JudgeWorkers[PairReading] = JudgeWorkers(asking.make, lambda: stop.stopped or is_spent(), progress)
+        with interruptible(stop, progress, lines):
+            await workers.run(queues.values(), lambda each: each.metric.model.concurrency)
+    work = tuple(queue.work() for queue in queues.values() if queue.total)
+    return PairWork(stop.stopped, work, told_at_the_end(pressures(lines.values())), is_spent())
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    sources: Mapping[str, ModelSource]
+    retry: RetryPolicy
+    kept: VerdictFile
+
+    async def make(self, reading: PairReading) -> tuple[str | None, bool]:
+        metric = reading.metric
+        chat = self.sources[metric.model.name].session(reading.question, reading.condition, 0)
+        calls = JudgeCalls(chat, metric.model, self.retry, seed=f"{reading.pair} {metric.name} {reading.exchanged}")
+        unread = self.kept.found.get(reading.key)
+        said = await metric.prefer(reading.shown, PaidInTurn(unread.calls if unread else (), calls.ask))
+        verdict = None if said.verdict is None else by_text(said.verdict, exchanged=reading.exchanged)
+        scores = said.scores
+        self.kept.append(
+            PairVerdict(
+                judge=metric.name,
+                wording=metric.version,
+                pair=reading.pair,
+                texts=texts_digest(reading.texts),
+                exchanged=reading.exchanged,
+                verdict=verdict,
+                scores=scores if scores is None or not reading.exchanged else (scores[1], scores[0]),
+                reason=said.reason,
+                calls=said.calls,
+            )
+        )
+        return (said.reason if verdict is None else None), True
+
+
+def work_told(work: PairWork) -> list[str]:
+    """What judges did and cost, and what kept the rest; plain lines for a terminal."""
+    lines = []
+    for each in work.judges:
+        name = one_line(each.judge)
+        cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
+        lines.append(f"Judge {name}: {counted(each.graded, 'verdict')} ({counted(each.requests, 'request')}, {cost})")
+        lines += [f"{name}: {counted(left.count, 'pair')} unread: {one_line(left.reason)}" for left in each.unscored]
+        lines += [
+            f"{name}: {counted(left.count, 'verdict')} could not be asked for: {left.code}; the same command tries"
+            f" again. {one_line(left.message, max_chars=400)}"
+            for left in each.ungraded
+        ]
+    if work.capped:
+        lines.append("--max-cost is spent; the same command goes on.")
+    return [*lines, *work.slowed]
