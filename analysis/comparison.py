@@ -4,11 +4,12 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from itertools import product
+from typing import Any
 
 from toolablate.analysis.effect import arms_effect
 from toolablate.analysis.flips import Harmed, chance, harmed, right
-from toolablate.analysis.misses import MissDifference, MissRate, RefusedCalls
+from toolablate.analysis.misses import CutInputs, MissDifference, MissRate, RefusedCalls
 from toolablate.analysis.pairing import Arm, Pair, Side, direction, mean, mean_scores, pairs, scored_in_both, side, unit
 from toolablate.analysis.spreadsheets import csv_text, ends
 from toolablate.analysis.statistics.harm import Harm, SelectedEffects
@@ -66,7 +67,8 @@ class Comparison:
     unpriced            trials that count and whose cost is unknown
 
     `by` and `group` are None for all questions together; else `by` says what they are grouped by (`domain`,
-    `difficulty`, `language` or `kind`) and `group` which of these it is (empty where questions do not say).
+    `difficulty`, `language`, `kind`, `metadata.KEY`, or several joined by commas) and `group` which of these it is
+    (empty where questions do not say).
     `simulated`: a simulated model, no measurement.
     """
 
@@ -131,21 +133,35 @@ def comparisons_json(
     rates: Iterable[MissRate] = (),
     differences: Iterable[MissDifference] = (),
     refused: Iterable[RefusedCalls] = (),
+    cuts: Iterable[CutInputs] = (),
+    *,
+    of_models: bool = False,
 ) -> str:
-    """`{"comparisons": [...], "misses": {"rates": [...], "differences": [...]}, "refused_calls": [...]}` with the
-    fields of the records; what is unknown is null."""
+    """`{"comparisons": [...], "misses": {"rates": [...], "differences": [...]}, "refused_calls": [...],
+    "cut_inputs": [...]}` with the fields of the records; what is unknown is null. Rows `of_models` have
+    `condition`, `baseline_model` and `model` in place of `model`, `baseline` and `condition`."""
     content = {
-        "comparisons": [asdict(row) for row in comparisons],
+        "comparisons": [_named(asdict(row), of_models=of_models) for row in comparisons],
         "misses": {"rates": [asdict(row) for row in rates], "differences": [asdict(row) for row in differences]},
         "refused_calls": [asdict(row) for row in refused],
+        "cut_inputs": [asdict(row) for row in cuts],
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 
 
-def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
+_OF_MODELS = {"model": "condition", "baseline": "baseline_model", "condition": "model"}
+
+
+def _named(row: dict[str, Any], *, of_models: bool) -> dict[str, Any]:
+    """The fields of a comparison of two models under names that say so."""
+    return {_OF_MODELS.get(name, name): value for name, value in row.items()} if of_models else row
+
+
+def comparisons_csv(comparisons: Sequence[Comparison], *, of_models: bool = False) -> str:
     """The same as CSV with a header, flat: an interval is two columns that end in `_low` and `_high`, bounds are
     `harmed_share_low` and so on, limits are one column of the form `turns:3 seconds:1`. What is unknown is empty."""
-    return csv_text(list(_flat({})), [_flat(asdict(row)) for row in comparisons])
+    columns = list(_named(_flat({}), of_models=of_models))
+    return csv_text(columns, [_named(_flat(asdict(row)), of_models=of_models) for row in comparisons])
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,27 +205,64 @@ def _ci(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
 # Conditions against a baseline, paired over questions.
 
 
-GroupBy = Literal["domain", "difficulty", "language", "kind"]
+GROUPINGS = ("domain", "difficulty", "language", "kind")
+METADATA = "metadata."
+_AND = " × "
 
 
 def compare(
     summaries: Iterable[TrialSummary],
     baseline: str,
     *,
-    by: GroupBy | Sequence[GroupBy] = (),
+    by: str | Sequence[str] = (),
     seed: int = 0,
     order: Sequence[str] = (),
     harm: bool = True,
 ) -> list[Comparison]:
     """One row per model and condition other than the baseline; with `by`, one more for each group of questions after
-    it: each domain, difficulty, language or kind of answer. Of several, one grouping follows the other.
+    it: each domain, difficulty, language or kind of answer, or value of `metadata.KEY`; a question with several values
+    is in several groups. Names joined by commas (`domain,kind`) are crossed: one group for each combination. Of
+    several, one grouping follows the other.
 
     Rows come by model name, then by condition: those named in `order` first, the others by name. P-values are corrected
-    over all rows. The result depends on the summaries and the seed alone, not on their order. Raises InputError
-    where no trial of the baseline ended. Without `harm` whom a condition harms is left unknown, which is quicker.
+    over all rows. The result depends on the summaries and the seed alone, not on their order. Raises InputError where
+    no trial of the baseline ended, and for a grouping that no question has. Without `harm` whom a condition harms is
+    left unknown, which is quicker.
     """
-    groupings, found = _groupings(by), pairs(summaries, baseline, order)
+    found = pairs(summaries, baseline, order)
+    groupings = _groupings(by, found)
     return _corrected([row for pair in found for row in _rows(pair, groupings, seed, harm=harm)])
+
+
+def compare_models(
+    summaries: Iterable[TrialSummary],
+    first: str,
+    second: str,
+    *,
+    by: str | Sequence[str] = (),
+    seed: int = 0,
+    order: Sequence[str] = (),
+    harm: bool = True,
+) -> list[Comparison]:
+    """Two models under each condition that both have, paired over questions as two conditions of one model are.
+
+    In the rows `model` is the condition, `baseline` the first model and `condition` the second; `comparisons_json` and
+    `comparisons_csv` name them so. P-values are corrected over all rows. Raises InputError as `compare` does, and where
+    no condition has ended trials of both.
+    """
+    of_both = [
+        replace(seen, model=seen.condition, condition=seen.model) for seen in summaries if seen.model in (first, second)
+    ]
+    rows = compare(of_both, first, by=by, seed=seed, harm=harm)
+    places = {name: place for place, name in reversed(list(enumerate(order)))}
+    rows = sorted((row for row in rows if row.baseline_trials), key=lambda row: places.get(row.model, len(places)))
+    if not rows:
+        raise InputError(
+            f"No condition has ended trials of both {first!r} and {second!r}",
+            hint="Run both models under one plan.",
+            code="no_common_condition",
+        )
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,37 +295,58 @@ Test = tuple[str, str, tuple[str, ...]]
 """What makes two rows the same comparison: model, condition and questions."""
 
 
-def _groupings(by: GroupBy | Sequence[GroupBy]) -> list[GroupBy]:
-    found: list[GroupBy] = list(dict.fromkeys([by] if isinstance(by, str) else by))
-    for name in found:
-        if name not in get_args(GroupBy):
-            raise InputError(
-                f"Questions cannot be grouped by {name!r}",
-                hint=f"One of: {', '.join(get_args(GroupBy))}.",
-                code="unknown_group",
-            )
-    return found
+def _groupings(by: str | Sequence[str], found: Sequence[Pair]) -> list[str]:
+    names = list(dict.fromkeys([by] if isinstance(by, str) else by))
+    trials = [trials[0] for pair in found for arm in (pair.before, pair.after) for trials in arm.values() if trials]
+    keys = sorted({key for trial in trials for key, _ in trial.metadata})
+    for name in names:
+        for part in name.split(","):
+            if part not in GROUPINGS and not (part.startswith(METADATA) and part.removeprefix(METADATA) in keys):
+                raise _unknown(part, keys)
+    return names
 
 
-def _rows(pair: Pair, groupings: Sequence[GroupBy], seed: int, *, harm: bool) -> list[tuple[Test, Comparison]]:
+def _unknown(name: str, keys: Sequence[str]) -> InputError:
+    if name.startswith(METADATA):
+        there_are = f"Their metadata has: {', '.join(keys)}." if keys else "Their metadata has nothing to group by."
+    else:
+        there_are = f"One of: {', '.join(GROUPINGS)}, {METADATA}KEY; several joined by commas are crossed."
+    return InputError(f"Questions cannot be grouped by {name!r}", hint=there_are, code="unknown_group")
+
+
+def _rows(pair: Pair, groupings: Sequence[str], seed: int, *, harm: bool) -> list[tuple[Test, Comparison]]:
     rows = [_row(pair, seed, harm=harm)]
     for by in groupings:
-        labels = {_label(trials, by) for arm in (pair.before, pair.after) for trials in arm.values()}
+        labels = {
+            label for arm in (pair.before, pair.after) for trials in arm.values() for label in _labels(trials, by)
+        }
         for label in sorted(labels):
             # Groups are small, and bounds from them wide.
             rows.append(_row(_within(pair, by, label), seed, by, label, harm=False))
     return rows
 
 
-def _label(trials: list[TrialSummary], by: GroupBy) -> str:
-    label: str = getattr(trials[0], by)
-    return label
+def _labels(trials: list[TrialSummary], by: str) -> tuple[str, ...]:
+    """The groups of a question: one, or several where its metadata has a list."""
+    names = by.split(",")
+    values = [_values(trials[0], name) for name in names]
+    if len(names) == 1:
+        return values[0]
+    told = [[value or f"(no {name})" for value in each] for name, each in zip(names, values, strict=True)]
+    return tuple(map(_AND.join, product(*told)))
 
 
-def _within(pair: Pair, by: GroupBy, label: str) -> Pair:
+def _values(trial: TrialSummary, name: str) -> tuple[str, ...]:
+    if name.startswith(METADATA):
+        return dict(trial.metadata).get(name.removeprefix(METADATA), ("",))
+    label: str = getattr(trial, name)
+    return (label,)
+
+
+def _within(pair: Pair, by: str, label: str) -> Pair:
     """The same pair over the questions of one group."""
     before, after = (
-        {question: trials for question, trials in arm.items() if _label(trials, by) == label}
+        {question: trials for question, trials in arm.items() if label in _labels(trials, by)}
         for arm in (pair.before, pair.after)
     )
     return replace(
@@ -285,7 +359,7 @@ def _within(pair: Pair, by: GroupBy, label: str) -> Pair:
 
 
 def _row(
-    pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = None, *, harm: bool
+    pair: Pair, seed: int, by: str | None = None, group: str | None = None, *, harm: bool
 ) -> tuple[Test, Comparison]:
     before, after = pair.before, pair.after
     counted = scored_in_both(pair.scored_before, pair.scored_after)

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from toolablate.analysis.comparison import Alone, Comparison, GroupBy, alone, compare
+from toolablate.analysis.comparison import Alone, Comparison, alone, compare, compare_models
 from toolablate.analysis.flips import Flip, Floor, flips, floors
 from toolablate.analysis.misses import (
+    CutInputs,
     MissDifference,
     MissRate,
     RefusedCalls,
+    cut_inputs,
     miss_differences,
     miss_rates,
     refused_calls,
@@ -56,7 +58,9 @@ def changed_kernels(ran_on: Sequence[Environment]) -> str:
 # Which scorer of a store a user means.
 
 
-_JUDGE = re.compile(r"judge\[(?P<name>.+)(?P<digits>@[0-9a-f]{8})(?P<options>(?:,[a-z]+=[a-z0-9]+)*)\]", re.DOTALL)
+_JUDGE = re.compile(
+    r"(?P<kind>judge|checklist)\[(?P<name>.+)(?P<digits>@[0-9a-f]{8})(?P<options>(?:,[a-z]+=[a-z0-9]+)*)\]", re.DOTALL
+)
 
 
 def scorer_meant(known: Sequence[str], said: str) -> str:
@@ -79,8 +83,8 @@ def _short(scorer: str) -> tuple[str, ...]:
     judge = _JUDGE.fullmatch(scorer)
     if judge is None:
         return ()
-    name, digits, options = judge.groups()
-    return f"{name}{options}", f"judge[{name}{options}]", f"{name}{digits}{options}"
+    kind, name, digits, options = judge.groups()
+    return f"{name}{options}", f"{kind}[{name}{options}]", f"{name}{digits}{options}"
 
 
 # Reads a store and compares: what `compare` and the end of `run` share.
@@ -100,8 +104,34 @@ class Paired:
     left_out: int
     warning: str
 
-    def compare(self, *, by: Sequence[GroupBy] = (), seed: int = 0, harm: bool = True) -> list[Comparison]:
-        return compare(self.summaries, self.baseline, by=by, seed=seed, order=self.order, harm=harm)
+    def compare(
+        self,
+        *,
+        by: Sequence[str] = (),
+        seed: int = 0,
+        harm: bool = True,
+        models: tuple[str, str] | None = None,
+    ) -> list[Comparison]:
+        """The conditions with the baseline; with the names of two `models` these two, as `compare_models` does. Raises
+        InputError for a name that stands for no model or for several."""
+        if models is None:
+            return compare(self.summaries, self.baseline, by=by, seed=seed, order=self.order, harm=harm)
+        first, second = map(self._model_meant, models)
+        if first == second:
+            raise InputError(f"--models: {_plain(models[0])!r} and {_plain(models[1])!r} are one", code="same_model")
+        return compare_models(self.summaries, first, second, by=by, seed=seed, order=self.order, harm=harm)
+
+    def _model_meant(self, name: str) -> str:
+        labels = sorted({seen.model for seen in self.summaries})
+        require_ended("--models", "model", name, labels)
+        meant = [label for label in labels if label == name] or [label for label in labels if means(name, label)]
+        if len(meant) > 1:
+            raise InputError(
+                f"--models: {_plain(name)!r} stands for several models",
+                hint=f"Name one of them in full: {', '.join(map(_plain, meant))}.",
+                code="several_models",
+            )
+        return meant[0]
 
     def alone(self) -> list[Alone]:
         return alone(self.summaries, self.baseline)
@@ -120,6 +150,9 @@ class Paired:
 
     def refused_calls(self) -> list[RefusedCalls]:
         return refused_calls(self.summaries, self.order)
+
+    def cut_inputs(self) -> list[CutInputs]:
+        return cut_inputs(self.summaries, self.order)
 
 
 def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:

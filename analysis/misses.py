@@ -1,4 +1,4 @@
-"""What a condition's trials did not get: lookups that a replayed web has no answer to, and refused calls."""
+"""What a condition's trials did not get: lookups that a replayed web cannot answer, refused calls, cut questions."""
 
 import math
 from collections import Counter, defaultdict
@@ -11,6 +11,8 @@ from toolablate.analysis.statistics.intervals import RESAMPLES
 from toolablate.analysis.statistics.p_values import holm, sign_flip_p
 from toolablate.traces.records import Refusal
 from toolablate.traces.store import TrialSummary
+
+_Arms = dict[tuple[str, str], list[TrialSummary]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +69,24 @@ def miss_differences(
     return [replace(pair, p_value=p_value) for pair, p_value in zip(found, corrected, strict=True)]
 
 
-def _arms(summaries: Iterable[TrialSummary], order: Sequence[str]) -> dict[tuple[str, str], list[TrialSummary]]:
-    arms: dict[tuple[str, str], list[TrialSummary]] = defaultdict(list)
+def _arms(summaries: Iterable[TrialSummary], order: Sequence[str]) -> _Arms:
+    arms = _in_order(_ended(summaries), order)
+    return {key: trials for key, trials in arms.items() if any(seen.lookups for seen in trials)}
+
+
+def _ended(summaries: Iterable[TrialSummary]) -> _Arms:
+    """By model and condition, those that did not fail."""
+    arms: _Arms = defaultdict(list)
     for seen in summaries:
         if seen.outcome != "failed":
             arms[seen.model, seen.condition].append(seen)
+    return arms
+
+
+def _in_order(arms: _Arms, order: Sequence[str]) -> _Arms:
+    """By model, then in the given order of conditions."""
     places = {name: place for place, name in reversed(list(enumerate(order)))}
-    keys = sorted(arms, key=lambda key: (key[0], places.get(key[1], len(places)), key[1]))
-    return {key: arms[key] for key in keys if any(seen.lookups for seen in arms[key])}
+    return {key: arms[key] for key in sorted(arms, key=lambda key: (key[0], places.get(key[1], len(places)), key[1]))}
 
 
 def _rate(model: str, condition: str, trials: list[TrialSummary]) -> MissRate:
@@ -149,16 +161,11 @@ class RefusedCalls:
 
 def refused_calls(summaries: Iterable[TrialSummary], order: Sequence[str] = ()) -> list[RefusedCalls]:
     """One row per model, condition and reason with such calls, by model, then in the given order of conditions."""
-    arms: dict[tuple[str, str], list[TrialSummary]] = defaultdict(list)
-    for seen in summaries:
-        if seen.outcome != "failed":
-            arms[seen.model, seen.condition].append(seen)
-    places = {name: place for place, name in reversed(list(enumerate(order)))}
     return [
         row
-        for model, condition in sorted(arms, key=lambda key: (key[0], places.get(key[1], len(places)), key[1]))
+        for (model, condition), trials in _in_order(_ended(summaries), order).items()
         for why in ("unknown_tool", "not_allowed")
-        if (row := _refused(model, condition, why, arms[model, condition])).calls
+        if (row := _refused(model, condition, why, trials)).calls
     ]
 
 
@@ -178,3 +185,33 @@ def _refused(model: str, condition: str, why: Refusal, trials: Sequence[TrialSum
         calls=tools.total(),
         tools=dict(sorted(tools.items(), key=lambda each: (-each[1], each[0]))),
     )
+
+
+# Questions that were longer than their condition allows.
+
+
+@dataclass(frozen=True, slots=True)
+class CutInputs:
+    """Of one model under one condition: in `cut` of its `trials` (those that have ended and did not fail) the question
+    was cut to the condition's `input_tokens`, `questions` different ones."""
+
+    model: str
+    condition: str
+    simulated: bool
+    trials: int
+    cut: int
+    questions: int
+
+
+def cut_inputs(summaries: Iterable[TrialSummary], order: Sequence[str] = ()) -> list[CutInputs]:
+    """One row per model and condition with such trials, by model, then in the given order of conditions."""
+    arms = _ended(summaries)
+    return [
+        CutInputs(
+            *(model, condition, any(seen.simulated for seen in trials), len(trials)),
+            cut=sum(seen.input_cut for seen in trials),
+            questions=len({seen.question for seen in trials if seen.input_cut}),
+        )
+        for (model, condition), trials in _in_order(arms, order).items()
+        if any(seen.input_cut for seen in trials)
+    ]

@@ -1,20 +1,18 @@
 """Commands that compare the conditions of a store, its scorers and its labels."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from toolablate.traces import options
-
-if TYPE_CHECKING:
-    from toolablate.analysis.comparison import GroupBy
 
 
 @click.command(
     "compare",
     epilog=options.example(
         "toolablate compare STORE --by domain --csv effects.csv",
+        "toolablate compare STORE --by metadata.field --by domain,kind",
+        "toolablate compare STORE --models thinking-off thinking-on",
         "toolablate compare STORE --flips",
         "toolablate compare STORE --ladder --plot ladder.svg",
     ),
@@ -23,9 +21,10 @@ if TYPE_CHECKING:
 @options.baseline
 @click.option(
     "--by",
-    type=click.Choice(["domain", "difficulty", "language", "kind"]),
+    metavar="KEY",
     multiple=True,
-    help="Also compare within each of these; kind is how a question is answered. May be given several times.",
+    help="Also compare within each domain, difficulty, language, kind (how a question is answered) or value of"
+    " metadata.KEY. Keys joined by commas are crossed: domain,kind. May be given several times.",
 )
 @click.option(
     "--flips",
@@ -38,6 +37,13 @@ if TYPE_CHECKING:
 @options.scorer
 @click.option("--harm", is_flag=True, help="Also show whom conditions harm and help, as far as repeats tell.")
 @options.seed("the bootstrap and permutations")
+@click.option(
+    "--models",
+    "two_models",
+    nargs=2,
+    metavar="A B",
+    help="Compare model B with model A under each condition, instead of conditions with a baseline.",
+)
 @click.option(
     "--model",
     "models",
@@ -62,13 +68,14 @@ if TYPE_CHECKING:
 def compare_command(
     store: Path,
     baseline: str | None,
-    by: "tuple[GroupBy, ...]",
+    by: tuple[str, ...],
     as_flips: bool,
     as_ladder: bool,
     run: str,
     scorer: str | None,
     harm: bool,
     seed: int,
+    two_models: tuple[str, str] | None,
     models: tuple[str, ...],
     toolsets: tuple[str, ...],
     as_json: bool,
@@ -83,7 +90,10 @@ def compare_command(
     detectable effect; tokens and cost. With repeats, --harm adds bounds on the shares of trials harmed and helped (JSON
     and CSV always have them).
     If a replayed web had gaps or leaked answers, their rates by condition follow. A warning counts the trials in which
-    a model called tools that it was not offered.
+    a model called tools that it was not offered, and a note those whose question was cut to `input_tokens`.
+
+    --models A B compares two models in the same way, such as one with thinking on and off: B with A on the same
+    questions, under each condition that both have.
 
     --ladder shows the contribution of each factor between no tools and the real ones instead. A ladder is a condition
     with tools and its arms: none, scaffold (its prompt), offered (tools that cannot be called), sham (calls that return
@@ -92,7 +102,7 @@ def compare_command(
     order of factors matters.
     """
     if as_ladder:
-        options.refuse_given(("baseline", "by", "as_flips", "harm"), "goes without --ladder")
+        options.refuse_given(("baseline", "by", "as_flips", "harm", "two_models"), "goes without --ladder")
         _compare_ladders(store, run, models, toolsets, scorer, seed, as_json=as_json, csv=csv, plot=plot)
         return
     options.refuse_given(("models", "toolsets", "plot"), "is for --ladder")
@@ -102,13 +112,15 @@ def compare_command(
     from toolablate.analysis.flips import flips_json
     from toolablate.analysis.from_store import read_paired
     from toolablate.reports.terminal.comparison import comparison_table, flips_table
-    from toolablate.reports.terminal.problems import misses_view, refused_view
+    from toolablate.reports.terminal.problems import cut_view, misses_view, refused_view
     from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.errors import InputError
     from toolablate.traces.output import export
 
     if as_flips and (by or csv or harm):
         raise InputError("--flips goes without --by, --harm and --csv", code="usage")
+    if two_models:
+        options.refuse_given(("baseline", "as_flips"), "goes without --models")
     paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
     warn(paired.warning)
     if as_flips:
@@ -118,20 +130,20 @@ def compare_command(
         else:
             Console().print(flips_table(flips, paired.floors()))
         return
-    comparisons = paired.compare(by=by, seed=seed, harm=harm or as_json or csv is not None)
+    with_harm, of_models = harm or as_json or csv is not None, two_models is not None
+    comparisons = paired.compare(by=by, seed=seed, harm=with_harm, models=two_models)
     if csv is not None:
-        export(comparisons_csv(comparisons), csv, "--csv")
+        export(comparisons_csv(comparisons, of_models=of_models), csv, "--csv")
     rates, differences = paired.miss_rates(), paired.miss_differences(seed=seed)
-    refused = paired.refused_calls()
+    refused, cuts = paired.refused_calls(), paired.cut_inputs()
     if as_json:
-        click.echo(comparisons_json(comparisons, rates, differences, refused))
+        click.echo(comparisons_json(comparisons, rates, differences, refused, cuts, of_models=of_models))
         return
     console = Console()
-    console.print(comparison_table(comparisons, show_harm=harm, alone=paired.alone()))
-    if (misses := misses_view(rates, differences)) is not None:
-        console.print(misses)
-    if (warning := refused_view(refused)) is not None:
-        console.print(warning)
+    console.print(comparison_table(comparisons, show_harm=harm, alone=paired.alone(), of_models=of_models))
+    for note in (misses_view(rates, differences), refused_view(refused), cut_view(cuts)):
+        if note is not None:
+            console.print(note)
     tell_left_out(console, paired.left_out)
 
 

@@ -257,11 +257,19 @@ def jackknifed_interval(
 ) -> tuple[float, float] | None:
     """The 95 % interval of a `figure` of sums over independent units, each with its own figures and its size.
 
-    What is drawn are the units' pseudo-values, whose mean is the figure but for its bias: for n in all and a unit of
-    size m, n times the figure less n - m times that without the unit, over m (Busing, Meijer and van der Leeden 1999,
-    "Delete-m Jackknife for Unequal m", Statistics and Computing 9). None where the figure is None with or without some
-    unit, or the units say nothing of how much it varies.
+    What is drawn are the units' `pseudo_values`. None where the figure is None with or without some unit, or the units
+    say nothing of how much it varies.
     """
+    values = pseudo_values(figure, units, sizes)
+    return None if values is None else bootstrap_interval(values, sizes, seed=seed, resamples=resamples)
+
+
+def pseudo_values(
+    figure: Callable[[Figures], float | None], units: Sequence[Figures], sizes: Sequence[float]
+) -> list[float] | None:
+    """Of each unit, times its size: their mean is the figure but for its bias. For n in all and a unit of size m, n
+    times the figure less n - m times that without the unit, over m (Busing, Meijer and van der Leeden 1999, "Delete-m
+    Jackknife for Unequal m", Statistics and Computing 9). None where the figure is None with or without some unit."""
     sums = tuple(map(math.fsum, zip(*units, strict=True)))
     known = figure(sums) if units else None
     if known is None:
@@ -273,4 +281,4 @@ def jackknifed_interval(
         if left is None:
             return None
         values.append(total * known - (total - size) * left)
-    return bootstrap_interval(values, sizes, seed=seed, resamples=resamples)
+    return values

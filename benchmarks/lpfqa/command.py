@@ -133,3 +133,66 @@ def tables(
     console = Console()
     console.print(scoreboard_view(found.scoreboard))
     tell_left_out(console, found.left_out)
+
+
+@command.command(
+    "pilot",
+    epilog=options.example("toolablate lpfqa pilot STORE -o tiered.jsonl --models 3 --drop trivial"),
+    short_help="Write the difficulty that a pilot found into questions.",
+)
+@click.argument("store", type=options.FilePath())
+@options.question_file
+@click.option(
+    "--models",
+    "count",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Draw so many models by the seed; by default all count.",
+)
+@click.option(
+    "--drop",
+    type=click.Choice(["trivial", "unsolved"]),
+    multiple=True,
+    help="Leave out questions that every run of every model gets right (trivial), or none (unsolved). May be given"
+    " twice.",
+)
+@click.option("--baseline", metavar="NAME", help="The condition without tools; by default the run's.")
+@options.run("all")
+@options.scorer
+@options.seed("the draw of models")
+@options.as_json("what was written")
+def pilot(
+    store: Path,
+    output: Path,
+    count: int | None,
+    drop: tuple[str, ...],
+    baseline: str | None,
+    run: str,
+    scorer: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Write the questions of STORE with their difficulty by pass rate under the baseline: easy above 50 %, hard below
+    30 %, else medium. `pass_rate` (in percent) and what the question said before (`difficulty_before`) go into its
+    metadata.
+
+    Questions that not all of these models answered are left out, and counted. With few models and repeats sampling
+    noise moves questions between tiers: test on other models than those of the pilot.
+    """
+    import json
+
+    from toolablate.benchmarks.lpfqa.stored import read_pilot
+    from toolablate.benchmarks.questions import write_questions
+    from toolablate.reports.numbers import counted
+
+    found = read_pilot(store, models=count, drop=drop, baseline=baseline, run=run, scorer=scorer, seed=seed)
+    write_questions([(output, found.questions)], source=store)
+    if as_json:
+        click.echo(json.dumps({"models": found.models, "tiers": found.tiers, "left_out": found.left_out}, indent=2))
+        return
+    tiers = ", ".join(f"{number} {tier}" for tier, number in found.tiers.items())
+    click.echo(
+        f"{output}: {counted(len(found.questions), 'question')} ({tiers}), by {counted(len(found.models), 'model')}"
+    )
+    for why, number in found.left_out.items():
+        click.echo(f"left out: {number} {why}")

@@ -2,17 +2,20 @@
 
 import csv
 import math
+import random
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from toolablate.analysis.from_store import read_paired
-from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
-from toolablate.benchmarks.lpfqa.scoreboard_results import Scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, answered, scoreboard, tiers
+from toolablate.benchmarks.lpfqa.scoreboard_results import Scoreboard, TieredQuestion, TierName
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import Question
+from toolablate.traces.store import Outlines, Store
 from toolablate.traces.terminal_text import one_line
 
 UNKNOWN = ("", "-")
@@ -48,6 +51,71 @@ def read_tables(
     paired = read_paired(path, baseline=baseline, run=run, scorer=scorer)
     found = scoreboard(paired.summaries, paired.baseline, others=others, order=paired.order, seed=seed)
     return Tables(found, paired.left_out, paired.warning)
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """`questions` with the difficulty that `models` found; `tiers` counts them; `left_out` counts the others by why."""
+
+    questions: tuple[Question, ...]
+    models: tuple[str, ...]
+    tiers: Mapping[str, int]
+    left_out: Mapping[str, int]
+
+
+def read_pilot(
+    path: Path,
+    *,
+    models: int | None = None,
+    drop: Sequence[str] = (),
+    baseline: str | None = None,
+    run: str = "all",
+    scorer: str | None = None,
+    seed: int = 0,
+) -> Pilot:
+    """The store's questions by pass rate under the baseline, of all models or of so many that are drawn by the seed;
+    without those to `drop`: `trivial`, `unsolved`. Raises InputError, also where there are fewer models, or than two;
+    and StoreError."""
+    paired = read_paired(path, baseline=baseline, run=run, scorer=scorer)
+    seen = [each for each in paired.summaries if each.condition == paired.baseline]
+    of_models = answered(seen, paired.baseline)
+    names = sorted(name for name, scores in of_models.scores.items() if scores)
+    drawn = names if models is None else _drawn(names, models, seed)
+    found = tiers(of_models, drawn, seed=seed)
+    if found is None:
+        raise InputError(
+            "a pilot needs two models: one says nothing of how hard a question is for others",
+            hint=f"under {paired.baseline!r} the store has {', '.join(names) or 'none'}",
+            code="too_few_models",
+        )
+    with Outlines(path) as outlines, Store(path) as store:
+        asked = {each.trial: each.question for each in outlines.trials()}
+        questions = {question.identity(): question for question in store.questions()}
+    of_names = {each.question: questions[asked[each.trial]] for each in seen}
+    dropped = {"trivial": 100.0, "unsolved": 0.0}
+    left_out = {
+        **({"not answered by all of them": found.left_out} if found.left_out else {}),
+        **{why: sum(each.pass_rate == dropped[why] for each in found.questions) for why in dict.fromkeys(drop)},
+    }
+    kept = [each for each in found.questions if each.pass_rate not in {dropped[why] for why in drop}]
+    return Pilot(
+        tuple(_tiered(of_names[each.question], each) for each in kept),
+        tuple(drawn),
+        {name: sum(each.tier == name for each in kept) for name in get_args(TierName)},
+        left_out,
+    )
+
+
+def _drawn(names: Sequence[str], count: int, seed: int) -> list[str]:
+    if count > len(names):
+        raise InputError(f"--models: there are {len(names)}", hint=", ".join(names), code="too_few_models")
+    return sorted(random.Random(seed).sample(names, count))  # noqa: S311 - a draw that can be repeated, not a secret
+
+
+def _tiered(question: Question, found: TieredQuestion) -> Question:
+    before = {"difficulty_before": question.difficulty} if question.difficulty else {}
+    metadata = {**question.metadata, "pass_rate": round(found.pass_rate, 2), **before}
+    return question.model_copy(update={"difficulty": found.tier, "metadata": metadata})
 
 
 def read_others(path: Path) -> list[OtherBenchmark]:

@@ -1,8 +1,6 @@
 """Lets models continue prompts, keeps what they return, and shows progress."""
 
 import asyncio
-import fcntl
-import os
 import random
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
@@ -13,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -24,10 +21,11 @@ from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
 from toolablate.agents.pacing import LetGo, pressures
 from toolablate.experiments.contamination.overlap import Continued, open_rouge
 from toolablate.experiments.contamination.prompts import Beginning, ContaminationPlan, Prompts, read_prompts
+from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.launch import told_at_the_end
 from toolablate.experiments.running.runner import EndpointStanding
 from toolablate.reports.numbers import counted
-from toolablate.traces.errors import InputError, ModelError, StoreError, ToolablateError
+from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Condition, Continuation, Message, ModelReply, ModelRequest, OpenAIModel
 from toolablate.traces.terminal_text import one_line
 
@@ -35,85 +33,18 @@ from toolablate.traces.terminal_text import one_line
 _HEAD = b'{"version":1,"model":"'
 
 
-class ContinuationFile:
-    """Held by one process at a time. A last line that a killed process left unfinished is taken off when it is opened.
-
-    Raises InputError where another process holds it, it cannot be written, or a line is no continuation; in the latter
-    cases nothing was changed.
-    """
+class ContinuationFile(RecordFile[Continuation]):
+    """The continuations by what was asked, of two the first."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}", code="unwritable") from None
-        try:
-            self._lock()
-            content = path.read_bytes()
-            self.found, sound = _read(path, content)
-            if sound < len(content):
-                os.ftruncate(self._file, sound)
-            elif content and not content.endswith(b"\n"):
-                self._write(b"\n")
-        except BaseException:
-            os.close(self._file)
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self._file)
-
-    def append(self, continuation: Continuation) -> None:
-        """Durable when it returns. Raises StoreError where it cannot be written."""
-        self._write(continuation.to_json().encode() + b"\n")
-        self.found.setdefault(continuation.asked, continuation)
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(
-                f"{self.path} is being written by another process",
-                hint="wait for its end, or name another file in the plan",
-                code="file_in_use",
-            ) from None
-
-    def _write(self, line: bytes) -> None:
-        try:
-            while line:
-                line = line[os.write(self._file, line) :]
-            os.fsync(self._file)
-        except OSError as error:
-            raise StoreError(f"cannot write {self.path}: {error.strerror}", code="unwritable") from None
-
-
-def _read(path: Path, content: bytes) -> tuple[dict[tuple[object, ...], Continuation], int]:
-    """The continuations by what was asked, of two the first, and how many bytes are sound."""
-    found: dict[tuple[object, ...], Continuation] = {}
-    sound = 0
-    for number, line in enumerate(content.splitlines(keepends=True), start=1):
-        try:
-            continuation = Continuation.from_json(line)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            cut_off = not line.endswith(b"\n") and first["type"] == "json_invalid"
-            if cut_off and (line.startswith(_HEAD) or _HEAD.startswith(line)):
-                return found, sound
-            place = ".".join(map(str, first["loc"]))
-            raise InputError(
-                f"{path}:{number}: no continuation of a prompt: {place + ': ' if place else ''}{first['msg']}",
-                hint="fix or delete that line, or name another file",
-                code="damaged_file",
-            ) from None
-        found.setdefault(continuation.asked, continuation)
-        sound += len(line)
-    return found, sound
+        super().__init__(
+            path,
+            Continuation,
+            lambda each: each.asked,
+            head=_HEAD,
+            what="continuation of a prompt",
+            in_use="name another file in the plan",
+        )
 
 
 # Lets models continue what has no continuation yet.

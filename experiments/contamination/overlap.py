@@ -14,6 +14,7 @@ from typing import Any
 from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.analysis.pairing import Unit
 from toolablate.analysis.statistics.intervals import RESAMPLES, bootstrap_interval, by_unit, effective_clusters
+from toolablate.benchmarks.scoring.rouge import UNSPACED
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import Continuation
@@ -91,9 +92,11 @@ LONG_RUN = 13
 """Tokens in a row that pass for a sign of contamination since GPT-3 (Brown et al. 2020, "Language Models are Few-Shot
 Learners", appendix C)."""
 
-_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
-_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+NGRAMS = (8, 13)
+"""Tokens in a row: as PaLM's authors count overlap (Chowdhery et al. 2023, "PaLM", section 8), and GPT-3's."""
+
+IS_UNSPACED = re.compile(rf"[{UNSPACED}]")
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,8 @@ class Overlap:
 
     `rouge_l` is the F-measure of their longest common subsequence, with its `precision` (of the continuation) and
     `recall` (of the rest), each in percent; `run` is the longest run of tokens that both have, of `tokens` in the rest.
+    `ngrams` has for each of NGRAMS the share of the rest's runs of so many tokens that stand in the continuation, in
+    percent; None of a rest with fewer tokens.
     """
 
     rouge_l: float
@@ -109,6 +114,7 @@ class Overlap:
     recall: float
     run: int
     tokens: int
+    ngrams: tuple[float | None, ...]
 
 
 def token_ends(text: str) -> Iterator[int]:
@@ -137,7 +143,21 @@ def overlap(rest: str, continuation: str, most: int = MOST_TOKENS) -> Overlap:
         recall=100 * score.recall,
         run=longest_run(wanted, came),
         tokens=len(wanted),
+        ngrams=tuple(ngram_share(wanted, came, length) for length in NGRAMS),
     )
+
+
+def ngram_share(one: Sequence[str], other: Sequence[str], length: int) -> float | None:
+    """In percent of the runs of `length` tokens in `one`, those that stand in `other`; None where it has none."""
+    runs = list(_runs(one, length))
+    if not runs:
+        return None
+    there = set(_runs(other, length))
+    return 100 * sum(run in there for run in runs) / len(runs)
+
+
+def _runs(tokens: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
+    return (tuple(tokens[start : start + length]) for start in range(len(tokens) - length + 1))
 
 
 def longest_run(one: Sequence[str], other: Sequence[str]) -> int:
@@ -200,6 +220,17 @@ class QuestionOverlap:
 
 
 @dataclass(frozen=True, slots=True)
+class NgramOverlap:
+    """The mean share of `length` tokens in a row that came back, over the `questions` whose rest has as many; of `own`
+    rests and `by_chance` of those of other questions. None of no question."""
+
+    length: int
+    questions: int
+    own: Figure | None
+    by_chance: Figure | None
+
+
+@dataclass(frozen=True, slots=True)
 class ContaminationResult:
     """One model on one benchmark; figures are means over questions, in percent.
 
@@ -215,6 +246,7 @@ class ContaminationResult:
     long_runs             of `able` questions, whose rest has LONG_RUN tokens or more, those of which that many come
                           back in a row; `chance_runs` of another question's
     longest_run           in tokens
+    ngrams                one of each length
     """
 
     model: str
@@ -234,6 +266,7 @@ class ContaminationResult:
     long_runs: int
     chance_runs: int | None
     longest_run: int
+    ngrams: tuple[NgramOverlap, ...]
     of_questions: tuple[QuestionOverlap, ...]
 
 
@@ -302,8 +335,20 @@ def _result(part: Continued, seed: int) -> ContaminationResult:
         long_runs=sum(each.run >= LONG_RUN for each in own),
         chance_runs=sum(each.run >= LONG_RUN for each in chance) if chance else None,
         longest_run=max((each.run for each in own), default=0),
+        ngrams=tuple(_ngrams(place, own, chance, units, seed) for place in range(len(NGRAMS))),
         of_questions=questions,
     )
+
+
+def _ngrams(
+    place: int, own: Sequence[Overlap], chance: Sequence[Overlap], units: Sequence[Unit], seed: int
+) -> NgramOverlap:
+    of_own, of_chance = (
+        [(share, unit) for each, unit in zip(found, units, strict=False) if (share := each.ngrams[place]) is not None]
+        for found in (own, chance)
+    )
+    means = [_mean([share for share, _ in of], [unit for _, unit in of], seed) for of in (of_own, of_chance)]
+    return NgramOverlap(NGRAMS[place], len(of_own), *means)
 
 
 def _unit(continuation: Continuation) -> Unit:

@@ -28,6 +28,7 @@ def contamination_view(found: ContaminationResults, *, questions: int = 0) -> Re
     """With so many of the questions of which most came back."""
     parts: list[RenderableType] = [_title("Contamination: ROUGE-L of continuations"), _figures(found.results)]
     parts += [_title("Verbatim runs of tokens, and what is not in the figures"), _runs(found.results)]
+    parts += [_title("Share of n-grams that came back, in percent"), _ngrams(found.results)]
     if found.differences:
         parts += [_title("Differences between benchmarks, in points"), _differences(found.differences)]
     if questions and any(each.of_questions for each in found.results):
@@ -69,6 +70,21 @@ def _runs(rows: Sequence[ContaminationResult]) -> Fitted:
             figures("empty", [str(row.empty) for row in rows]),
             figures("missing", [str(row.missing) for row in rows]),
             figures("too short", [str(row.too_short) for row in rows]),
+        )
+    )
+
+
+def _ngrams(results: Sequence[ContaminationResult]) -> Fitted:
+    rows = [(row, each) for row in results for each in row.ngrams]
+    return Fitted(
+        (
+            _named("benchmark", [row.benchmark for row, _ in rows]),
+            _named("model", [row.model for row, _ in rows]),
+            figures("tokens", [str(each.length) for _, each in rows]),
+            figures("n", [str(each.questions) for _, each in rows]),
+            figures("came back", [Text(_value(each.own), style="bold") for _, each in rows]),
+            figures("95 % interval", [_interval(each.own) for _, each in rows]),
+            figures("by chance", [_value(each.by_chance) for _, each in rows]),
         )
     )
 
@@ -139,6 +155,7 @@ def _footnotes(found: ContaminationResults) -> Iterator[str]:
     yield "ROUGE-L: F-measure x 100 of the rest with the continuation, cut to as many tokens."
     yield "by chance: the same continuations with rests of other questions of the benchmark, as long as their own."
     yield f"runs ≥{LONG_RUN}: questions of which so many tokens in a row came back, of those whose rest has as many."
+    yield "n-grams: runs of so many tokens of the rest that stand in the continuation, of questions whose rest has one."
     yield "95 % interval: from a bootstrap over questions, those of one cluster taken together (BCa)."
     if any(each.small for each in found.results):
         yield f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions; do not rely on their intervals."

@@ -21,10 +21,10 @@ from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, si
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 
-def effects(rows: Sequence[Comparison]) -> Fitted:
+def effects(rows: Sequence[Comparison], heading: str = "condition") -> Fitted:
     several = len({row.by for row in rows if row.by is not None}) > 1
     columns = (
-        names("condition", [_named(row, several) for row in rows]),
+        names(heading, [_named(row, several) for row in rows]),
         figures("n", [f"{mark(row)}{row.questions}" for row in rows]),
         figures("base", [numbers.percent(row.baseline_score) for row in rows]),
         figures("score", [numbers.percent(row.score) for row in rows]),
@@ -72,10 +72,10 @@ Cell = tuple[float | None, int]
 """A score in percent, and how many questions it is over."""
 
 
-def scores(rows: Sequence[Comparison]) -> Iterator[RenderableType]:
+def scores(rows: Sequence[Comparison], heading: str = "model") -> Iterator[RenderableType]:
     simulated = {row.model for row in rows if row.simulated}
     conditions = list(dict.fromkeys([rows[0].baseline, *(row.condition for row in rows)]))
-    yield from _table_of_scores(_scored(rows), conditions, simulated)
+    yield from _table_of_scores(_scored(rows), conditions, simulated, heading)
 
 
 def _scores_alone(found: Sequence[Alone]) -> Iterator[RenderableType]:
@@ -84,7 +84,7 @@ def _scores_alone(found: Sequence[Alone]) -> Iterator[RenderableType]:
 
 
 def _table_of_scores(
-    scored: Mapping[str, Mapping[str, Cell]], conditions: Sequence[str], simulated: Set[str]
+    scored: Mapping[str, Mapping[str, Cell]], conditions: Sequence[str], simulated: Set[str], heading: str = "model"
 ) -> Iterator[RenderableType]:
     """The first of the conditions is the baseline."""
     counts = [max(count for _, count in cells.values()) for cells in scored.values()]
@@ -93,7 +93,7 @@ def _table_of_scores(
     if simulated and not some:
         yield simulated_banner()
     yield Blocks(
-        names("model", [_model_name(model, marked=some and model in simulated) for model in scored]),
+        names(heading, [_model_name(model, marked=some and model in simulated) for model in scored]),
         (
             figures("n", [str(count) for count in counts]),
             *(
@@ -418,14 +418,16 @@ def comparison_table(
     footnotes: bool = True,
     show_harm: bool = False,
     alone: Sequence[Alone] = (),
+    of_models: bool = False,
 ) -> RenderableType:
     """The scores of all models; then model by model effects, whom conditions harm where that is asked for, trials and
     cost. The less important columns make way on narrow terminals. Without a comparison, the baseline's scores `alone`.
+    Rows `of_models` compare two models: what is a model elsewhere is a condition in them, and the reverse.
     """
     if not comparisons:
         why = Text("Nothing to compare: only the baseline has finished trials.", style="yellow")
         return Group(*(_scores_alone(alone) if alone else ()), why)
-    return _Comparisons(tuple(comparisons), footnotes, show_harm)
+    return _Comparisons(tuple(comparisons), footnotes, show_harm, of_models)
 
 
 @dataclass(frozen=True, slots=True)
@@ -433,21 +435,28 @@ class _Comparisons:
     rows: tuple[Comparison, ...]
     footnotes: bool
     show_harm: bool
+    of_models: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield from scores(self.rows)
+        yield from scores(self.rows, "condition" if self.of_models else "model")
         for model, rows in groupby(self.rows, key=lambda row: row.model):
-            yield from _model_part(model, list(rows), show_harm=self.show_harm)
+            yield from _model_part(model, list(rows), show_harm=self.show_harm, of_models=self.of_models)
         if self.footnotes:
             yield Padding(Text("\n".join(footnotes_of(self.rows, show_harm=self.show_harm)), style="dim"), (0, 1, 1, 1))
 
 
-def _model_part(model: str, rows: list[Comparison], *, show_harm: bool) -> list[RenderableType]:
-    title = Text.assemble(" ", (one_line(model), "bold"), "  compared with ", (one_line(rows[0].baseline), "bold"))
+def _model_part(model: str, rows: list[Comparison], *, show_harm: bool, of_models: bool) -> list[RenderableType]:
+    whose, baseline = (one_line(model), "bold"), (one_line(rows[0].baseline), "bold")
+    title = Text.assemble(" under " if of_models else " ", whose, "  compared with ", baseline)
     parts: list[RenderableType] = [title]
     if any(row.simulated for row in rows):
         parts.append(simulated_banner())
-    return [*parts, effects(rows), *(harm(rows) if show_harm else ()), trials(rows)]
+    return [
+        *parts,
+        effects(rows, "model" if of_models else "condition"),
+        *(harm(rows) if show_harm else ()),
+        trials(rows),
+    ]
 
 
 WAYS = {"right_to_wrong": Text("R→W", style="bold red"), "wrong_to_right": Text("W→R", style="bold green")}

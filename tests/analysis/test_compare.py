@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from tests.traces.pages import shown, summaries
 
-from toolablate.analysis.comparison import Comparison, compare, comparisons_csv, comparisons_json
+from toolablate.analysis.comparison import Comparison, compare, compare_models, comparisons_csv, comparisons_json
 from toolablate.analysis.flips import flips, flips_json
 from toolablate.analysis.statistics.p_values import benjamini_hochberg, holm
 from toolablate.benchmarks.tatqa.scorer import em_and_f1
@@ -405,3 +405,86 @@ def test_the_relative_change_has_an_interval_of_its_own_where_the_base_is_surely
     assert (perhaps.delta_relative, perhaps.delta_relative_ci95) == (200, None)
     never = rows((0, 1), (0, 0), (0, 1))
     assert (never.delta_relative, never.delta_relative_ci95) == (None, None)
+
+
+# Groups by the metadata of questions, and crossed ones.
+
+
+def test_a_question_is_in_the_group_of_each_value_of_its_metadata() -> None:
+    rows = [
+        *pairs((1, 0), (1, 1), metadata=(("field", ("law", "tax")), ("year", ("2021",)))),
+        *(replace(each, question=f"{each.question}x") for each in pairs((0, 1), metadata=(("field", ("law",)),))),
+    ]
+    table = compare(rows, "none", by="metadata.field")
+    assert [(row.by, row.group, row.questions) for row in table] == [
+        (None, None, 3),
+        ("metadata.field", "law", 3),
+        ("metadata.field", "tax", 2),
+    ]
+    by_year = compare(rows, "none", by="metadata.year")[1:]
+    assert [(row.group, row.questions, row.delta_points) for row in by_year] == [("", 1, 100.0), ("2021", 2, -50.0)]
+
+
+def test_keys_joined_by_commas_are_crossed() -> None:
+    rows = [
+        *pairs((1, 0), domain="law", kind="choice", metadata=(("field", ("tax",)),)),
+        *(replace(each, question="other") for each in pairs((0, 1), domain="law", kind="number")),
+    ]
+    crossed = compare(rows, "none", by=["domain,kind", "metadata.field,kind"])[1:]
+    assert [(row.by, row.group, row.delta_points) for row in crossed] == [
+        ("domain,kind", "law × choice", -100.0),
+        ("domain,kind", "law × number", 100.0),
+        ("metadata.field,kind", "(no metadata.field) × number", 100.0),
+        ("metadata.field,kind", "tax × choice", -100.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("colour", "domain, difficulty, language, kind, metadata.KEY"),
+        ("domain,colour", "cannot be grouped by 'colour'"),
+        ("metadata.colour", "Their metadata has: field."),
+        ("metadata.", "cannot be grouped by 'metadata.'"),
+        ("", "cannot be grouped by ''"),
+    ],
+)
+def test_what_no_question_has_is_no_group(by: str, said: str) -> None:
+    with pytest.raises(InputError) as refused:
+        compare(pairs((1, 0), metadata=(("field", ("tax",)),)), "none", by=[by])
+    assert said in f"{refused.value} {refused.value.hint}"
+
+
+# Two models, compared as two conditions are.
+
+
+def of_models(*values: tuple[float, float]) -> list[TrialSummary]:
+    both = pairs(*values)
+    return [replace(each, model="off" if each.condition == "none" else "on", condition="search") for each in both]
+
+
+def test_two_models_are_compared_as_two_conditions_are() -> None:
+    values = [(1.0, 0.0), (0.0, 1.0), (0.0, 1.0), (1.0, 1.0), (0.0, 0.0)]
+    (one,), (other,) = compare_models(of_models(*values), "off", "on", seed=3), compare(pairs(*values), "none", seed=3)
+    assert (one.model, one.baseline, one.condition) == ("search", "off", "on")
+    same = {"model": "m", "baseline": "none", "condition": "tool"}
+    assert replace(one, **same) == other  # type: ignore[arg-type]
+    (row,) = json.loads(comparisons_json([one], of_models=True))["comparisons"]
+    assert (row["condition"], row["baseline_model"], row["model"]) == ("search", "off", "on")
+    (flat,) = csv.DictReader(io.StringIO(comparisons_csv([one], of_models=True)))
+    assert (flat["condition"], flat["baseline_model"], flat["model"]) == ("search", "off", "on")
+    page = shown(comparison_table([one], of_models=True), 140)
+    assert "under search  compared with off" in page
+    assert [line.split()[0] for line in page.splitlines() if line.split()[:1] in (["condition"], ["model"])] == [
+        "condition",
+        "model",
+    ]
+
+
+def test_conditions_come_in_their_order_and_those_of_one_model_alone_are_left_out() -> None:
+    rows = of_models((1, 0), (0, 1))
+    rows += [replace(each, condition="a") for each in rows] + [replace(rows[1], condition="alone", model="on")]
+    found = compare_models(rows, "off", "on", order=["search", "a", "alone"])
+    assert [row.model for row in found] == ["search", "a"]
+    with pytest.raises(InputError, match="No condition has ended trials of both"):
+        compare_models([rows[0], replace(rows[1], condition="alone")], "off", "on")

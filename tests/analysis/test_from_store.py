@@ -22,7 +22,13 @@ from toolablate.traces.store import Store
 @pytest.mark.deep
 def test_groups_noise_and_corrections_of_a_run_with_repeats(write_plan: WritePlan, cli: Cli, store: Path) -> None:
     questions = [
-        {"id": f"q{n}", "prompt": f"{n} + {n}?", "domain": "sums", "target": {"kind": "number", "value": 2 * n}}
+        {
+            "id": f"q{n}",
+            "prompt": f"{n} + {n}?",
+            "domain": "sums",
+            "metadata": {"fields": ["of twos", f"of {n}"], "n": n, "more": {"deep": 1}, "none": None},
+            "target": {"kind": "number", "value": 2 * n},
+        }
         for n in (1, 2)
     ]
     replies = {
@@ -48,6 +54,9 @@ def test_groups_noise_and_corrections_of_a_run_with_repeats(write_plan: WritePla
     assert [row["p_holm"] for row in rows] == [1.0] * 3
     assert (rows[0]["flips_right_to_wrong"], rows[0]["noise_flips"], rows[0]["small"]) == (1.0, 0.0, True)
     assert rows[0]["harm"]["harmed"]["low"] == 0.5
+    told = cli("compare", store, "--by", "metadata.fields", "--by", "metadata.n,kind", "--json")
+    groups = [(row["group"], row["questions"]) for row in json.loads(told.stdout)["comparisons"][1:]]
+    assert groups == [("of 1", 1), ("of 2", 1), ("of twos", 2), ("1 × number", 1), ("2 × number", 1)]
     with table.open(encoding="utf-8") as opened:
         assert [row["harmed_share_low"] for row in csv.DictReader(opened)] == ["0.5", "", ""]
     flips = cli("compare", store, "--flips")
@@ -56,7 +65,7 @@ def test_groups_noise_and_corrections_of_a_run_with_repeats(write_plan: WritePla
     assert [floor["chance"]["noise_flips"] for floor in floors] == [0.0]
     refused = cli("compare", store, "--by", "colour")
     assert refused.returncode == 2
-    assert "'domain', 'difficulty', 'language', 'kind'" in refused.stderr
+    assert "domain, difficulty, language, kind, metadata.KEY" in " ".join(refused.stderr.split())
     refused = cli("compare", store, "--flips", "--harm")
     assert refused.returncode == 2
     assert "--flips goes without" in refused.stderr
@@ -155,6 +164,38 @@ def test_nothing_is_said_where_every_call_was_of_a_tool_that_was_offered(
     assert cli("run", endpoint_plan(tmp_path, chat_server.url, count=2)).returncode == 0
     assert "Warning" not in cli("compare", store).stdout + cli("verify", store).stdout
     assert json.loads(cli("verify", store, "--json").stdout)["refused_calls"] == []
+
+
+@pytest.mark.deep
+def test_two_models_are_compared_under_each_condition(tmp_path: Path, cli: Cli) -> None:
+    models = "".join(
+        f"[[models]]\nprovider = 'simulated'\nname = '{name}'\nability = {ability}\n"
+        for name, ability in (("off", 0.1), ("on", 1.0))
+    )
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f"conditions = ['none', 'scaffold']\n[questions]\nfile = 'builtin'\nlimit = 5\n{models}", encoding="utf-8"
+    )
+    assert cli("run", plan).returncode == 0
+    store = tmp_path / "runs/plan.sqlite"
+    told = cli("compare", store, "--models", "off", "on", "--json", "--csv", tmp_path / "t.csv")
+    rows = json.loads(told.stdout)["comparisons"]
+    assert [(row["condition"], row["baseline_model"], row["model"]) for row in rows] == [
+        ("none", "off", "on"),
+        ("scaffold", "off", "on"),
+    ]
+    assert all(row["score"] > row["baseline_score"] for row in rows)
+    page = cli("compare", store, "--models", "off", "on", "--by", "kind").stdout
+    assert "under scaffold  compared with off" in page
+    for options, said in (
+        (("--models", "off", "onn"), "did you mean 'on'?"),
+        (("--models", "off", "off"), "are one"),
+        (("--models", "off", "on", "--baseline", "none"), "--baseline goes without --models"),
+        (("--models", "off", "on", "--ladder"), "--models goes without --ladder"),
+    ):
+        refused = cli("compare", store, *options)
+        assert refused.returncode == 2
+        assert said in " ".join(refused.stderr.split())
 
 
 # A scorer may be named by as much of its name as tells it from the others.

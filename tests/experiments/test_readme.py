@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import pytest
@@ -36,13 +35,6 @@ def written(folder: Path, url: str) -> None:
     (folder / "more.toml").write_text(f'store = "runs/plan.sqlite"\n{KERNELS}\n{more}', encoding="utf-8")
 
 
-def with_placebo_store(folder: Path) -> None:
-    """What the guide to conditions says for tools of one's own."""
-    assert '`[placebo]` and `store = "runs/placebo.sqlite"`' in text_of("docs/conditions.md")
-    plan = (folder / "more.toml").read_text(encoding="utf-8")
-    (folder / "plan.toml").write_text(f'{plan}\n[placebo]\nstore = "runs/placebo.sqlite"\n', encoding="utf-8")
-
-
 def typed() -> list[str]:
     told = [part for part in text_of("README.md").split("\n## ") if part.startswith(SECTIONS)]
     assert len(told) == len(SECTIONS)
@@ -64,11 +56,7 @@ def test_the_commands_of_the_readme_work_in_their_order(cli: Cli, tmp_path: Path
                 listed = json.loads(cli(*arguments, "--condition", "python", "--json").stdout)
                 trial = listed["trials"][0]["trial"]
         assert cli("run", "more.toml").returncode == 0
-        with_placebo_store(tmp_path)
-        copied, *typed_then = commands("docs/conditions.md")
-        assert copied == "cp runs/plan.sqlite runs/placebo.sqlite"
-        shutil.copy(tmp_path / "runs/plan.sqlite", tmp_path / "runs/placebo.sqlite")
-        for line in typed_then:
+        for line in commands("docs/conditions.md"):
             told = cli(*shlex.split(line, comments=True)[1:])
             assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
         assert "cannot be made" not in told.stderr + told.stdout

@@ -69,7 +69,9 @@ def test_the_help_pages_are_those_of_the_commands() -> None:
     assert page.read_text(encoding="utf-8") == "\n".join(pages)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/plans.md", "docs/web.md", "docs/replies.md", "docs/lpfqa.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/plans.md", "docs/web.md", "docs/replies.md", "docs/lpfqa.md", "docs/checklists.md"]
+)
 def test_every_plan_in_the_documents_is_valid(page: str, tmp_path: Path) -> None:
     # Plans of the contamination test are of another kind, and have a test of their own.
     examples = [text for text in blocks(page, "toml") if "[benchmarks]" not in text]

@@ -50,6 +50,7 @@ def test_dependencies_have_lower_bounds(section: str) -> None:
     assert all(">=" in requirement for requirement in listed if not requirement.startswith("toolablate["))
 
 
+@pytest.mark.deep
 def test_what_is_imported_is_declared() -> None:
     """pydantic-core is pinned by pydantic, whose other half it is."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -18,6 +18,7 @@ from toolablate.experiments.contamination.overlap import (
     difference_of,
     longest_run,
     mean_of,
+    ngram_share,
     open_rouge,
     overlap,
     strangers,
@@ -254,3 +255,24 @@ def test_without_rouge_score_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     with pytest.raises(InputError, match="rouge-score") as caught:
         overlap_module.overlap("a", "a")
     assert caught.value.hint == to_install("contamination")
+
+
+def test_ngrams_are_counted_where_they_stand() -> None:
+    one = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]
+    assert ngram_share(one, one, 8) == 100
+    assert ngram_share(one, ["x", *one[1:], "y"], 8) == pytest.approx(100 * 2 / 3)
+    assert ngram_share(one, [*one[:5], "x", *one[5:]], 8) == 0
+    assert ngram_share(one[:7], one, 8) is None
+
+
+def test_what_was_memorised_shows_in_ngrams_and_chance_does_not() -> None:
+    (found,) = contamination_results([continued(np.random.default_rng(5), 0.4)], 0.4).results
+    eight, thirteen = found.ngrams
+    assert (eight.length, eight.questions, thirteen.length) == (8, QUESTIONS, 13)
+    assert eight.own is not None
+    assert eight.by_chance is not None
+    memorised = sum(each.own.rouge_l == 100 for each in found.of_questions)
+    assert memorised > 5
+    assert eight.own.value == pytest.approx(100 * memorised / QUESTIONS, abs=2)
+    assert eight.by_chance.value < 2
+    assert thirteen.questions == sum(each.own.tokens >= 13 for each in found.of_questions) < QUESTIONS

@@ -1,0 +1,263 @@
+"""How a wrong answer relates to the right one, by rule: another scale, the other sign, a part of it, nothing at all."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal, get_args
+
+from toolablate.traces.records import Question, Score
+
+Relation = Literal[
+    "empty",
+    "refusal",
+    "unreadable",
+    "option",
+    "sign",
+    "scale",
+    "rounding",
+    "unit",
+    "off_by_one",
+    "close",
+    "wording",
+    "part",
+    "more",
+    "named",
+    "in_material",
+    "other",
+]
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+
+SAID: Mapping[str, str] = {
+    "empty": "no answer at all",
+    "refusal": "it declines to answer",
+    "unreadable": "a reply without a readable answer",
+    "option": "another option",
+    "sign": "the other sign",
+    "scale": "another scale (a factor of 10, 100, 1,000 ..., or % for a share)",
+    "rounding": "rounded otherwise, or off in the last digit",
+    "unit": "the number with another unit, or without it",
+    "off_by_one": "off by one",
+    "close": "within 5 %",
+    "wording": "the same in other words or order",
+    "part": "a part of the right answer",
+    "more": "the right answer and more",
+    "named": "another thing that the question names",
+    "in_material": "something else from the question's material",
+    "other": "something else",
+}
+"""Each relation in words."""
+
+OWN = "relation"
+"""The key of a score's metadata by which a scorer names a relation of its own; it goes before all rules."""
+
+_REFUSAL = re.compile(
+    r"\b(?:I(?:'m| am)? (?:sorry|unable|not able|cannot|can't|can not|won't)|as an AI\b|cannot (?:answer|be determined|"
+    r"determine|provide)|not (?:possible|enough information)|insufficient information|I don't know|no answer)"
+    r"|(?:抱歉|无法(?:回答|确定|提供)|不能回答|不知道|信息不足)",
+    re.IGNORECASE,
+)
+_NUMERAL = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|(?<![\d.,])(?:\d+(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?![\d])"
+)
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_SCALE = re.compile(
+    r"\s*(?:(?P<scale>hundred|thousand|million|billion|trillion)s?\b|(?P<percent>%|percent\b|per cent\b))", re.I
+)
+_MINUS = re.compile(r"[-\u2212\u2013(]\s*[^\w\s]{0,2}\s*$|\bminus\s*$", re.IGNORECASE)
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\d_]+|\d+(?:[.,]\d+)*")
+_SMALL_WORDS = frozenset(
+    {"and", "the", "a", "an", "of", "in", "on", "to", "is", "are", "was", "were", "和", "与", "的", "是"}
+)
+_ARTICLE = re.compile(r"^(?:the|an?) ")
+_QUESTION = re.compile(r"[^.?!\n。？！]*[?？]")
+_POWERS = (1, 2, 3, 6, 9, 12)
+_CLOSE = 0.05
+_COUNTED = 1000
+"""Off by one in a larger number is off in the last digit."""
+_YEARS = range(1800, 2200)
+_MOST_PAIRED = 5
+_TELLING_DIGITS = 2
+
+
+def relation_of(question: Question, score: Score, reply: str) -> str:
+    """Of an answer that is not right; `reply` is the whole text, "" where there is none. Numbers are compared first,
+    then words, then what the question itself holds. A scorer's own name for it goes before (`OWN`)."""
+    own = score.metadata.get(OWN)
+    if isinstance(own, str) and own:
+        return own
+    given = tuple(text for text in score.extracted if text.strip())
+    if not given:
+        if not reply.strip():
+            return "empty"
+        return "refusal" if _REFUSAL.search(reply) else "unreadable"
+    if question.target.kind == "choice":
+        return _of_letters(set(given), set(question.target.letters))
+    wanted = _wanted(question)
+    if not any(_NUMERAL.search(text) for text in given) and _REFUSAL.search(" ".join(given)):
+        return "refusal"
+    found = (_of_numbers(given, wanted, question.prompt) or _of_words(given, wanted)) if wanted else None
+    return found or _of_question(given, question.prompt)
+
+
+def _wanted(question: Question) -> tuple[str, ...]:
+    target = question.target
+    match target.kind:
+        case "number":
+            return (f"{target.value:.15g}",)
+        case "spans":
+            return target.stated
+        case "text" | "math":
+            return target.answers[:1]
+        case "reference":
+            return (target.answer,)
+        case _:
+            return ()
+
+
+def _of_letters(given: set[str], wanted: set[str]) -> Relation:
+    if given < wanted:
+        return "part"
+    return "more" if wanted < given else "option"
+
+
+# Numbers: one against one, or as many against as many.
+
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """`number` as it is written, with its sign; `factor` is that of its scale, .01 of a percentage; `step` is one of
+    its last digit; `rest` are the words around it."""
+
+    number: float
+    factor: float
+    step: float
+    rest: frozenset[str]
+
+    @property
+    def whole(self) -> float:
+        return self.number * self.factor
+
+
+def _amounts(texts: Sequence[str]) -> list[_Amount] | None:
+    """One of each text; None where any has none or several."""
+    found = [_amount(text) for text in texts]
+    return [each for each in found if each is not None] if all(found) else None
+
+
+def _amount(text: str) -> _Amount | None:
+    numerals = list(_NUMERAL.finditer(text.casefold()))
+    if len(numerals) != 1:
+        return None
+    numeral = numerals[0]
+    said = numeral[0].replace(",", "")
+    scale = _SCALE.match(text, numeral.end())
+    after = text[scale.end() if scale else numeral.end() :]
+    before = text[: numeral.start()]
+    factor = 0.01 if scale and scale["percent"] else _SCALES[scale["scale"].casefold()] if scale else 1.0
+    decimals = len(said.partition("e")[0].partition(".")[2])
+    number = float(said) * (-1 if _MINUS.search(before) else 1)
+    return _Amount(number, factor, 10.0**-decimals, frozenset(_words([before, after])))
+
+
+def _of_numbers(given: Sequence[str], wanted: Sequence[str], prompt: str) -> Relation | None:
+    """None where these are no numbers, or other ones."""
+    ours, theirs = _amounts(given), _amounts(wanted)
+    if ours is None or theirs is None or len(ours) != len(theirs):
+        return None
+    orders = permutations(theirs) if len(theirs) <= _MOST_PAIRED else (theirs,)
+    for order in orders:
+        found = [_of_pair(each, other, prompt) for each, other in zip(ours, order, strict=True)]
+        named = [each for each in found if each]
+        if len(named) == len(found):
+            # The furthest from the right number names all of them.
+            return next((each for each in _FURTHEST if each in named), "unit")
+    return None
+
+
+_FURTHEST: tuple[Relation, ...] = ("close", "off_by_one", "sign", "scale", "rounding", "part", "unit")
+
+
+def _of_pair(given: _Amount, wanted: _Amount, prompt: str) -> Relation | None:
+    if given.number != wanted.number and all(each.whole in _YEARS for each in (given, wanted)):
+        # Another year is another one, however near it is.
+        return None
+    for ours, theirs, step in (
+        (given.whole, wanted.whole, max(given.step * given.factor, wanted.step * wanted.factor)),
+        (given.number, wanted.number, max(given.step, wanted.step)),
+    ):
+        same_scale = given.factor == wanted.factor
+        if ours == theirs or _near(ours, theirs, 1e-9 * abs(theirs)):
+            if ours == given.number and not same_scale:
+                return "scale"
+            return None if given.rest == wanted.rest and not same_scale and given.factor != 1 else "unit"
+        if abs(ours - theirs) == 1 == step and same_scale and abs(theirs) < _COUNTED:
+            return "off_by_one"
+        if _near(ours, theirs, step):
+            return "rounding" if same_scale else "scale"
+        if _near(-ours, theirs, step):
+            return "sign"
+    if _of_power(given, wanted):
+        return "scale"
+    if wanted.whole and abs(given.whole - wanted.whole) <= _CLOSE * abs(wanted.whole):
+        stands = _stands(given.number, prompt)
+        return None if stands else "close"
+    return None
+
+
+def _near(ours: float, theirs: float, within: float) -> bool:
+    return abs(ours - theirs) <= within * (1 + 1e-9)
+
+
+def _of_power(given: _Amount, wanted: _Amount) -> bool:
+    """The same digits, with the point elsewhere; two of them at least."""
+    if not given.number or not wanted.number:
+        return False
+    digits = len(f"{abs(wanted.number):.12g}".replace(".", "").strip("0"))
+    # One digit has nothing to tell a factor of 10 from another number by.
+    powers = _POWERS if digits >= _TELLING_DIGITS else _POWERS[1:]
+    return any(
+        _near(abs(given.number) * 10.0**power, abs(wanted.number), max(wanted.step, given.step * 10.0**power) / 2)
+        for each in powers
+        for power in (each, -each)
+    )
+
+
+# Words, and what the question holds.
+
+
+def _of_words(given: Sequence[str], wanted: Sequence[str]) -> Relation | None:
+    ours, theirs = set(_words(given)), set(_words(wanted))
+    if not ours or not theirs:
+        return None
+    if ours == theirs:
+        return "wording"
+    if ours < theirs:
+        return "part"
+    return "more" if theirs < ours else None
+
+
+def _words(texts: Sequence[str]) -> Iterator[str]:
+    for text in texts:
+        for word in _WORD.findall(text.casefold()):
+            if word not in _SMALL_WORDS:
+                yield word.replace(",", "")
+
+
+def _of_question(given: Sequence[str], prompt: str) -> Relation:
+    asked = " ".join(_QUESTION.findall(prompt)) or prompt.strip().rpartition("\n")[2]
+    if all(_is_in(text, asked) for text in given):
+        return "named"
+    return "in_material" if all(_is_in(text, prompt) for text in given) else "other"
+
+
+def _is_in(text: str, where: str) -> bool:
+    amount = _amount(text)
+    if amount is not None and not amount.rest:
+        return _stands(amount.number, where)
+    said = _ARTICLE.sub("", " ".join(text.casefold().split()).strip(" .\"'"))
+    return bool(said) and said in " ".join(where.casefold().split())
+
+
+def _stands(number: float, where: str) -> bool:
+    return any(float(each[0].replace(",", "")) == abs(number) for each in _NUMERAL.finditer(where.casefold()))

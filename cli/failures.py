@@ -1,0 +1,151 @@
+"""The command that lists and groups the wrong answers of a store."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolablate.traces import options
+
+if TYPE_CHECKING:
+    from toolablate.analysis.failures import Failure, FailureGroup, Failures
+    from toolablate.traces.records import Mechanism
+
+LISTED = 20
+
+
+@click.command(
+    "failures",
+    epilog=options.example(
+        "toolablate failures STORE --by relation",
+        "toolablate failures STORE --by condition,relation --where flip=right",
+        "toolablate failures STORE --where relation=scale --list",
+        "toolablate failures STORE --by domain --sample 10 --json",
+    ),
+)
+@click.argument("store", type=options.FilePath())
+@click.option(
+    "--by",
+    metavar="KEY",
+    default="relation",
+    show_default=True,
+    help="Group by relation (of the answer to the right one), mechanism, flip (whether the baseline is right), model,"
+    " condition, question, domain, difficulty, language, kind, verdict or metadata.KEY. Keys joined by commas are"
+    " crossed.",
+)
+@click.option(
+    "--where",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Only wrong trials with this value of a key. May be given several times: all have to hold.",
+)
+@click.option("--list", "listed", is_flag=True, help="List the trials, with answers, instead of groups.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", default=LISTED, show_default=True, help="List at most so many."
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="List at most N of each group, drawn at random by the seed.",
+)
+@options.seed("--sample")
+@options.run("latest")
+@options.scorer
+@options.baseline
+@options.as_json("groups, or trials with --list,")
+def failures_command(
+    store: Path,
+    by: str,
+    where: tuple[str, ...],
+    listed: bool,
+    limit: int,
+    sample: int | None,
+    seed: int,
+    run: str,
+    scorer: str | None,
+    baseline: str | None,
+    as_json: bool,
+) -> None:
+    """Group the wrong answers in STORE by what they have in common.
+
+    The relation of an answer to the right one is found by rule: another scale, the other sign, rounded otherwise,
+    another unit, off by one, within 5 %, a part of it or more, other words, something else that the question names or
+    its material holds, no answer, a refusal. No model is asked. A scorer can name relations of its own.
+
+    Trials that failed for the infrastructure, or have no score, are no wrong answers: they are counted apart.
+    """
+    from toolablate.analysis.failures import chosen, grouped, read_failures, sampled, with_mechanisms
+
+    keys, wanted = [key.strip() for key in by.split(",")], _wanted(where)
+    found = read_failures(store, run=run, scorer=scorer, baseline=baseline)
+    if "mechanism" in (*keys, *wanted):
+        found = with_mechanisms(found, _mechanisms(store, run, scorer))
+    found = chosen(found, wanted)
+    chances: Mapping[str, float] = {}
+    if sample is not None:
+        found, chances = sampled(found, keys, sample, seed)
+        listed, limit = True, max(limit, len(found.failures))
+    if as_json:
+        import json
+
+        rows = (
+            {"failures": [_failure_json(each, chances) for each in found.failures[:limit]]}
+            if listed
+            else {"by": keys, "groups": [_group_json(group, found) for group in grouped(found, keys)]}
+        )
+        about = {"baseline": found.baseline, "wrong": len(found.failures), "unscored": found.unscored}
+        click.echo(json.dumps({**about, **rows}, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+
+    from toolablate.reports.terminal.failures import failures_view, groups_view
+
+    Console().print(failures_view(found, limit) if listed else groups_view(found, keys, grouped(found, keys), store))
+
+
+def _wanted(where: tuple[str, ...]) -> dict[str, str]:
+    from toolablate.traces.errors import InputError
+
+    found = {}
+    for each in where:
+        key, equals, value = each.partition("=")
+        if not equals:
+            raise InputError(f"--where: {each!r} is no KEY=VALUE", hint="such as relation=scale", code="usage")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _mechanisms(store: Path, run: str, scorer: str | None) -> "Mapping[str, Mechanism]":
+    """As `attribute` names them, from what is in the store."""
+    from toolablate.experiments.attribution.explained import outlined
+    from toolablate.experiments.attribution.readings_cache import readings_of
+
+    found = outlined(store, run=run, scorer=scorer, kept=readings_of(store))
+    return {each.attribution.trial: each.attribution.mechanism for each in found.explained if each.attribution}
+
+
+def _group_json(group: "FailureGroup", found: "Failures") -> dict[str, Any]:
+    count = len(group.failures)
+    return {
+        "values": list(group.values),
+        "wrong": count,
+        "share": round(count / len(found.failures), 4),
+        "by_condition": dict(group.by_condition),
+        "trials": [each.seen.trial for each in group.failures],
+    }
+
+
+def _failure_json(failure: "Failure", chances: "Mapping[str, float]") -> dict[str, Any]:
+    seen = failure.seen
+    return {
+        **{key: getattr(seen, key) for key in ("trial", "question", "model", "condition", "repeat", "verdict")},
+        "answer": failure.answer,
+        "expected": failure.expected,
+        "relation": failure.relation,
+        "flip": failure.flip or None,
+        "mechanism": failure.mechanism,
+        "domain": seen.domain,
+        "inclusion_probability": chances.get(seen.trial),
+    }

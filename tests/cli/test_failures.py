@@ -1,0 +1,110 @@
+"""Wrong answers of a store in groups, as a user asks for them."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, plan, score
+
+from toolablate.cli import group
+from toolablate.traces.records import Score, Trial
+from toolablate.traces.store import Recorder
+
+
+def score_of(trial: Trial) -> Score:
+    """Without tools q3 alone is wrong; with them q0 and q1 are, and of q2 nothing can be read."""
+    number = [question.identity() for question in QUESTIONS].index(trial.question)
+    if trial.condition == NONE.identity():
+        return score(trial, 0.0 if number == 3 else 1.0).model_copy(update={"extracted": ("B",)} if number == 3 else {})
+    if number == 2:
+        return score(trial, 0.0).model_copy(update={"verdict": "unparsed", "extracted": ()})
+    return score(trial, 0.0 if number < 2 else 1.0).model_copy(update={"extracted": ("B",) if number else ("A", "B")})
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("failing") / "store.sqlite"
+
+    async def fill() -> None:
+        with Recorder(path) as recorder:
+            planned = plan(recorder)
+            for trial in planned:
+                await attempt(recorder, trial, outcome="answered")
+            await recorder.score([score_of(trial) for trial in planned])
+
+    asyncio.run(fill())
+    return path
+
+
+def failures(store: Path, *options: str) -> Result:
+    return CliRunner().invoke(group, ["failures", str(store), "--baseline", "none", *options])
+
+
+def found(store: Path, *options: str) -> dict[str, object]:
+    done = failures(store, "--json", *options)
+    assert done.exit_code == 0, done.output
+    said: dict[str, object] = json.loads(done.output)
+    return said
+
+
+def counts(store: Path, *options: str) -> dict[tuple[str, ...], int]:
+    groups = found(store, *options)["groups"]
+    assert isinstance(groups, list)
+    return {tuple(each["values"]): each["wrong"] for each in groups}
+
+
+def test_they_are_grouped_by_any_key_and_by_several(store: Path) -> None:
+    assert counts(store) == {("option",): 2, ("more",): 1, ("unreadable",): 1}
+    assert counts(store, "--by", "flip,condition") == {("right", "python"): 3, ("", "none"): 1}
+    assert counts(store, "--by", "model") == {(MODEL.name,): 4}
+    assert counts(store, "--by", "verdict", "--where", "condition=python") == {("wrong",): 2, ("unparsed",): 1}
+
+
+def test_filters_combine_and_trials_are_listed(store: Path) -> None:
+    said = found(store, "--where", "flip=right", "--where", "relation=more", "--list")
+    assert isinstance(said["failures"], list)
+    (only,) = said["failures"]
+    assert (only["question"], only["condition"], only["answer"], only["expected"]) == ("q0", CODE.name, "A; B", "A")
+    page = failures(store, "--list", "--limit", "2").output
+    assert "2 wrong trials; 2 more" in page
+
+
+def test_so_many_of_each_group_are_drawn_by_the_seed(store: Path) -> None:
+    drawn = []
+    for seed in range(8):
+        said = found(store, "--by", "condition", "--sample", "2", "--seed", str(seed))["failures"]
+        assert isinstance(said, list)
+        chances = {each["condition"]: each["inclusion_probability"] for each in said}
+        assert (len(said), chances) == (3, {"none": 1.0, "python": pytest.approx(2 / 3)})
+        drawn.append(tuple(sorted(each["question"] for each in said if each["condition"] == "python")))
+    assert len(set(drawn)) == 3
+    assert found(store, "--sample", "1", "--seed", "3") == found(store, "--sample", "1", "--seed", "3")
+
+
+def test_mechanisms_are_those_of_attribute(store: Path) -> None:
+    said = counts(store, "--by", "mechanism", "--where", "condition=python")
+    assert sum(said.values()) == 3
+    assert ("",) not in said
+
+
+def test_the_page_counts_what_is_wrong_by_condition(store: Path) -> None:
+    page = failures(store).output
+    assert "option: another option" in page
+    assert "4 of 8 scored trials are wrong." in page
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--by", "relatoin"], "Failures have no 'relatoin'"),
+        (["--where", "relation"], "is no KEY=VALUE"),
+        (["--where", "relation=sign"], "no wrong trial has that"),
+        (["--where", "metadata.field=x"], "Failures have no 'metadata.field'"),
+        (["--scorer", "no-such"], "no-such"),
+    ],
+)
+def test_a_mistake_is_told(store: Path, options: list[str], said: str) -> None:
+    done = failures(store, *options)
+    assert (done.exit_code != 0, said in str(done.exception)) == (True, True)
