@@ -8,6 +8,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,8 @@ _DEEP_FIXTURES = {"acted", "planted_run", "replayed"}
 _FIRST_TIER_SECONDS = 2.0
 """CPU time, that of child processes included: how busy a machine is must not decide."""
 _TOO_SLOW = f"and a test of the first tier may take {_FIRST_TIER_SECONDS:g}"
+_USUAL_WORK_SECONDS = 0.04
+"""What `_work` takes where that is the limit. A slower or a busier processor needs longer for both."""
 _FIRST_IMPORTS = 100
 """A test that is the first to import a large library does not pay for it."""
 
@@ -79,10 +82,22 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     yield
     used = sum(os.times()[:4]) - sum(before[:4])
     imported = len(sys.modules) - modules > _FIRST_IMPORTS
-    if os.environ.get("TOOLABLATE_TEST_TIER") == "1" and used > _FIRST_TIER_SECONDS and not imported:
+    first = os.environ.get("TOOLABLATE_TEST_TIER") == "1" and not imported
+    if first and used > _FIRST_TIER_SECONDS and used > _FIRST_TIER_SECONDS * _slowness():
         pytest.fail(
             f"it took {used:.1f} s of CPU time, {_TOO_SLOW}: make it quicker, or mark it with @pytest.mark.deep"
         )
+
+
+def _slowness() -> float:
+    """How many times as long as usual the same work takes now."""
+    began = time.process_time()
+    _work()
+    return (time.process_time() - began) / _USUAL_WORK_SECONDS
+
+
+def _work() -> int:
+    return sum(number * number for number in range(1_000_000))
 
 
 @pytest.fixture(autouse=True)
