@@ -18,7 +18,8 @@ _YES_NO = re.compile(
 
 def read_yes_no(text: str) -> bool | None:
     """By the first word of the last line that is not blank, behind a label as "Answer:" or "The answer is", or the
-    repeated question ("是或否："); None where it is neither yes nor no, or both. Thoughts that an endpoint left in a reply are passed over."""
+    repeated question ("是或否："); None where it is neither yes nor no, or both. Thoughts that an endpoint left in a
+    reply are skipped."""
     lines = [line for line in after_thoughts(text).splitlines() if line.strip()]
     match = _YES_NO.match(lines[-1]) if lines else None
     return None if match is None else match["yes"] is not None

@@ -1,0 +1,235 @@
+"""`clear map`: a judge's model reads references for what they say of each item of a checklist."""
+
+import asyncio
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.benchmarks.clear.references import RawReference
+from toolablate.benchmarks.judging.checklists import NoReadReply, ask_until_read, map_request, map_texts, words_for
+from toolablate.experiments.diagnosing import refuse_too_dear
+from toolablate.experiments.environment.replies import is_replayed
+from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, have_judged
+from toolablate.experiments.plans.plan import RunnerSection
+from toolablate.experiments.plans.sections import JudgeModel, JudgingSection, RepliesSection, Section
+from toolablate.experiments.record_file import RecordFile
+from toolablate.experiments.running.grading import JudgeCalls
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.reports.numbers import counted
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import (
+    Condition,
+    JudgeCall,
+    KeptCall,
+    Model,
+    ModelRequest,
+    OpenAIModel,
+    Question,
+    ReferenceTarget,
+)
+from toolablate.traces.validation import explain, why_unreadable
+
+
+class JudgesPlan(Section):
+    """What `clear` reads of a plan: whom it asks and how. Other sections of a whole plan are ignored."""
+
+    judges: tuple[JudgeModel, ...] = Field(min_length=1)
+    judging: JudgingSection = JudgingSection()
+    replies: RepliesSection = RepliesSection()
+    runner: RunnerSection = RunnerSection()
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return ()
+
+    @model_validator(mode="after")
+    def _judges_are_there(self) -> Self:
+        names = [judge.name for judge in self.judges]
+        if len(set(names)) < len(names):
+            raise ValueError("judges: two have one name; names must be distinct")
+        if self.judging.mapper not in ("", *names):
+            raise ValueError(f"judging.mapper: there is no judge {self.judging.mapper!r}; there are {', '.join(names)}")
+        return self
+
+    def judge(self, name: str, option: str) -> JudgeModel:
+        """The judge of this name. Raises InputError."""
+        for judge in self.judges:
+            if judge.name == name:
+                return judge
+        there = ", ".join(judge.name for judge in self.judges)
+        raise InputError(f"{option} {name}: the plan has no such judge", hint=f"It has {there}.", code="unknown_judge")
+
+
+def load_judges(path: Path) -> JudgesPlan:
+    """Reads the sections on judges of a plan, whole or not; the file of replies is relative to its folder. Raises
+    InputError that names the key, what was found and what is allowed."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    if not content.get("judges"):
+        raise InputError(
+            f"{path}: judges: missing",
+            hint='put a table [[judges]] into the plan, with provider = "openai", a name and an endpoint',
+            code="no_judge",
+        )
+    try:
+        plan = JudgesPlan.model_validate({key: content[key] for key in JudgesPlan.model_fields if key in content})
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error, JudgesPlan)}", code="bad_plan") from None
+    file = str(path.parent.resolve() / plan.replies.file)
+    return plan.model_copy(update={"replies": plan.replies.model_copy(update={"file": file})})
+
+
+class CallFile(RecordFile[KeptCall]):
+    """Calls to judges' models by model and request, so that each is paid for once."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path,
+            KeptCall,
+            lambda each: each.asked,
+            head=b'{"version":1,"model":"',
+            what="call to a judge",
+            in_use="name another file: --calls FILE",
+        )
+
+    def paying(self, model: Model, ask: Callable[[ModelRequest], Awaitable[JudgeCall]]) -> "PaidOnce":
+        return PaidOnce(self, model.identity(), ask)
+
+
+@dataclass(frozen=True, slots=True)
+class PaidOnce:
+    """Gives again what the file has; what is new is in the file before it is used."""
+
+    kept: CallFile
+    model: str
+    ask: Callable[[ModelRequest], Awaitable[JudgeCall]]
+
+    async def __call__(self, request: ModelRequest) -> JudgeCall:
+        found = self.kept.found.get((self.model, request.identity()))
+        if found is None:
+            found = KeptCall(model=self.model, call=await self.ask(request))
+            self.kept.append(found)
+        return found.call
+
+
+class _NotPaid(Exception):
+    """The file does not hold all that is asked."""
+
+
+async def _refuse(_: ModelRequest) -> JudgeCall:
+    raise _NotPaid
+
+
+@dataclass(frozen=True, slots=True)
+class MappedReferences:
+    """`texts` has what each reference says of each item, "" for nothing; `unread` why others have none although the
+    model was asked; `missing` counts those that could not be asked about."""
+
+    texts: Mapping[str, Mapping[str, str]]
+    unread: Mapping[str, str]
+    work: PairWork
+    missing: int
+
+
+def map_references(
+    plan: JudgesPlan,
+    references: Sequence[RawReference],
+    calls: Path,
+    *,
+    mapper: str = "",
+    max_cost: float | None = None,
+    progress: RunProgress | None = None,
+) -> MappedReferences:
+    """Asks for what the file of calls does not hold yet, by the plan's mapper or the judge that `mapper` names; each
+    reply is in the file before it is used. Raises ToolablateError; what can be refused is refused before anything is
+    spent."""
+    progress = progress or RunProgress()
+    name = mapper or plan.judging.mapper or plan.judges[0].name
+    model = plan.judge(name, "--mapper")
+    texts, unread = dict[str, dict[str, str]](), dict[str, str]()
+    with CallFile(calls) as kept:
+        wanted = [each for each in references if not asyncio.run(_is_held(plan, model, each, kept))]
+        cost = _estimated(plan, model, wanted)
+        if wanted:
+            dear = f"at unknown cost: {name} has no price" if cost is None else f"for about ${cost:.4g}"
+            progress.tell(f"{counted(len(wanted), 'reference')} to be mapped by {name}, {dear}")
+        refuse_too_dear(cost, max_cost)
+
+        def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[RawReference], Made]:
+            return partial(_make, plan, model, kept, sources[model.name], retry)
+
+        work = (
+            asyncio.run(have_judged(plan, wanted, lambda _: model, maker, progress, "map", max_cost))
+            if wanted
+            else PairWork()
+        )
+        for each in references:
+            try:
+                texts[each.id] = asyncio.run(_mapped(plan, each, kept.paying(model, _refuse)))
+            except NoReadReply as error:
+                unread[each.id] = str(error)
+            except _NotPaid:
+                continue
+    return MappedReferences(texts, unread, work, len(references) - len(texts) - len(unread))
+
+
+_MAPPING = Condition(name="clear map")
+
+
+async def _make(
+    plan: JudgesPlan, model: Model, kept: CallFile, source: ModelSource, retry: RetryPolicy, reference: RawReference
+) -> tuple[str | None, bool]:
+    question = Question(
+        id=reference.id, prompt=reference.text, as_is=True, target=ReferenceTarget(answer=reference.text)
+    )
+    calls = JudgeCalls(source.session(question, _MAPPING, 0), model, retry, seed=f"{reference.id} map")
+    try:
+        await _mapped(plan, reference, kept.paying(model, calls.ask))
+    except NoReadReply as error:
+        return str(error), True
+    return None, True
+
+
+async def _mapped(plan: JudgesPlan, reference: RawReference, paid: PaidOnce) -> dict[str, str]:
+    words = words_for(reference.language)
+    ask = partial(ask_until_read, paid, plan.judging.asks)
+    return await map_texts(reference.text, reference.items, words, plan.judging.mapping, ask)
+
+
+async def _is_held(plan: JudgesPlan, model: Model, reference: RawReference, kept: CallFile) -> bool:
+    """Whether nothing is to be asked; an unread reply stands until it may be asked for more often."""
+    try:
+        await _mapped(plan, reference, kept.paying(model, _refuse))
+    except _NotPaid:
+        return False
+    except NoReadReply:
+        return True
+    return True
+
+
+def _estimated(plan: JudgesPlan, model: Model, wanted: Sequence[RawReference]) -> float | None:
+    """US dollars, each item asked once; None where the price is not known. Recorded replies cost nothing."""
+    if not isinstance(model, OpenAIModel) or is_replayed(plan, model):
+        return 0.0
+    if model.price is None:
+        return None if wanted else 0.0
+    total = 0.0
+    for each in wanted:
+        items = [item for item in each.items if not item.literal]
+        groups = [items] if plan.judging.mapping == "once" else [[item] for item in items]
+        for group in filter(None, groups):
+            read = estimated_tokens(map_request(each.text, group, words_for(each.language), plan.judging.mapping))
+            rates = rates_of(model.price, read)
+            total += (read * rates.input + REPLY_TOKENS * rates.output) / 1e6
+    return total
