@@ -2,11 +2,11 @@
 
 import asyncio
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -123,12 +123,12 @@ class PaidOnce:
         return found.call
 
 
-class _NotPaid(Exception):
+class NotPaid(Exception):
     """The file does not hold all that is asked."""
 
 
-async def _refuse(_: ModelRequest) -> JudgeCall:
-    raise _NotPaid
+async def refuse_to_pay(_: ModelRequest) -> JudgeCall:
+    raise NotPaid
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +159,9 @@ def map_references(
     model = plan.judge(name, "--mapper")
     texts, unread = dict[str, dict[str, str]](), dict[str, str]()
     with CallFile(calls) as kept:
-        wanted = [each for each in references if not asyncio.run(_is_held(plan, model, each, kept))]
-        cost = _estimated(plan, model, wanted)
+        held = kept.paying(model, refuse_to_pay)
+        wanted = [each for each in references if not is_paid(_mapped(plan, each, held))]
+        cost = estimated_requests(plan, model, (request for each in wanted for request in _requests(plan, each)))
         if wanted:
             dear = f"at unknown cost: {name} has no price" if cost is None else f"for about ${cost:.4g}"
             progress.tell(f"{counted(len(wanted), 'reference')} to be mapped by {name}, {dear}")
@@ -176,10 +177,10 @@ def map_references(
         )
         for each in references:
             try:
-                texts[each.id] = asyncio.run(_mapped(plan, each, kept.paying(model, _refuse)))
+                texts[each.id] = asyncio.run(_mapped(plan, each, held))
             except NoReadReply as error:
                 unread[each.id] = str(error)
-            except _NotPaid:
+            except NotPaid:
                 continue
     return MappedReferences(texts, unread, work, len(references) - len(texts) - len(unread))
 
@@ -207,29 +208,35 @@ async def _mapped(plan: JudgesPlan, reference: RawReference, paid: PaidOnce) -> 
     return await map_texts(reference.text, reference.items, words, plan.judging.mapping, ask)
 
 
-async def _is_held(plan: JudgesPlan, model: Model, reference: RawReference, kept: CallFile) -> bool:
-    """Whether nothing is to be asked; an unread reply stands until it may be asked for more often."""
+def is_paid(asked: Coroutine[Any, Any, object]) -> bool:
+    """Whether nothing new is asked, of what is asked with `refuse_to_pay`; an unread reply stands until it may be asked
+    for more often."""
     try:
-        await _mapped(plan, reference, kept.paying(model, _refuse))
-    except _NotPaid:
+        asyncio.run(asked)
+    except NotPaid:
         return False
     except NoReadReply:
-        return True
+        pass
     return True
 
 
-def _estimated(plan: JudgesPlan, model: Model, wanted: Sequence[RawReference]) -> float | None:
-    """US dollars, each item asked once; None where the price is not known. Recorded replies cost nothing."""
+def _requests(plan: JudgesPlan, reference: RawReference) -> Iterator[ModelRequest]:
+    """Those of the first asking."""
+    mapping, words = plan.judging.mapping, words_for(reference.language)
+    items = [item for item in reference.items if not item.literal]
+    groups = [items] if mapping == "once" else [[item] for item in items]
+    return (map_request(reference.text, group, words, mapping) for group in groups if group)
+
+
+def estimated_requests(plan: JudgesPlan, model: Model, requests: Iterable[ModelRequest]) -> float | None:
+    """US dollars, each asked once; None where the price is not known. Recorded replies cost nothing."""
     if not isinstance(model, OpenAIModel) or is_replayed(plan, model):
         return 0.0
-    if model.price is None:
-        return None if wanted else 0.0
     total = 0.0
-    for each in wanted:
-        items = [item for item in each.items if not item.literal]
-        groups = [items] if plan.judging.mapping == "once" else [[item] for item in items]
-        for group in filter(None, groups):
-            read = estimated_tokens(map_request(each.text, group, words_for(each.language), plan.judging.mapping))
-            rates = rates_of(model.price, read)
-            total += (read * rates.input + REPLY_TOKENS * rates.output) / 1e6
+    for request in requests:
+        if model.price is None:
+            return None
+        read = estimated_tokens(request)
+        rates = rates_of(model.price, read)
+        total += (read * rates.input + REPLY_TOKENS * rates.output) / 1e6
     return total

@@ -26,6 +26,7 @@ _ASKING = "toolablate.cli.checklists"
             "flips": (f"{_HERE}:flips", "Show which items a condition gains, loses and falsifies."),
             "import": (f"{_HERE}:bring_in", "Bring in questions with checklists as references."),
             "map": (f"{_ASKING}:map_command", "Have a model map references to items, for people to correct."),
+            "agreement": (f"{_ASKING}:agreement_command", "Measure agreement of judges, mappers and people."),
         }
     },
 )

@@ -52,7 +52,7 @@ def read_checklists(
             trial: score.items
             for trial, scores in store.scores_of(scored).items()
             for score in scores
-            if score.scorer == by and _is_judged(score)
+            if score.scorer == by and is_judged(score)
         }
     trials = [
         CheckedTrial(seen.model, seen.condition, seen.question, unit(seen), tables[trial])
@@ -75,7 +75,7 @@ def checklists_json(found: StoredChecklists) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2)
 
 
-def _is_judged(score: Score) -> bool:
+def is_judged(score: Score) -> bool:
     """Whether its table is whole and counts: also where no item counts by the rule that the plan named, not where the
     plan excludes answers without words."""
     return bool(score.items) and (score.value is not None or score.verdict == "unscored")
@@ -124,7 +124,7 @@ def score_store(
         checked = [seen for seen in found.summaries if seen.kind == "checklist"]
         ended = {seen.trial: seen for seen in checked if seen.outcome != "failed"}
         tables = {
-            trial: {each.scorer: each.items for each in scores if _is_judged(each)}
+            trial: {each.scorer: each.items for each in scores if is_judged(each)}
             for trial, scores in store.scores_of(ended).items()
         }
         tasks = {question.id: str(question.metadata.get("task", "")) for question in store.questions()}
@@ -147,10 +147,14 @@ def score_store(
 _COUNTED_BY = re.compile(r",(?:na|unparsed)=[a-z]+")
 
 
+def counted_alike(names: Sequence[str]) -> tuple[str, ...]:
+    """The latest of those that have the same judgements and count them by another rule."""
+    return tuple({_COUNTED_BY.sub("", name): name for name in names}.values())
+
+
 def _judges(names: Sequence[str]) -> tuple[str, ...]:
-    """The latest of those that have the same judgements and count them by another rule. Without the names of a
-    re-grading: it is a judge's own second opinion, which has to be asked for."""
-    return tuple({_COUNTED_BY.sub("", name): name for name in names if "again=" not in name}.values())
+    """Without those of a re-grading: it is a judge's own second opinion, which has to be asked for."""
+    return counted_alike([name for name in names if "again=" not in name])
 
 
 def failed_said(arm: ScoredArm) -> str:
