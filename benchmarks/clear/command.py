@@ -175,26 +175,31 @@ def bring_in(source: Path, output: Path, task: str, own: Path | None, correction
 
 @click.command(
     "flips",
-    epilog=options.example("toolablate clear flips STORE --baseline none"),
+    epilog=options.example("toolablate clear flips STORE --baseline none --why"),
 )
 @click.argument("store", type=options.FilePath())
 @options.baseline
 @options.run("latest")
 @options.scorer
+@click.option("--why", is_flag=True, help="Also list the items that went wrong, with what speaks for a cause.")
 @options.seed("the bootstrap")
 @options.as_json("all figures")
-def flips(store: Path, baseline: str | None, run: str, scorer: str | None, seed: int, as_json: bool) -> None:
+def flips(store: Path, baseline: str | None, run: str, scorer: str | None, why: bool, seed: int, as_json: bool) -> None:
     """Show which items of the checklists in STORE change between the baseline and each condition: gained, lost,
     falsified, newly silent, newly filled and overfilled, beside what changes between two runs of the baseline.
 
     The difference of F1 is shown under each rule for "N/A" of the reference, beside an answer that says nothing. Where
     coverage is up and accuracy is down on items that both answers fill, both beyond their intervals, that is the
     signature of retrieval distraction.
+
+    --why asks nobody. Of each item that went wrong it says which tool result holds what is new in its text, and in how
+    many replays of the trial that the store has (`toolablate replay`, `attribute --replay`) the item came back, by what
+    was changed; beside the share that came back when the trial was only sampled again.
     """
     from toolablate.benchmarks.clear.stored import checklists_json, read_checklists
     from toolablate.traces.commands import tell_left_out, warn
 
-    found = read_checklists(store, baseline=baseline, run=run, scorer=scorer, seed=seed)
+    found = read_checklists(store, baseline=baseline, run=run, scorer=scorer, why=why, seed=seed)
     warn(found.warning)
     if as_json:
         click.echo(checklists_json(found))

@@ -2,19 +2,30 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from toolablate.analysis.checklist_attribution import (
+    FlippedItem,
+    ReplayedItem,
+    RestoredShare,
+    change_name,
+    flipped_items,
+    is_restored,
+    restored_shares,
+    source_of,
+)
 from toolablate.analysis.checklist_flips import CheckedTrial, ChecklistEffect, checklist_effects
 from toolablate.analysis.checklist_measures import NaRule
 from toolablate.analysis.checklists import Sample
 from toolablate.analysis.from_store import chosen_run, paired, scorer_meant
 from toolablate.analysis.pairing import unit
 from toolablate.benchmarks.clear.judged_rows import JudgedScores, Judgements, Lacking, score_judgements
+from toolablate.benchmarks.scoring.rouge import rouge_tokens
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ItemScore, Score
+from toolablate.traces.records import ItemScore, Score, ToolCall
 from toolablate.traces.store import Store, TrialSummary
 from toolablate.traces.terminal_text import ID_CHARS, one_line
 
@@ -22,7 +33,8 @@ from toolablate.traces.terminal_text import ID_CHARS, one_line
 @dataclass(frozen=True, slots=True)
 class StoredChecklists:
     """`left_out` counts ended trials of the store that the chosen run did not call for, `without` those of the run that
-    have no scored checklist; `warning` says what makes the trials less alike than a comparison wants them, "" where
+    have no scored checklist; `flipped` are the items that went wrong, None where nobody asked for them, and `restored`
+    what replays made of them. `warning` says what makes the trials less alike than a comparison wants them, "" where
     nothing does."""
 
     scorer: str
@@ -30,13 +42,21 @@ class StoredChecklists:
     without: int
     left_out: int
     warning: str
+    flipped: tuple[FlippedItem, ...] | None = None
+    restored: tuple[RestoredShare, ...] = ()
 
 
 def read_checklists(
-    path: Path, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None, seed: int = 0
+    path: Path,
+    *,
+    baseline: str | None = None,
+    run: str = "latest",
+    scorer: str | None = None,
+    why: bool = False,
+    seed: int = 0,
 ) -> StoredChecklists:
-    """Of the trials that one run called for, by the first judge of its checklists or by `scorer`. Raises InputError and
-    StoreError."""
+    """Of the trials that one run called for, by the first judge of its checklists or by `scorer`; with `why` also the
+    items that went wrong, and what speaks for a cause. Raises InputError and StoreError."""
     with Store(path) as store, store.at_one_moment():
         known = store.scorers()
         named = [scorer_meant(known, scorer)] if scorer else list(chosen_run(store, run).scorers)
@@ -54,13 +74,76 @@ def read_checklists(
             for score in scores
             if score.scorer == by and is_judged(score)
         }
-    trials = [
-        CheckedTrial(seen.model, seen.condition, seen.question, unit(seen), tables[trial])
+        trials = _checked(scored, tables)
+        flipped = tuple(_flipped(store, trials, found.baseline, by)) if why else None
+    effects = checklist_effects(trials, found.baseline, order=found.order, seed=seed)
+    without = len(scored) - len(trials)
+    restored = tuple(restored_shares(flipped, seed=seed)) if flipped else ()
+    return StoredChecklists(by, tuple(effects), without, found.left_out, found.warning, flipped, restored)
+
+
+def _checked(scored: Mapping[str, TrialSummary], tables: Mapping[str, tuple[ItemScore, ...]]) -> list[CheckedTrial]:
+    return [
+        CheckedTrial(seen.model, seen.condition, seen.question, unit(seen), tables[trial], trial)
         for trial, seen in sorted(scored.items(), key=lambda each: (each[1].question, each[1].repeat, each[0]))
         if trial in tables
     ]
-    effects = checklist_effects(trials, found.baseline, order=found.order, seed=seed)
-    return StoredChecklists(by, tuple(effects), len(scored) - len(trials), found.left_out, found.warning)
+
+
+def _flipped(store: Store, trials: Sequence[CheckedTrial], baseline: str, scorer: str) -> Iterator[FlippedItem]:
+    """Replays count that the same judge has scored."""
+    base: dict[tuple[str, str], list[CheckedTrial]] = {}
+    for each in trials:
+        if each.condition == baseline:
+            base.setdefault((each.model, each.question), []).append(each)
+    replays = store.counterfactuals()
+    tables = {
+        trial: {item.item: item for item in score.items}
+        for trial, scores in store.scores_of(each.trial for found in replays.values() for each in found).items()
+        for score in scores
+        if score.scorer == scorer and is_judged(score)
+    }
+    for each in trials:
+        runs = base.get((each.model, each.question), [])
+        if each.condition == baseline or not runs:
+            continue
+        items = flipped_items(runs, each)
+        if not items:
+            continue
+        results, prompt = _results(store, each.trial), store.question(store.trace(each.trial).trial.question).prompt
+        for name, event, share, item in items:
+            replayed: dict[str, list[bool]] = {}
+            for replay in replays.get(each.trial, ()):
+                again = tables.get(replay.trial, {}).get(name)
+                if again is not None:
+                    change = change_name(replay.resumption.change)
+                    replayed.setdefault(change, []).append(is_restored(runs, again, event))
+            known = [old.mapped for run in runs for old in run.items if old.item == name]
+            known.append(prompt)
+            source = source_of(rouge_tokens(item.mapped), list(map(rouge_tokens, known)), results)
+            yield FlippedItem(
+                trial=each.trial,
+                model=each.model,
+                condition=each.condition,
+                question=each.question,
+                unit=each.unit,
+                item=name,
+                event=event,
+                text=item.mapped,
+                share=share,
+                replays=tuple(ReplayedItem(change, sum(back), len(back)) for change, back in replayed.items()),
+                source=source[0] if source else None,
+                source_share=source[1] if source else None,
+            )
+
+
+def _results(store: Store, trial: str) -> dict[int, list[str]]:
+    """The words of each tool's result, by event."""
+    return {
+        place: rouge_tokens(event.output)
+        for place, event in enumerate(store.conversation(trial))
+        if isinstance(event, ToolCall)
+    }
 
 
 def checklists_json(found: StoredChecklists) -> str:
@@ -72,6 +155,11 @@ def checklists_json(found: StoredChecklists) -> str:
         "warning": found.warning,
         "effects": [asdict(each) for each in found.effects],
     }
+    if found.flipped is not None:
+        content |= {
+            "flipped": [asdict(each) for each in found.flipped],
+            "restored": [asdict(each) for each in found.restored],
+        }
     return json.dumps(content, ensure_ascii=False, indent=2)
 
 

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.analysis.checklist_agreement import Agreed, ScorerPair
+from toolablate.analysis.checklist_attribution import FlippedItem
 from toolablate.analysis.checklist_flips import ChecklistEffect, ItemChange
 from toolablate.analysis.checklist_measures import NaRule
 from toolablate.analysis.checklists import Checklists, Figure
@@ -16,7 +17,7 @@ from toolablate.benchmarks.clear.judged_rows import JudgedScores
 from toolablate.benchmarks.clear.stored import SIGN_DEPENDS, StoredChecklists, signature_said
 from toolablate.reports import numbers
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.terminal_text import inert, one_line
+from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 SAYS_NOTHING = "says nothing"
 NA_SAID: Mapping[NaRule, str] = {
@@ -136,7 +137,53 @@ def flips_view(found: StoredChecklists) -> RenderableType:
             _title("Items that flipped"),
             _item_changes(effect),
         ]
+    if found.flipped is not None:
+        parts += [_title("Items that went wrong"), _flipped_table(found.flipped)]
+        if found.restored:
+            parts += [_title("Replays of these trials in which an item came back, in percent"), _restored_table(found)]
     return Group(*parts, Padding(Text("\n".join(_flip_notes(found)), style="dim"), (0, 1, 1, 1)))
+
+
+def _flipped_table(items: Sequence[FlippedItem]) -> RenderableType:
+    if not items:
+        return _sentence("None.")
+    return Fitted(
+        (
+            names("item", [inert(one_line(each.item)) for each in items]),
+            figures("became", [each.event.replace("_", " ") for each in items]),
+            names("trial", [inert(f"{one_line(each.question)} {each.trial[:ID_CHARS]}") for each in items]),
+            names("under", [inert(one_line(each.condition)) for each in items]),
+            figures("text from", [_source(each) for each in items]),
+            figures("came back", [_came_back(each) for each in items]),
+        )
+    )
+
+
+def _source(each: FlippedItem) -> str:
+    if each.source is None or each.source_share is None:
+        return numbers.UNKNOWN
+    return f"event {each.source} ({100 * each.source_share:.0f} %)"
+
+
+def _came_back(each: FlippedItem) -> str:
+    back, of = (sum(getattr(one, name) for one in each.replays) for name in ("restored", "replays"))
+    return f"{back} of {of}" if of else numbers.UNKNOWN
+
+
+def _restored_table(found: StoredChecklists) -> Fitted:
+    rows = found.restored
+    return Fitted(
+        (
+            names("replayed with", [inert(each.change) for each in rows]),
+            names("under", [inert(f"{one_line(each.model)}, {one_line(each.condition)}") for each in rows]),
+            figures("items", [f"{each.items:,}" for each in rows]),
+            figures("replays", [f"{each.replays:,}" for each in rows]),
+            figures("came back", [_percent(each.restored.value) for each in rows]),
+            figures("95 % interval", [_interval(each.restored) for each in rows]),
+            figures("beyond again", [_signed(each.beyond_again.value) for each in rows]),
+            figures("interval", [_signed_interval(each.beyond_again) for each in rows], spare=1),
+        )
+    )
 
 
 def _rule_table(effect: ChecklistEffect) -> Fitted:
@@ -201,6 +248,9 @@ def _flip_notes(found: StoredChecklists) -> Iterator[str]:
     yield "95 % interval: from a bootstrap over clusters of questions (BCa); not corrected for the number of items."
     if any(effect.repeated < effect.questions for effect in found.effects):
         yield "Questions with one run of the baseline have no noise floor: repeats = 2 or more in the plan gives it."
+    if found.flipped is not None:
+        yield "text from: the tool result that holds half or more of what is new in the item's text; a hint, no proof."
+        yield "came back: in replays that the store has; beyond again: less the share of those only sampled again."
     if found.without:
         yield f"{numbers.counted(found.without, 'trial')} without a scored checklist left out."
 
