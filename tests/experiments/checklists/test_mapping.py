@@ -171,7 +171,7 @@ def test_a_second_mapper_pays_for_its_own_and_all_at_once_is_one_request(
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"id": "T07ChemMDG-1", "raw_human_reference": "x"}, "defines no items"),
+        ({"id": "T02LegalSOF-1", "raw_human_reference": "x"}, "defines no items"),
         ({"id": "MINE-1", "raw_human_reference": None}, "there is nothing to map"),
         ({"id": "MINE-1"}, "'raw_human_reference' is missing"),
         ({"id": "OTHER-1", "raw_human_reference": "x"}, "is of no known task"),
