@@ -21,7 +21,8 @@ from toolablate.analysis.checklist_measures import NaRule
 from toolablate.analysis.checklists import Sample
 from toolablate.analysis.from_store import chosen_run, paired, scorer_meant
 from toolablate.analysis.pairing import unit
-from toolablate.benchmarks.clear.judged_rows import JudgedScores, Judgements, Lacking, score_judgements
+from toolablate.benchmarks.clear.judged_rows import JudgedScores, Judgements, Lacking, Why, score_judgements
+from toolablate.benchmarks.judging.checklists import ASKS
 from toolablate.benchmarks.scoring.rouge import rouge_tokens
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
@@ -211,10 +212,7 @@ def score_store(
         found = paired(store, run=run, scorer=by[0])
         checked = [seen for seen in found.summaries if seen.kind == "checklist"]
         ended = {seen.trial: seen for seen in checked if seen.outcome != "failed"}
-        tables = {
-            trial: {each.scorer: each.items for each in scores if is_judged(each)}
-            for trial, scores in store.scores_of(ended).items()
-        }
+        scores = store.scores_of(ended)
         tasks = {question.id: str(question.metadata.get("task", "")) for question in store.questions()}
     arms: dict[tuple[str, str], list[TrialSummary]] = {}
     for seen in sorted(checked, key=lambda each: (each.question, each.repeat, each.trial)):
@@ -224,7 +222,7 @@ def score_store(
     scored = [
         ScoredArm(
             *arm,
-            score_judgements(_judgements(arms[arm], by, tables, tasks), na=na, seed=seed),
+            score_judgements(_judgements(arms[arm], by, scores, tasks), na=na, seed=seed),
             failed=sum(seen.outcome == "failed" for seen in arms[arm]),
         )
         for arm in ordered
@@ -256,25 +254,34 @@ def failed_said(arm: ScoredArm) -> str:
 def _judgements(
     trials: Sequence[TrialSummary],
     judges: tuple[str, ...],
-    tables: Mapping[str, Mapping[str, tuple[ItemScore, ...]]],
+    scores: Mapping[str, Sequence[Score]],
     tasks: Mapping[str, str],
 ) -> Judgements:
     whole, lacking = list[Sample](), list[Lacking]()
     by_judge: dict[str, list[Sample]] = {judge: [] for judge in judges}
     ended = [seen for seen in trials if seen.outcome != "failed"]
     for seen in ended:
-        table = tables.get(seen.trial, {})
+        scored = {each.scorer: each for each in scores.get(seen.trial, ())}
+        table = {judge: each.items for judge, each in scored.items() if is_judged(each)}
         about = {"task": tasks.get(seen.question, ""), "cluster": "\n".join(unit(seen))}
         for judge in judges:
             if judge in table:
                 by_judge[judge].append(Sample(seen.trial, {judge: table[judge]}, **about))
             else:
-                lacking.append(Lacking(f"trial {seen.trial[:ID_CHARS]}", seen.question, "", "missing", judge))
+                lacking.append(_lacking(seen, judge, scored.get(judge)))
         if all(judge in table for judge in judges):
             whole.append(Sample(seen.trial, {judge: table[judge] for judge in judges}, **about))
     made = {judge: tuple(samples) for judge, samples in by_judge.items()}
     named = dict.fromkeys(tasks.get(seen.question, "") for seen in trials)
     return Judgements(judges, len(ended), tuple(whole), made, tuple(lacking), tuple(named))
+
+
+def _lacking(seen: TrialSummary, judge: str, score: Score | None) -> Lacking:
+    """A score that was only begun, as by an outage, has no number of asks."""
+    unread = score is not None and ASKS in score.metadata
+    said = score.reason if score is not None and unread else ""
+    why: Why = "unread" if unread else "missing"
+    return Lacking(f"trial {seen.trial[:ID_CHARS]}", seen.question, "", why, judge, said=said)
 
 
 SIGN_DEPENDS = (

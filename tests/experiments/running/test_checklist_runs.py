@@ -151,7 +151,8 @@ def test_an_unread_verdict_is_asked_again_then_told(
     scored = cli("clear", "score", store, "--json")
     (arm,) = json.loads(scored.stdout)["arms"]
     assert (arm["samples"], arm["scored"]) == (2, 1)
-    assert [each["why"] for each in arm["left_out"]] == ["missing"]
+    assert [each["why"] for each in arm["left_out"]] == ["unread"]
+    assert "item 'Origin', recall" in arm["left_out"][0]["said"]
     plan.write_text(plan.read_text(encoding="utf-8").replace("asks = 2", "asks = 3"), encoding="utf-8")
     assert cli("run", plan).returncode == 0
     assert None not in [score.value for score in all_scores(store)]
