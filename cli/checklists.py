@@ -76,8 +76,9 @@ def map_command(
 
     from toolablate.benchmarks.clear.published import published_tasks, read_tasks
     from toolablate.benchmarks.clear.references import mapped_page, read_references, write_checklists
-    from toolablate.experiments.mapped_references import load_judges, map_references
+    from toolablate.experiments.mapped_references import map_references
     from toolablate.experiments.pair_judging import work_told
+    from toolablate.experiments.plans.judges_plan import load_judges
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly, warn
@@ -185,9 +186,9 @@ def agreement_command(
         read_agreement,
     )
     from toolablate.benchmarks.clear.terminal_tables import agreement_view
-    from toolablate.experiments.mapped_references import load_judges
     from toolablate.experiments.mapper_comparison import compare_mappers
     from toolablate.experiments.pair_judging import work_told
+    from toolablate.experiments.plans.judges_plan import load_judges
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly, warn

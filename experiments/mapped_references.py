@@ -1,14 +1,11 @@
 """`clear map`: a judge's model reads references for what they say of each item of a checklist."""
 
 import asyncio
-import tomllib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
-
-from pydantic import Field, ValidationError, model_validator
+from typing import Any
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.agents.spending import estimated_tokens, rates_of
@@ -17,13 +14,11 @@ from toolablate.benchmarks.judging.checklists import NoReadReply, ask_until_read
 from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.environment.replies import is_replayed
 from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, have_judged
-from toolablate.experiments.plans.plan import RunnerSection
-from toolablate.experiments.plans.sections import JudgeModel, JudgingSection, RepliesSection, Section
+from toolablate.experiments.plans.judges_plan import JudgesPlan
 from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted
-from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Condition,
     JudgeCall,
@@ -34,60 +29,6 @@ from toolablate.traces.records import (
     Question,
     ReferenceTarget,
 )
-from toolablate.traces.validation import explain, why_unreadable
-
-
-class JudgesPlan(Section):
-    """What `clear` reads of a plan: whom it asks and how. Other sections of a whole plan are ignored."""
-
-    judges: tuple[JudgeModel, ...] = Field(min_length=1)
-    judging: JudgingSection = JudgingSection()
-    replies: RepliesSection = RepliesSection()
-    runner: RunnerSection = RunnerSection()
-
-    @property
-    def models(self) -> tuple[Model, ...]:
-        return ()
-
-    @model_validator(mode="after")
-    def _judges_are_there(self) -> Self:
-        names = [judge.name for judge in self.judges]
-        if len(set(names)) < len(names):
-            raise ValueError("judges: two have one name; names must be distinct")
-        if self.judging.mapper not in ("", *names):
-            raise ValueError(f"judging.mapper: there is no judge {self.judging.mapper!r}; there are {', '.join(names)}")
-        return self
-
-    def judge(self, name: str, option: str) -> JudgeModel:
-        """The judge of this name. Raises InputError."""
-        for judge in self.judges:
-            if judge.name == name:
-                return judge
-        there = ", ".join(judge.name for judge in self.judges)
-        raise InputError(f"{option} {name}: the plan has no such judge", hint=f"It has {there}.", code="unknown_judge")
-
-
-def load_judges(path: Path) -> JudgesPlan:
-    """Reads the sections on judges of a plan, whole or not; the file of replies is relative to its folder. Raises
-    InputError that names the key, what was found and what is allowed."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
-    if not content.get("judges"):
-        raise InputError(
-            f"{path}: judges: missing",
-            hint='put a table [[judges]] into the plan, with provider = "openai", a name and an endpoint',
-            code="no_judge",
-        )
-    try:
-        plan = JudgesPlan.model_validate({key: content[key] for key in JudgesPlan.model_fields if key in content})
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, JudgesPlan)}", code="bad_plan") from None
-    file = str(path.parent.resolve() / plan.replies.file)
-    return plan.model_copy(update={"replies": plan.replies.model_copy(update={"file": file})})
 
 
 class CallFile(RecordFile[KeptCall]):

@@ -14,7 +14,6 @@ from toolablate.benchmarks.judging.containment import read_reply
 from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.mapped_references import (
     CallFile,
-    JudgesPlan,
     NotPaid,
     PaidOnce,
     estimated_requests,
@@ -22,6 +21,7 @@ from toolablate.experiments.mapped_references import (
     refuse_to_pay,
 )
 from toolablate.experiments.pair_judging import Made, PairWork, have_judged
+from toolablate.experiments.plans.judges_plan import JudgesPlan
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted
