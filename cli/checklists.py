@@ -85,12 +85,16 @@ def map_command(
     from toolablate.traces.errors import InputError
     from toolablate.traces.output import export
 
-    if output.exists() and output.samefile(source):
-        raise InputError(f"-o: {output} is the file that is read", hint="Name another file.", code="same_file")
-    judges = load_judges(plan)
-    references = read_references(source, published_tasks() if own is None else read_tasks(own), task=task)
     kept = calls or output.with_name(f"{output.name}.calls.jsonl")
     shown = page or output.with_name(f"{output.stem}.html")
+    read = {each.resolve(): "a file that is read" for each in (source, plan, own) if each is not None}
+    for option, path in (("-o", output), ("--page", shown), ("--calls", kept)):
+        if path.resolve() in read:
+            told = f"{option}: {path} is {read[path.resolve()]}"
+            raise InputError(told, hint="Name another file.", code="same_file")
+        read[path.resolve()] = f"that of {option}"
+    judges = load_judges(plan)
+    references = read_references(source, published_tasks() if own is None else read_tasks(own), task=task)
     console = Console(stderr=True)
     with stopped_cleanly(), RunProgress(console) as progress:
         found = map_references(judges, references, kept, mapper=mapper, max_cost=max_cost, progress=progress)
@@ -101,9 +105,10 @@ def map_command(
     if found.missing:
         warn(f"{counted(found.missing, 'reference')} not mapped yet; the same command asks again")
     written = write_checklists(references, found.texts, output)
-    export(mapped_page(references, found.texts, saved_as=f"{output.stem}.corrections.jsonl"), shown, "--page")
     click.echo(f"{output}: {counted(written, 'reference')} mapped")
-    click.echo(f"{shown}: the page on which people correct them")
+    if written:
+        export(mapped_page(references, found.texts, saved_as=f"{output.stem}.corrections.jsonl"), shown, "--page")
+        click.echo(f"{shown}: the page on which people correct them")
     raise SystemExit(1 if found.missing or found.unread else 0)
 
 

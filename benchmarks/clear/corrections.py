@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from toolablate.analysis.checklists import Figure
+from toolablate.analysis.statistics.intervals import bootstrap_interval, by_unit
 from toolablate.benchmarks.clear.references import CHECKLIST, NA
 from toolablate.benchmarks.rows.row_errors import LineError, at, shown
 from toolablate.benchmarks.rows.sources import typed_rows
@@ -47,13 +49,21 @@ class _MappedRow(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedShare:
+    """Of `items`, with a 95 % interval by references; the share is None of none."""
+
+    items: int
+    share: Figure
+
+
+@dataclass(frozen=True, slots=True)
 class Corrected:
     """`texts` are those that are other than the rows', by row and item. `faithful` and `complete` are of what the model
-    mapped: of how many items people said that they are so, and of how many they said anything."""
+    mapped: the share of items of which people said so, among those of which they said anything."""
 
     texts: Mapping[str, Mapping[str, str]]
-    faithful: tuple[int, int]
-    complete: tuple[int, int]
+    faithful: CheckedShare
+    complete: CheckedShare
 
 
 def read_corrections(source: Path, path: Path) -> Corrected:
@@ -93,16 +103,21 @@ def _plain(text: str | int | None) -> str:
     return "" if is_na(said) else said
 
 
-def _share(said: Iterable[Correction], about: Literal["faithful", "complete"]) -> tuple[int, int]:
-    answers = [answer for each in said if (answer := getattr(each, about)) is not None]
-    return sum(answers), len(answers)
+def _share(said: Iterable[Correction], about: Literal["faithful", "complete"]) -> CheckedShare:
+    answers = [(each.id, float(answer)) for each in said if (answer := getattr(each, about)) is not None]
+    if not answers:
+        return CheckedShare(0, Figure(None))
+    sums, sizes = by_unit([name for name, _ in answers], [answer for _, answer in answers], [1.0] * len(answers))
+    return CheckedShare(len(answers), Figure(sum(sums) / sum(sizes), bootstrap_interval(sums, sizes)))
 
 
-def corrections_told(found: Corrected) -> str:
+def corrections_told(corrected: Corrected) -> str:
     """In one line."""
-    changed = sum(map(len, found.texts.values()))
+    changed = sum(map(len, corrected.texts.values()))
     parts = [f"{counted(changed, 'item')} corrected"]
-    for name, (yes, of) in (("faithful", found.faithful), ("complete", found.complete)):
-        if of:
-            parts.append(f"{name} as mapped: {100 * yes / of:.1f} % of {counted(of, 'item')}")
+    for name, found in (("faithful", corrected.faithful), ("complete", corrected.complete)):
+        if found.share.value is not None:
+            ci95 = found.share.ci95
+            within = "" if ci95 is None else f" (95 % interval {100 * ci95[0]:.1f} .. {100 * ci95[1]:.1f})"
+            parts.append(f"{name} as mapped: {100 * found.share.value:.1f} %{within} of {counted(found.items, 'item')}")
     return "; ".join(parts)

@@ -17,6 +17,7 @@ from tests.benchmarks.clear.judging import judged
 from tests.experiments.judged import judge_at
 from tests.servers.chat_server import ChatServer, Hang, Status, reply
 
+from toolablate.benchmarks.clear.corrections import corrections_told, read_corrections
 from toolablate.cli import group
 
 TASKS = """
@@ -98,7 +99,7 @@ def test_references_are_mapped_corrected_and_imported(chat_server: ChatServer, t
     )  # fmt: skip
     assert brought.exit_code == 0, brought.output
     assert (
-        "2 items corrected; faithful as mapped: 66.7 % of 3 items; complete as mapped: 50.0 % of 2 items"
+        "2 items corrected; faithful as mapped: 66.7 % (95 % interval 0.0 .. 100.0) of 3 items; complete as mapped: 50.0 %"
         in brought.output
     )
     question = json.loads((tmp_path / "questions.jsonl").read_text(encoding="utf-8").splitlines()[0])
@@ -126,6 +127,40 @@ def test_corrections_that_fit_no_row(tmp_path: Path, line: dict[str, Any], told:
         "--corrections", str(tmp_path / "c.jsonl"), "-o", str(tmp_path / "q.jsonl"),
     )  # fmt: skip
     assert told in str(result.exception)
+
+
+def test_shares_of_corrections_have_intervals_by_references(tmp_path: Path) -> None:
+    rows = [{"id": f"M-{n}", "human_reference_checklist": {"A": "x", "B": "y"}} for n in range(20)]
+    lines = [
+        {"id": f"M-{n}", "item": item, "mapped": text, "text": text, "faithful": n % 4 > 0}
+        for n in range(20)
+        for item, text in (("A", "x"), ("B", "y"))
+    ]
+    for name, content in (("rows", rows), ("c", lines)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in content), encoding="utf-8")
+    found = read_corrections(tmp_path / "rows.jsonl", tmp_path / "c.jsonl")
+    assert (found.faithful.items, found.faithful.share.value, found.complete.share.value) == (40, 0.75, None)
+    assert found.faithful.share.ci95 is not None
+    low, high = found.faithful.share.ci95
+    assert high - low > 0.3, "of 20 references, not of 40 items"
+    assert "faithful as mapped: 75.0 % (95 % interval " in corrections_told(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("raw.jsonl", "-o"),
+        ("plan.toml", "-o"),
+        ("tasks.toml", "--page"),
+        ("mapped.jsonl", "--page"),
+        ("raw.jsonl", "--calls"),
+    ],
+)
+def test_no_file_is_written_over_another(tmp_path: Path, name: str, option: str) -> None:
+    command = prepared(tmp_path, "http://127.0.0.1:9")
+    result = invoke(*command, option, str(tmp_path / name))
+    assert f"{option}: {tmp_path / name} is " in str(result.exception)
+    assert not (tmp_path / "mapped.jsonl").exists()
 
 
 def test_an_outage_is_no_silence_and_an_unread_reply_is_asked_again_then_told(
