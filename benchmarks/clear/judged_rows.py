@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from toolablate.analysis.checklist_measures import MEASURES, PER_ITEM, NaRule
-from toolablate.analysis.checklists import Checklists, Sample, summarised
+from toolablate.analysis.checklists import Checklists, JudgePair, Sample, judge_pairs, summarised
 from toolablate.benchmarks.judging.containment import read_yes_no
 from toolablate.benchmarks.rows.row_errors import LineError, RowPlace, at, shown
 from toolablate.benchmarks.rows.sources import typed_rows
@@ -221,6 +221,7 @@ def scores_json(found: JudgedScores) -> dict[str, object]:
         "without_items_that_count": found.no_score,
         "tasks_without_samples": list(judged.lost_tasks),
         **_figures_json(found.overall, several=several),
+        **({"kappa_by_item": _kappa_by_item(judged.samples, found.na, judged.tasks)} if several else {}),
         "by_judge": {judge: _figures_json(each) for judge, each in found.by_judge.items()},
         "by_task": {task: _figures_json(each, several=several) for task, each in found.tasks.items()},
         "by_sample": {sample.name: sample.values(found.na) for sample in judged.samples},
@@ -246,7 +247,7 @@ def _figures_json(found: Checklists, *, several: bool = False) -> dict[str, obje
     if several:
         # Of more than two judges the mean over their pairs (Light 1971).
         for key in ("kappa", "agreement"):
-            content[key] = {on: _over_pairs(found, key, on) for on in ("accuracy", "ternary")}
+            content[key] = {on: _over_pairs(found.pairs, key, on) for on in _ON}
         content["judge_pairs"] = [
             {
                 "judges": list(pair.judges),
@@ -261,8 +262,25 @@ def _figures_json(found: Checklists, *, several: bool = False) -> dict[str, obje
     return content
 
 
-def _over_pairs(found: Checklists, key: str, on: str) -> float | None:
-    values = [getattr(pair, key) for pair in found.pairs if pair.on == on]
+def _kappa_by_item(samples: Sequence[Sample], na: NaRule, tasks: Sequence[str]) -> dict[str, dict[str, float | None]]:
+    """By what it is on, and by item as in `by_item`."""
+    tables: dict[str, list[Sample]] = {}
+    for sample in samples:
+        for name in dict.fromkeys(item.item for items in sample.judged.values() for item in items):
+            alone = {
+                judge: tuple(item for item in items if item.item == name) for judge, items in sample.judged.items()
+            }
+            shown = f"{sample.task}: {name}" if len(tasks) > 1 else name
+            tables.setdefault(shown, []).append(replace(sample, judged=alone))
+    pairs = {name: judge_pairs(some, na, resamples=0) for name, some in tables.items()}
+    return {on: {name: _over_pairs(found, "kappa", on) for name, found in pairs.items()} for on in _ON}
+
+
+_ON = ("accuracy", "ternary")
+
+
+def _over_pairs(pairs: Sequence[JudgePair], key: str, on: str) -> float | None:
+    values = [getattr(pair, key) for pair in pairs if pair.on == on]
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
 

@@ -304,6 +304,15 @@ def test_three_judges_have_the_mean_kappa_of_their_pairs(tmp_path: Path) -> None
     assert found["kappa"]["ternary"] == pytest.approx(sum(wanted) / 3, abs=1e-9)
 
 
+def test_kappa_by_item_is_that_of_the_items_rows(tmp_path: Path) -> None:
+    rows = made(random.Random(5), samples=12, items=3, na=0.1, judges=("a", "b"), varying=True)
+    found = scored(tmp_path / "rows.jsonl", rows)["kappa_by_item"]
+    assert set(found["accuracy"]) == {each["item"] for each in rows}
+    for item, kappa in found["ternary"].items():
+        alone = [each for each in rows if each["item"] == item]
+        assert kappa == pytest.approx(published(alone, ("a", "b"))["kappa"]["ternary"], abs=1e-9)
+
+
 def test_repeats_of_a_question_are_no_independent_samples() -> None:
     rng = random.Random(4)
     alone = []
