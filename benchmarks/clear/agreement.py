@@ -75,7 +75,7 @@ def read_agreement(path: Path, *, run: str = "latest") -> StoredAgreement:
             hint = "Checklists are targets of kind 'checklist'."
             raise InputError(f"{path}: no checklist is scored", hint=hint, code="no_checklist")
         seen = {each.trial: each for each in observe(store, run=run) if each.outcome != "failed"}
-        samples, questions = list[Sample](), dict[str, Question]()
+        samples, questions, named_so = list[Sample](), dict[str, Question](), dict[str, Question]()
         for trial, scores in sorted(store.scores_of(seen).items()):
             # Of an answer without words nobody judged anything.
             judged = {
@@ -85,7 +85,11 @@ def read_agreement(path: Path, *, run: str = "latest") -> StoredAgreement:
             }
             if judged:
                 samples.append(Sample(trial, judged, cluster="\n".join(unit(seen[trial]))))
-                questions[trial] = store.question(store.trace(trial).trial.question)
+                # A name stands for one question of a store: where two share it, each has the beginning of its id.
+                name = seen[trial].question
+                if name not in named_so:
+                    named_so[name] = store.question(store.trace(trial).trial.question)
+                questions[trial] = named_so[name]
     return StoredAgreement(tuple(samples), questions, tuple(_cells(samples, questions)))
 
 
