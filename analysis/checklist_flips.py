@@ -41,13 +41,15 @@ CHANGES: Mapping[Event, Change] = {
 
 @dataclass(frozen=True, slots=True)
 class CheckedTrial:
-    """A trial with the table of its checklist. `unit` is what is independent: its cluster, else its question."""
+    """A trial with the table of its checklist. `unit` is what is independent: its cluster, else its question; `trial`
+    its id, where somebody wants it."""
 
     model: str
     condition: str
     question: str
     unit: object
     items: tuple[ItemScore, ...]
+    trial: str = ""
 
 
 @dataclass(frozen=True, slots=True)

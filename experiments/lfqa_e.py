@@ -1,7 +1,6 @@
 """`lfqa-e run`: judges and reward models on LFQA-E's comparisons, by a plan of its own."""
 
 import random
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from toolablate.agents import ModelSource
 from toolablate.agents.endpoint.rewards import RewardApi, RewardEndpoint
@@ -34,12 +33,19 @@ from toolablate.experiments.pair_judging import (
     lacking,
 )
 from toolablate.experiments.plans.plan import RunnerSection
-from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Section
+from toolablate.experiments.plans.sections import (
+    JudgeModel,
+    RepliesSection,
+    Section,
+    plan_content,
+    plan_text,
+    valid_plan,
+)
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Model, OpenAIModel, PairVerdict
-from toolablate.traces.validation import explain, why_unreadable
+from toolablate.traces.validation import why_unreadable
 
 
 class _Judged(Section):
@@ -122,17 +128,9 @@ class LfqaPlan(Section):
 def load_lfqa_plan(path: Path) -> LfqaPlan:
     """Reads a plan; relative paths in it are relative to its folder. Raises InputError that names the key, what was
     found and what is allowed."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    content = plan_content(plan_text(path), path)
     content.setdefault("verdicts", f"runs/{path.stem}.verdicts.jsonl")
-    try:
-        plan = LfqaPlan.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, LfqaPlan)}", code="bad_plan") from None
+    plan = valid_plan(LfqaPlan, content, path)
     folder = path.parent.resolve()
     metrics = tuple(
         each.model_copy(update={"template": str(folder / each.template)}) if isinstance(each, TrainedMetric) else each

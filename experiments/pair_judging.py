@@ -3,12 +3,12 @@
 import asyncio
 import random
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.agents.pacing import pressures
@@ -21,7 +21,7 @@ from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.grading import JudgeCalls, JudgeQueue, JudgeWork, JudgeWorkers
 from toolablate.experiments.running.launch import interruptible, told_at_the_end
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.runner import StopSwitch
+from toolablate.experiments.running.runner import JudgeTask, StopSwitch
 from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.records import (
     Condition,
@@ -34,6 +34,8 @@ from toolablate.traces.records import (
     digest_json,
 )
 from toolablate.traces.terminal_text import one_line
+
+T = TypeVar("T")
 
 REPLY_TOKENS = 300
 """What a reply is taken to have. Those of a judge that thinks at length have more."""
@@ -193,6 +195,29 @@ async def _judge(
     max_cost: float | None,
     others: Mapping[str, Callable[[], ModelSource]],
 ) -> PairWork:
+    def make(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[PairReading], Made]:
+        return _Asking(sources, retry, kept).make
+
+    return await have_judged(plan, wanted, lambda each: each.metric.model, make, progress, "compare", max_cost, others)
+
+
+Made = Awaitable[tuple[str | None, bool]]
+"""Why there is no verdict (None where there is one), and whether a judge was asked."""
+
+
+async def have_judged(
+    plan: JudgingPlan,
+    wanted: Sequence[T],
+    model_of: Callable[[T], Model],
+    maker: Callable[[Mapping[str, ModelSource], RetryPolicy], Callable[[T], Made]],
+    progress: RunProgress,
+    task: JudgeTask,
+    max_cost: float | None = None,
+    others: Mapping[str, Callable[[], ModelSource]] = MappingProxyType({}),
+) -> PairWork:
+    """Has the plan's judges make what is `wanted`, in random order, each as many at once as its model allows; Ctrl-C
+    lets those end that were begun. `maker` gets what is asked, by the names of judges and `others`. Raises
+    ToolablateError where nothing can be asked or kept."""
     stop, lines = StopSwitch(), asked_lines(plan)
     costs = {name: JudgeCosts() for name in (*(model.name for model in plan.judges), *others)}
 
@@ -204,14 +229,14 @@ async def _judge(
         for name, opened in others.items():
             sources[name] = source = opened()
             stack.push_async_callback(source.close)
-        asking = _Asking(sources, RetryPolicy(attempts=plan.runner.attempts, paced=True), kept)
-        queues = {name: JudgeQueue[PairReading](name, spent) for name, spent in costs.items()}
-        for reading in random.sample(wanted, len(wanted)):
-            queues[reading.metric.model.name].add(reading)
-        progress.grading(len(wanted), "compare")
-        workers: JudgeWorkers[PairReading] = JudgeWorkers(asking.make, lambda: stop.stopped or is_spent(), progress)
+        queues = {name: JudgeQueue[T](name, spent) for name, spent in costs.items()}
+        for each in random.sample(wanted, len(wanted)):
+            queues[model_of(each).name].add(each)
+        progress.grading(len(wanted), task)
+        make = maker(sources, RetryPolicy(attempts=plan.runner.attempts, paced=True))
+        workers: JudgeWorkers[T] = JudgeWorkers(make, lambda: stop.stopped or is_spent(), progress)
         with interruptible(stop, progress, lines):
-            await workers.run(queues.values(), lambda each: each.metric.model.concurrency)
+            await workers.run(queues.values(), lambda each: model_of(each).concurrency)
     work = tuple(queue.work() for queue in queues.values() if queue.total)
     return PairWork(stop.stopped, work, told_at_the_end(pressures(lines.values())), is_spent())
 
@@ -246,16 +271,17 @@ class _Asking:
         return (said.reason if verdict is None else None), True
 
 
-def work_told(work: PairWork) -> list[str]:
-    """What judges did and cost, and what kept the rest; plain lines for a terminal."""
+def work_told(work: PairWork, of: str = "verdict") -> list[str]:
+    """What judges did and cost, and what kept the rest; plain lines for a terminal. `of` names what they made."""
+    unread = "pair" if of == "verdict" else of
     lines = []
     for each in work.judges:
         name = one_line(each.judge)
         cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
-        lines.append(f"Judge {name}: {counted(each.graded, 'verdict')} ({counted(each.requests, 'request')}, {cost})")
-        lines += [f"{name}: {counted(left.count, 'pair')} unread: {one_line(left.reason)}" for left in each.unscored]
+        lines.append(f"Judge {name}: {counted(each.graded, of)} ({counted(each.requests, 'request')}, {cost})")
+        lines += [f"{name}: {counted(left.count, unread)} unread: {one_line(left.reason)}" for left in each.unscored]
         lines += [
-            f"{name}: {counted(left.count, 'verdict')} could not be asked for: {left.code}; the same command tries"
+            f"{name}: {counted(left.count, of)} could not be asked for: {left.code}; the same command tries"
             f" again. {one_line(left.message, max_chars=400)}"
             for left in each.ungraded
         ]

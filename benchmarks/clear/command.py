@@ -1,9 +1,11 @@
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from toolablate.traces import options
+from toolablate.traces.commands import LazyGroup
 
 if TYPE_CHECKING:
     from toolablate.analysis.checklist_measures import NaRule
@@ -11,15 +13,39 @@ if TYPE_CHECKING:
 NA = ("published", "out", "recall")
 
 
-@click.group(name="clear")
+_HERE = "toolablate.benchmarks.clear.command"
+_ASKING = "toolablate.cli.checklists"
+
+
+@click.group(
+    name="clear",
+    cls=LazyGroup,
+    sections={
+        "Commands": {
+            "score": (f"{_HERE}:score", "Score judgements that exist already."),
+            "flips": (f"{_HERE}:flips", "Show which items a condition gains, loses and falsifies."),
+            "import": (f"{_HERE}:bring_in", "Bring in questions with checklists as references."),
+            "map": (f"{_ASKING}:map_command", "Have a model map references to items, for people to correct."),
+            "agreement": (f"{_ASKING}:agreement_command", "Measure agreement of judges, mappers and people."),
+        }
+    },
+)
 def command() -> None:
     """CLEAR: checklists of long answers against those of references, as in ExpertLongBench."""
 
 
-@command.command(
+def of_tasks(command: Callable[..., None]) -> Callable[..., None]:
+    """`task` and `own`: what rows are about."""
+    whose = "The task of all rows; by default each id begins with it."
+    told = "A TOML file of prompts and definitions of items, of tasks of your own or in place of ours."
+    file = options.FilePath(dir_okay=False)
+    command = click.option("--tasks", "own", metavar="FILE", type=file, help=told)(command)
+    return click.option("--task", metavar="NAME", default="", help=whose)(command)
+
+
+@click.command(
     "score",
     epilog=options.example("toolablate clear score rows.jsonl --na out"),
-    short_help="Score judgements that exist already.",
 )
 @click.argument("source", type=options.FilePath())
 @click.option(
@@ -95,22 +121,20 @@ def score(source: Path, na: "NaRule", judges: tuple[str, ...], run: str, seed: i
     tell_left_out(console, stored.left_out)
 
 
-@command.command(
+@click.command(
     "import",
     epilog=options.example("toolablate clear import T07ChemMDG.jsonl -o questions.jsonl"),
-    short_help="Bring in questions with checklists as references.",
 )
 @click.argument("source", type=options.FilePath())
 @options.question_file
-@click.option("--task", metavar="NAME", default="", help="The task of all rows; by default each id begins with it.")
+@of_tasks
 @click.option(
-    "--tasks",
-    "own",
+    "--corrections",
     metavar="FILE",
     type=options.FilePath(dir_okay=False),
-    help="A TOML file of prompts and definitions of items, of tasks of your own or in place of ours.",
+    help="What people saved from the page of `clear map`.",
 )
-def bring_in(source: Path, output: Path, task: str, own: Path | None) -> None:
+def bring_in(source: Path, output: Path, task: str, own: Path | None, corrections: Path | None) -> None:
     """Bring in rows of ExpertLongBench's published form from SOURCE: a JSONL, or another file of rows.
 
     \b
@@ -125,13 +149,17 @@ def bring_in(source: Path, output: Path, task: str, own: Path | None) -> None:
       prompt = "Describe this molecule:"
       [T07ChemMDG.items]
       Origin = "Where the molecule comes from."
+
+    Rows that `toolablate clear map` wrote have the same form.
     """
+    from toolablate.benchmarks.clear.corrections import corrections_told, read_corrections
     from toolablate.benchmarks.clear.published import load_published, published_tasks, read_tasks, told_of
     from toolablate.benchmarks.questions import write_questions
     from toolablate.reports.numbers import counted
 
     tasks = published_tasks() if own is None else read_tasks(own)
-    questions = load_published(source, tasks, task=task)
+    corrected = None if corrections is None else read_corrections(source, corrections)
+    questions = load_published(source, tasks, task=task, corrected={} if corrected is None else corrected.texts)
     write_questions([(output, questions)], source=source)
     click.echo(f"{output}: {counted(len(questions), 'question')}")
     for each in told_of(questions, tasks):
@@ -141,31 +169,37 @@ def bring_in(source: Path, output: Path, task: str, own: Path | None) -> None:
             f" {each.undefined} without a definition; {100 * each.na_share:.0f} % of references are N/A,"
             f" says nothing: F1 {100 * each.silent:.1f}{limit}"
         )
+    if corrected is not None:
+        click.echo(corrections_told(corrected))
 
 
-@command.command(
+@click.command(
     "flips",
-    epilog=options.example("toolablate clear flips STORE --baseline none"),
-    short_help="Show which items a condition gains, loses and falsifies.",
+    epilog=options.example("toolablate clear flips STORE --baseline none --why"),
 )
 @click.argument("store", type=options.FilePath())
 @options.baseline
 @options.run("latest")
 @options.scorer
+@click.option("--why", is_flag=True, help="Also list the items that went wrong, with what speaks for a cause.")
 @options.seed("the bootstrap")
 @options.as_json("all figures")
-def flips(store: Path, baseline: str | None, run: str, scorer: str | None, seed: int, as_json: bool) -> None:
+def flips(store: Path, baseline: str | None, run: str, scorer: str | None, why: bool, seed: int, as_json: bool) -> None:
     """Show which items of the checklists in STORE change between the baseline and each condition: gained, lost,
     falsified, newly silent, newly filled and overfilled, beside what changes between two runs of the baseline.
 
     The difference of F1 is shown under each rule for "N/A" of the reference, beside an answer that says nothing. Where
     coverage is up and accuracy is down on items that both answers fill, both beyond their intervals, that is the
     signature of retrieval distraction.
+
+    --why asks nobody. Of each item that went wrong it says which tool result holds what is new in its text, and in how
+    many replays of the trial that the store has (`toolablate replay`, `attribute --replay`) the item came back, by what
+    was changed; beside the share that came back when the trial was only sampled again.
     """
     from toolablate.benchmarks.clear.stored import checklists_json, read_checklists
     from toolablate.traces.commands import tell_left_out, warn
 
-    found = read_checklists(store, baseline=baseline, run=run, scorer=scorer, seed=seed)
+    found = read_checklists(store, baseline=baseline, run=run, scorer=scorer, why=why, seed=seed)
     warn(found.warning)
     if as_json:
         click.echo(checklists_json(found))

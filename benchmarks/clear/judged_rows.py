@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from toolablate.analysis.checklist_measures import MEASURES, PER_ITEM, NaRule
-from toolablate.analysis.checklists import Checklists, Sample, summarised
+from toolablate.analysis.checklists import Checklists, JudgePair, Sample, judge_pairs, summarised
 from toolablate.benchmarks.judging.containment import read_yes_no
 from toolablate.benchmarks.rows.row_errors import LineError, RowPlace, at, shown
 from toolablate.benchmarks.rows.sources import typed_rows
@@ -28,7 +28,7 @@ class Replies(BaseModel):
 class JudgedRow(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
     sample: str | int
-    item: str
+    item: str | int
     reference: str | int | None
     mapped: str | int | None
     replies: dict[str, Replies | None] = {}
@@ -37,7 +37,7 @@ class JudgedRow(BaseModel):
 
 _KEYS = {
     "sample": "the answer's id, a text or a whole number",
-    "item": "the name of an item of the checklist, a text",
+    "item": "the name of an item of the checklist, a text or a whole number",
     "reference": 'the reference\'s text for the item or a whole number, "N/A" or null for none',
     "mapped": 'the text that the answer has for the item or a whole number, "N/A" for none, null where it was not'
     " mapped",
@@ -91,7 +91,7 @@ def read_judgements(path: str | Path, judges: Sequence[str] = ()) -> Judgements:
             _check(row, place, items)
         except LineError as error:
             raise at(place, error) from error
-        items[row.item] = (place, row)
+        items[str(row.item)] = (place, row)
     named = tuple(dict.fromkeys(judge for items in rows.values() for _, row in items.values() for judge in row.replies))
     if unknown := [judge for judge in judges if judge not in named]:
         hint = f"They name {', '.join(map(repr, named))}." if named else 'Rows need the key "replies".'
@@ -105,8 +105,8 @@ def read_judgements(path: str | Path, judges: Sequence[str] = ()) -> Judgements:
 
 
 def _check(row: JudgedRow, place: RowPlace, items: Mapping[str, tuple[RowPlace, JudgedRow]]) -> None:
-    if row.item in items:
-        earlier = items[row.item][0].seen_from(place)
+    if str(row.item) in items:
+        earlier = items[str(row.item)][0].seen_from(place)
         raise LineError(
             f"sample {shown(row.sample)} has the item {shown(row.item)} already, in {earlier}",
             "Each item of a sample is one row; of two systems' answers give each sample an id of its own.",
@@ -155,14 +155,14 @@ def _judged(rows: Mapping[str, Mapping[str, tuple[RowPlace, JudgedRow]]], judges
 
 
 def _unmapped(place: RowPlace, row: JudgedRow) -> Lacking:
-    return Lacking(str(place), str(row.sample), row.item, "unmapped")
+    return Lacking(str(place), str(row.sample), str(row.item), "unmapped")
 
 
 def _scored(place: RowPlace, row: JudgedRow, judge: str, lacking: list[Lacking]) -> ItemScore:
-    expected, mapped = bool(_said(row.reference)), _said(row.mapped)
+    item, expected, mapped = str(row.item), bool(_said(row.reference)), _said(row.mapped)
     if not (expected and mapped):
         same = expected == bool(mapped)
-        return ItemScore(item=row.item, expected=expected, mapped=mapped, precision=same, recall=same)
+        return ItemScore(item=item, expected=expected, mapped=mapped, precision=same, recall=same)
     replies = row.replies.get(judge) or Replies()
     read: dict[str, bool] = {}
     for reply in ("model_contains_reference", "reference_contains_model"):
@@ -170,10 +170,10 @@ def _scored(place: RowPlace, row: JudgedRow, judge: str, lacking: list[Lacking])
         verdict = None if text is None else read_yes_no(text)
         if verdict is None:
             why: Why = "missing" if text is None else "unread"
-            lacking.append(Lacking(str(place), str(row.sample), row.item, why, judge, reply, text or ""))
+            lacking.append(Lacking(str(place), str(row.sample), item, why, judge, reply, text or ""))
         read[reply] = bool(verdict)
     recall, precision = read["model_contains_reference"], read["reference_contains_model"]
-    return ItemScore(item=row.item, expected=True, mapped=mapped, precision=precision, recall=recall)
+    return ItemScore(item=item, expected=True, mapped=mapped, precision=precision, recall=recall)
 
 
 # The figures of all of them.
@@ -212,6 +212,7 @@ def score_judgements(found: Judgements, *, na: NaRule, seed: int = 0) -> JudgedS
 
 def scores_json(found: JudgedScores) -> dict[str, object]:
     judged = found.judgements
+    several = len(judged.judges) > 1
     return {
         "na": found.na,
         "judges": list(judged.judges),
@@ -219,15 +220,16 @@ def scores_json(found: JudgedScores) -> dict[str, object]:
         "scored": found.overall.samples - found.no_score,
         "without_items_that_count": found.no_score,
         "tasks_without_samples": list(judged.lost_tasks),
-        **_figures_json(found.overall),
+        **_figures_json(found.overall, several=several),
+        **({"kappa_by_item": _kappa_by_item(judged.samples, found.na, judged.tasks)} if several else {}),
         "by_judge": {judge: _figures_json(each) for judge, each in found.by_judge.items()},
-        "by_task": {task: _figures_json(each) for task, each in found.tasks.items()},
+        "by_task": {task: _figures_json(each, several=several) for task, each in found.tasks.items()},
         "by_sample": {sample.name: sample.values(found.na) for sample in judged.samples},
         "left_out": list(_left_out(judged.lacking)),
     }
 
 
-def _figures_json(found: Checklists) -> dict[str, object]:
+def _figures_json(found: Checklists, *, several: bool = False) -> dict[str, object]:
     content: dict[str, object] = {}
     for name in MEASURES:
         figure = found.figures[name]
@@ -242,10 +244,10 @@ def _figures_json(found: Checklists) -> dict[str, object]:
         else:
             content |= {name: figure.value, f"{name}_ci95": figure.ci95}
     content["says_nothing"] = dict(found.silent)
-    if found.pairs:
+    if several:
         # Of more than two judges the mean over their pairs (Light 1971).
         for key in ("kappa", "agreement"):
-            content[key] = {on: _over_pairs(found, key, on) for on in ("accuracy", "ternary")}
+            content[key] = {on: _over_pairs(found.pairs, key, on) for on in _ON}
         content["judge_pairs"] = [
             {
                 "judges": list(pair.judges),
@@ -260,10 +262,27 @@ def _figures_json(found: Checklists) -> dict[str, object]:
     return content
 
 
-def _over_pairs(found: Checklists, key: str, on: str) -> float | None:
-    values = [getattr(pair, key) for pair in found.pairs if pair.on == on]
+def _kappa_by_item(samples: Sequence[Sample], na: NaRule, tasks: Sequence[str]) -> dict[str, dict[str, float | None]]:
+    """By what it is on, and by item as in `by_item`."""
+    tables: dict[str, list[Sample]] = {}
+    for sample in samples:
+        for name in dict.fromkeys(item.item for items in sample.judged.values() for item in items):
+            alone = {
+                judge: tuple(item for item in items if item.item == name) for judge, items in sample.judged.items()
+            }
+            shown = f"{sample.task}: {name}" if len(tasks) > 1 else name
+            tables.setdefault(shown, []).append(replace(sample, judged=alone))
+    pairs = {name: judge_pairs(some, na, resamples=0) for name, some in tables.items()}
+    return {on: {name: _over_pairs(found, "kappa", on) for name, found in pairs.items()} for on in _ON}
+
+
+_ON = ("accuracy", "ternary")
+
+
+def _over_pairs(pairs: Sequence[JudgePair], key: str, on: str) -> float | None:
+    values = [getattr(pair, key) for pair in pairs if pair.on == on]
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if len(known) == len(values) else None
+    return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def _left_out(lacking: Sequence[Lacking]) -> Iterator[dict[str, str]]:

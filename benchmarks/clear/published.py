@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -82,7 +83,13 @@ _KEYS = {
 }
 
 
-def load_published(source: Path, tasks: Mapping[str, Task], *, task: str = "") -> tuple[Question, ...]:
+def load_published(
+    source: Path,
+    tasks: Mapping[str, Task],
+    *,
+    task: str = "",
+    corrected: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> tuple[Question, ...]:
     """One question a row. The task of a row is what stands before the first hyphen of its id; `task` is that of all
     rows. Raises InputError that names the row and key, also for a row of a task that `tasks` does not have, and for a
     definition of the user's own of an item that no row of its task has."""
@@ -90,13 +97,9 @@ def load_published(source: Path, tasks: Mapping[str, Task], *, task: str = "") -
     for place, row in typed_rows(source, _Row, _KEYS):
         try:
             identities.take(row.id, place)
-            name = task or row.id.partition("-")[0]
-            if name not in tasks:
-                raise LineError(
-                    f"the id {shown(row.id)} is of no known task",
-                    f"Known are {', '.join(tasks)}; name the task of all rows by --task, and describe one of your own"
-                    " in a file for --tasks.",
-                )
+            name = known_task(row.id, task, tasks)
+            mended = row.human_reference_checklist | dict(corrected.get(row.id, {}))
+            row = row.model_copy(update={"human_reference_checklist": mended})
             questions.append(_question(row, name, tasks[name]))
         except LineError as error:
             raise at(place, error) from error
@@ -109,6 +112,18 @@ def load_published(source: Path, tasks: Mapping[str, Task], *, task: str = "") -
                 code="unknown_item",
             )
     return tuple(questions)
+
+
+def known_task(identity: str, task: str, tasks: Mapping[str, Task]) -> str:
+    """The task of a row: `task`, or what stands before the first hyphen of its id. Raises LineError."""
+    name = task or identity.partition("-")[0]
+    if name not in tasks:
+        raise LineError(
+            f"the id {shown(identity)} is of no known task",
+            f"Known are {', '.join(tasks)}; name the task of all rows by --task, and describe one of your own in a file"
+            " for --tasks.",
+        )
+    return name
 
 
 def _own(name: str, task: Task) -> list[str]:

@@ -7,14 +7,17 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from toolablate.analysis.checklist_agreement import Agreed, ScorerPair
+from toolablate.analysis.checklist_attribution import FlippedItem
 from toolablate.analysis.checklist_flips import ChecklistEffect, ItemChange
 from toolablate.analysis.checklist_measures import NaRule
 from toolablate.analysis.checklists import Checklists, Figure
+from toolablate.benchmarks.clear.agreement import AgreementReport
 from toolablate.benchmarks.clear.judged_rows import JudgedScores
 from toolablate.benchmarks.clear.stored import SIGN_DEPENDS, StoredChecklists, signature_said
 from toolablate.reports import numbers
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.terminal_text import inert, one_line
+from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 SAYS_NOTHING = "says nothing"
 NA_SAID: Mapping[NaRule, str] = {
@@ -134,7 +137,53 @@ def flips_view(found: StoredChecklists) -> RenderableType:
             _title("Items that flipped"),
             _item_changes(effect),
         ]
+    if found.flipped is not None:
+        parts += [_title("Items that went wrong"), _flipped_table(found.flipped)]
+        if found.restored:
+            parts += [_title("Replays of these trials in which an item came back, in percent"), _restored_table(found)]
     return Group(*parts, Padding(Text("\n".join(_flip_notes(found)), style="dim"), (0, 1, 1, 1)))
+
+
+def _flipped_table(items: Sequence[FlippedItem]) -> RenderableType:
+    if not items:
+        return _sentence("None.")
+    return Fitted(
+        (
+            names("item", [inert(one_line(each.item)) for each in items]),
+            figures("became", [each.event.replace("_", " ") for each in items]),
+            names("trial", [inert(f"{one_line(each.question)} {each.trial[:ID_CHARS]}") for each in items]),
+            names("under", [inert(one_line(each.condition)) for each in items]),
+            figures("text from", [_source(each) for each in items]),
+            figures("came back", [_came_back(each) for each in items]),
+        )
+    )
+
+
+def _source(each: FlippedItem) -> str:
+    if each.source is None or each.source_share is None:
+        return numbers.UNKNOWN
+    return f"event {each.source} ({100 * each.source_share:.0f} %)"
+
+
+def _came_back(each: FlippedItem) -> str:
+    back, of = (sum(getattr(one, name) for one in each.replays) for name in ("restored", "replays"))
+    return f"{back} of {of}" if of else numbers.UNKNOWN
+
+
+def _restored_table(found: StoredChecklists) -> Fitted:
+    rows = found.restored
+    return Fitted(
+        (
+            names("replayed with", [inert(each.change) for each in rows]),
+            names("under", [inert(f"{one_line(each.model)}, {one_line(each.condition)}") for each in rows]),
+            figures("items", [f"{each.items:,}" for each in rows]),
+            figures("replays", [f"{each.replays:,}" for each in rows]),
+            figures("came back", [_percent(each.restored.value) for each in rows]),
+            figures("95 % interval", [_interval(each.restored) for each in rows]),
+            figures("beyond again", [_signed(each.beyond_again.value) for each in rows]),
+            figures("interval", [_signed_interval(each.beyond_again) for each in rows], spare=1),
+        )
+    )
 
 
 def _rule_table(effect: ChecklistEffect) -> Fitted:
@@ -199,5 +248,98 @@ def _flip_notes(found: StoredChecklists) -> Iterator[str]:
     yield "95 % interval: from a bootstrap over clusters of questions (BCa); not corrected for the number of items."
     if any(effect.repeated < effect.questions for effect in found.effects):
         yield "Questions with one run of the baseline have no noise floor: repeats = 2 or more in the plan gives it."
+    if found.flipped is not None:
+        yield "text from: the tool result that holds half or more of what is new in the item's text; a hint, no proof."
+        yield "came back: in replays that the store has; beyond again: less the share of those only sampled again."
     if found.without:
         yield f"{numbers.counted(found.without, 'trial')} without a scored checklist left out."
+
+
+# How far scorers, mappers and people agree.
+
+
+def agreement_view(report: AgreementReport) -> RenderableType:
+    judged = [pair for pair in report.pairs if pair.judged]
+    mapped = [pair for pair in report.pairs if not pair.judged]
+    parts: list[RenderableType] = []
+    if judged:
+        rows = [(pair.scorers, on) for pair in judged for on in pair.judged]
+        parts += [_title("Judges of the same mapped texts"), _kappa_table("judges", [
+            (names, on.on, Agreed(on.items, on.agreement, on.kappa, on.kappa_ci95)) for names, on in rows
+        ])]  # fmt: skip
+    if mapped:
+        shown = [(pair.scorers, "has a text", pair.filled) for pair in mapped if pair.filled is not None]
+        parts += [_title("Scorers with mappings of their own"), _kappa_table("scorers", shown)]
+        if any(pair.mapped for pair in mapped):
+            parts += [
+                _title("What the first extracted, against the second's as references, in percent"),
+                _mapped_table(mapped),
+            ]
+    if report.pairs:
+        parts += [_title("F1 of the same samples"), _correlation_table(report)]
+    if report.people:
+        rows_of = [(pair.names, "contains", pair.contains) for pair in report.people]
+        rows_of += [(pair.names, "accuracy", pair.accuracy) for pair in report.people]
+        parts += [_title("People"), _kappa_table("who", sorted(rows_of, key=lambda row: row[0]))]
+    if not parts:
+        parts = [_sentence("One scorer and no labels: nothing to compare. A second judge in the plan, --labels, or a"
+                           " run with another judging.mapper gives it.")]  # fmt: skip
+    return Group(*parts, Padding(Text("\n".join(_agreement_notes(report)), style="dim"), (0, 1, 1, 1)))
+
+
+def _kappa_table(title: str, rows: Sequence[tuple[tuple[str, str], str, Agreed]]) -> Fitted:
+    return Fitted(
+        (
+            names(title, [inert(" and ".join(map(_named, pair))) for pair, _, _ in rows]),
+            figures("on", [on for _, on, _ in rows]),
+            figures("count", [f"{found.count:,}" for _, _, found in rows]),
+            figures("agree %", [_percent(found.agreement) for _, _, found in rows]),
+            figures("kappa", [_plain(found.kappa) for _, _, found in rows]),
+            figures("95 % interval", [_bounds(found.kappa_ci95, 1, 2) for _, _, found in rows]),
+        )
+    )
+
+
+def _mapped_table(pairs: Sequence[ScorerPair]) -> Fitted:
+    found = [(pair.scorers, pair.mapped) for pair in pairs if pair.mapped]
+    return Fitted(
+        (
+            names("scorers", [inert(" against ".join(map(_named, scorers))) for scorers, _ in found]),
+            figures("F1", [_percent(mapped["f1"].value) for _, mapped in found]),
+            figures("95 % interval", [_interval(mapped["f1"]) for _, mapped in found]),
+            figures("precision", [_percent(mapped["precision"].value) for _, mapped in found]),
+            figures("recall", [_percent(mapped["recall"].value) for _, mapped in found]),
+        )
+    )
+
+
+def _correlation_table(report: AgreementReport) -> Fitted:
+    return Fitted(
+        (
+            names("scorers", [inert(" and ".join(map(_named, pair.scorers))) for pair in report.pairs]),
+            figures("samples", [f"{pair.correlation.samples:,}" for pair in report.pairs]),
+            figures("Pearson r", [_plain(pair.correlation.r) for pair in report.pairs]),
+            figures("95 % interval", [_bounds(pair.correlation.ci95, 1, 2) for pair in report.pairs]),
+        )
+    )
+
+
+def _named(scorer: str) -> str:
+    """All are of checklists."""
+    return one_line(scorer).removeprefix("checklist[").removesuffix("]")
+
+
+def _plain(value: float | None) -> str:
+    return numbers.UNKNOWN if value is None else f"{value:.2f}"
+
+
+def _agreement_notes(report: AgreementReport) -> Iterator[str]:
+    cells = numbers.counted(report.cells, "pair")
+    yield f"{numbers.counted(report.samples, 'answer')}; {cells} of texts that a judge was asked about."
+    if any(pair.judged for pair in report.pairs):
+        yield "kappa of judges also counts items that none was asked about, as one side has nothing."
+    if report.people:
+        yield "contains: each of the two questions by itself; accuracy: whether both are answered with yes."
+    if report.half:
+        yield f"{numbers.counted(report.half, 'pair')} of texts answered by half left out."
+    yield "95 % interval: from a bootstrap over clusters of questions (BCa, of jackknifed values)."

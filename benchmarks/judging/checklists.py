@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from functools import partial
+from typing import Any, Literal, Protocol, TypeVar
 
 from toolablate.analysis.checklist_measures import NaRule, sample_values
 from toolablate.benchmarks.answer_extraction.announcements import EMPTY
@@ -321,8 +322,46 @@ def _calls(held: Sequence[Score], part: Literal["mapping", "judgement"], model: 
     return [call for each in found if each is not None and each.model == model for call in each.calls]
 
 
-class _NoReply(Exception):
-    """No reply of a request keeps the format."""
+class NoReadReply(Exception):
+    """No reply of a request keeps the format; the text says whose."""
+
+
+async def ask_until_read(
+    ask: Ask, asks: int, request: ModelRequest, read: Callable[[ModelReply], T | None], again: str, said: str
+) -> T:
+    """Asks at most `asks` times, with `again` added after each reply that cannot be read; `said` says whose replies
+    they are. Raises NoReadReply."""
+    for _ in range(asks):
+        reply = (await ask(request)).reply
+        found = read(reply)
+        if found is not None:
+            return found
+        request = with_note(request, reply, again)
+    times = "only reply" if asks == 1 else f"last of {asks} replies"
+    raise NoReadReply(f"{said}'s {times} cannot be read")
+
+
+class AskUntilRead(Protocol):
+    async def __call__(
+        self, request: ModelRequest, read: Callable[[ModelReply], T | None], again: str, said: str, /
+    ) -> T: ...
+
+
+async def map_texts(
+    text: str, items: Sequence[ChecklistItem], words: Words, mapping: MappingBy, ask: AskUntilRead
+) -> dict[str, str]:
+    """What a text says of each item, "" for nothing. Literal items are read from it, and no model is asked. Raises
+    NoReadReply."""
+    texts = {item.name: literal_value(text, item.name) for item in items if item.literal}
+    asked = [item for item in items if not item.literal]
+    if mapping == "once" and asked:
+        names = [item.name for item in asked]
+        request = map_request(text, asked, words, "once")
+        return texts | await ask(request, lambda reply: read_all_mapped(reply, names), words.again_once, "the mapper")
+    for item in asked:
+        request = map_request(text, [item], words, "each")
+        texts[item.name] = await ask(request, read_mapped, words.again_each, f"item {item.name!r}: the mapper")
+    return texts
 
 
 @dataclass(slots=True)
@@ -348,7 +387,7 @@ class _Grading:
             texts = await self._mapped()
             for item in self.target.items:
                 self.items.append(await self._judged(item, texts[item.name]))
-        except _NoReply as error:
+        except NoReadReply as error:
             return self._made(None, "unscored", reason=str(error), metadata={ASKS: self.by.asks})
         found = sample_values(self.items, self.by.na)
         value = found.get("f1")
@@ -359,21 +398,8 @@ class _Grading:
         return self._made(value, verdict, items=tuple(self.items), metadata=dict(found))
 
     async def _mapped(self) -> dict[str, str]:
-        items = [item for item in self.target.items if not item.literal]
-        texts = {item.name: literal_value(self.answer, item.name) for item in self.target.items if item.literal}
-        if self.by.mapping == "once" and items:
-            names = [item.name for item in items]
-            request = map_request(self.answer, items, self.words, "once")
-            found = await self._asked(
-                self.mapper, request, lambda reply: read_all_mapped(reply, names), self.words.again_once, "the mapper"
-            )
-            return texts | found
-        for item in items:
-            request = map_request(self.answer, [item], self.words, "each")
-            texts[item.name] = await self._asked(
-                self.mapper, request, read_mapped, self.words.again_each, f"item {item.name!r}: the mapper"
-            )
-        return texts
+        ask = partial(self._asked, self.mapper)
+        return await map_texts(self.answer, self.target.items, self.words, self.by.mapping, ask)
 
     async def _judged(self, item: ChecklistItem, mapped: str) -> ItemScore:
         reference = item.said
@@ -393,18 +419,15 @@ class _Grading:
     async def _asked(
         self, paid: PaidCalls, request: ModelRequest, read: Callable[[ModelReply], T | None], again: str, said: str
     ) -> T:
-        for _ in range(self.by.asks):
-            call, new = await paid(request)
-            found = read(call.reply)
+        async def call(request: ModelRequest) -> JudgeCall:
+            made, new = await paid(request)
             if new:
                 await self.keep(
                     self._made(None, "unscored", reason="begun: the judge has not been asked about all items")
                 )
-            if found is not None:
-                return found
-            request = with_note(request, call.reply, again)
-        times = "only reply" if self.by.asks == 1 else f"last of {self.by.asks} replies"
-        raise _NoReply(f"{said}'s {times} cannot be read")
+            return made
+
+        return await ask_until_read(call, self.by.asks, request, read, again, said)
 
     def _made(self, value: float | None, verdict: Verdict, **rest: Any) -> Score:
         mapping, judgement = (

@@ -6,18 +6,20 @@ from toolablate.traces.records import ModelReply
 from toolablate.traces.thoughts import after_thoughts
 
 _YES_NO = re.compile(
-    r"""[\s"'`*_“”‘’(\[>#-]*
-    (?:(?:(?:final\ )?(?:answer|verdict)|correct|(?:答案?|答复|回答|结论|判断)是?|是否[^:：？?\n]{0,20}|是\s*或\s*否)
-        ["'`*_]*\s*[:：？?][\s"'`*_“”‘’]*)?
-    (?:(?P<yes>yes\b|是)|(?P<no>no\b|否(?!则)|不是))
+    r"""[\W_]*
+    (?:(?:(?:(?:the|my)\ )?(?:final\ )?(?:answer|verdict)(?:\ is\b)?|correct
+        |(?:答案?|答复|回答|结论|判断)是?|是否[^:：？?\n]{0,20}|是\s*或\s*否)
+        (?:["'`*_]*\s*[:：？?]|(?<=is))[\s"'`*_“”‘’]*)?
+    (?:(?P<yes>yes(?![^\W_])|是)|(?P<no>no(?![^\W_])|否(?!则)|不是))
     (?!\s*(?:/|\||or\b|and\s+(?:yes|no)\b|、?\s*(?:还是|或|和)?\s*(?:是(?!的)|否|不是)|或))""",
     re.IGNORECASE | re.VERBOSE,
 )
 
 
 def read_yes_no(text: str) -> bool | None:
-    """By the first word of the last line that is not blank, behind a label as "Answer:" or the repeated question ("是或
-    否："); None where it is neither yes nor no, or both. Thoughts that an endpoint left in a reply are passed over."""
+    """By the first word of the last line that is not blank, behind a label as "Answer:" or "The answer is", or the
+    repeated question ("是或否："); None where it is neither yes nor no, or both. Thoughts that an endpoint left in a
+    reply are skipped."""
     lines = [line for line in after_thoughts(text).splitlines() if line.strip()]
     match = _YES_NO.match(lines[-1]) if lines else None
     return None if match is None else match["yes"] is not None

@@ -2,14 +2,13 @@
 
 import random
 import sys
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
@@ -26,6 +25,9 @@ from toolablate.experiments.plans.sections import (
     SearchSection,
     Section,
     WebSection,
+    plan_content,
+    plan_text,
+    valid_plan,
     with_registered,
 )
 from toolablate.sandbox import BACKENDS, Limits
@@ -46,7 +48,7 @@ from toolablate.traces.records import (
     Trial,
     digest_text,
 )
-from toolablate.traces.validation import explain, why_unreadable
+from toolablate.traces.validation import why_unreadable
 
 MAX_REPEATS = 10_000
 MAX_TRIALS = 5_000_000
@@ -207,27 +209,16 @@ def load_plan(path: Path) -> tuple[Plan, str]:
 
     Raises InputError that names the key, what was found and what is allowed.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"there is no plan at {path}", code="no_plan") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
+    text = plan_text(path)
     return read_plan(text, path), text
 
 
 def read_plan(text: str, path: Path) -> Plan:
     """The plan that stands, or stood, at `path` with this text. Raises InputError as `load_plan` does."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    content = plan_content(text, path)
     content.setdefault("name", path.stem)
     content.setdefault("store", f"runs/{content['name']}.sqlite")
-    try:
-        plan = Plan.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, Plan)}", code="bad_plan") from None
+    plan = valid_plan(Plan, content, path)
     known = _known_conditions(plan)
     plan = _anchored(plan.model_copy(update={"mcp": with_registered(plan.mcp, known)}), path.parent.resolve())
     sources = open_prices(plan.prices)
@@ -280,13 +271,13 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
                 server.model_copy(update={"folder": str(folder / server.folder)}) if server.command else server
                 for server in plan.mcp
             ),
-            "models": tuple(_with_source(model, folder, "models") for model in plan.models),
-            "judges": tuple(_with_source(model, folder, "judges") for model in plan.judges),
+            "models": tuple(with_source(model, folder, "models") for model in plan.models),
+            "judges": tuple(with_source(model, folder, "judges") for model in plan.judges),
         }
     )
 
 
-def _with_source(model: Model, folder: Path, section: str) -> Model:
+def with_source(model: Model, folder: Path, section: str) -> Model:
     """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is; and
     the package that another provider's model comes from."""
     key = f"{section}: {model.name}"

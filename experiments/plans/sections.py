@@ -1,9 +1,11 @@
 """The sections of a plan on the web, MCP servers, placebo sources, judges and recorded replies."""
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
@@ -13,7 +15,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import is_not
 from toolablate.traces.records import Condition, OpenAIModel, ScriptedModel
-from toolablate.traces.validation import explain
+from toolablate.traces.validation import explain, why_unreadable
 
 if TYPE_CHECKING:
     from toolablate.tools.web import WebPolicy
@@ -36,6 +38,38 @@ class Section(BaseModel):
     """A table of a plan."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+# Reads the file of a plan, of whatever kind.
+
+
+S = TypeVar("S", bound=Section)
+
+
+def plan_text(path: Path) -> str:
+    """Raises InputError."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"there is no plan at {path}", code="no_plan") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
+
+
+def plan_content(text: str, path: Path) -> dict[str, Any]:
+    """Raises InputError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+
+
+def valid_plan(kind: type[S], content: Mapping[str, Any], path: Path) -> S:
+    """Raises InputError that names the key, what was found and what is allowed."""
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error, kind)}", code="bad_plan") from None
 
 
 class WebSection(Section):

@@ -31,6 +31,7 @@ _TASKS: dict[JudgeTask, tuple[str, str]] = {
     "grade": ("answer", "graded"),
     "read": ("failure", "read"),
     "compare": ("comparison", "made"),
+    "map": ("reference", "mapped"),
 }
 """What judges look at, and what becomes of it."""
 

@@ -30,6 +30,18 @@ class Judgement(Record):
     calls: tuple[JudgeCall, ...] = Field(min_length=1)
 
 
+class KeptCall(TaggedRecord):
+    """A call to a judge that a file keeps by the identity of its model and by what was asked."""
+
+    version: Literal[1] = 1
+    model: str = Field(min_length=1)
+    call: JudgeCall
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        return (self.model, self.call.request.identity())
+
+
 class ItemScore(Record):
     """One item of a checklist: what an answer says of it, against what the reference says.
 

@@ -20,6 +20,13 @@ LIMITS = {
 }  # fmt: skip
 
 
+ITEMS = {
+    "T01LegalMDS": 26, "T03MaterialSEG": 6, "T04EduPAE": 7, "T06HealthCNG": 29, "T07ChemMDG": 6, "T08BioPDG": 5,
+    "T11CyberRDG": 6,
+}  # fmt: skip
+"""How many there are in the public files."""
+
+
 def row(identity: str = "T07ChemMDG-1", **fields: Any) -> dict[str, Any]:
     checklist = {"Origin": "yeast", "Use": "N/A", "Risk": " n/a. "}
     return {
@@ -42,13 +49,16 @@ def items_of(question: Question) -> dict[str, tuple[str | None, bool]]:
 def test_eleven_tasks_with_their_limits() -> None:
     assert {name: task.max_tokens for name, task in published_tasks().items()} == LIMITS
     assert all(task.prompt and task.domain and task.title for task in published_tasks().values())
+    assert {name: len(task.items) for name, task in published_tasks().items() if task.items} == ITEMS
+    assert all(said for task in published_tasks().values() for said in task.items.values()), "each has a definition"
+    assert all(name in task.items for task in published_tasks().values() for name in task.literal)
 
 
 def test_a_row_becomes_a_question_that_a_plan_reads(tmp_path: Path) -> None:
     source, output = written(tmp_path, row(), row("T07ChemMDG-2")), tmp_path / "questions.jsonl"
     result = CliRunner().invoke(group, ["clear", "import", str(source), "-o", str(output)])
     assert result.exit_code == 0, result.output
-    assert "T07ChemMDG: 2 questions, 3 items, 3 without a definition; 67 % of references are N/A" in result.output
+    assert "T07ChemMDG: 2 questions, 3 items, 2 without a definition; 67 % of references are N/A" in result.output
     assert "says nothing: F1 66.7; replies of at most 512 tokens" in result.output
     first, second = load_questions(output)
     assert items_of(first) == {"Origin": ("yeast", False), "Use": (None, False), "Risk": (None, False)}

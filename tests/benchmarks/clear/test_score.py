@@ -28,7 +28,7 @@ def written(path: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
-def row(sample: str = "s", item: str = "A", reference: Any = "x", mapped: Any = "y", **replies: Any) -> Row:
+def row(sample: str | int = "s", item: str | int = "A", reference: Any = "x", mapped: Any = "y", **replies: Any) -> Row:
     return {"sample": sample, "item": item, "reference": reference, "mapped": mapped, "replies": replies}
 
 
@@ -171,6 +171,9 @@ def test_texts_that_are_some(text: str) -> None:
         ("是否包含：否", False), ("是或否：否", False), ("是 或 否：是", True), ("是否包含？是的", True), ("答：是", True),
         ("答案是：否", False), ("是 或 否", None), ("是否包含", None), ("是/否", None), ("是不是包含", None), ("否则不能", None),
         ("否，是因为少了剂量", False), ("是的，是的", True), ("是、否", None), ("是否定的", None),
+        ("_Yes_", True), ("__No__", False), ("• Yes", True), ("$Yes$", True), ("The answer is yes.", True),
+        ("My final answer is: **No**", False), ("The answer is not yes", None), ("The answer is no or yes", None),
+        ("The answer is isolated", None), ("answer yes", None), ("_", None),
         ("Yes and it adds the dose", True), ("No and yes", None), ("yes and no", None),
         ("I cannot tell; yesterday", None), ("Yes.\nThe rest is", None), ("<think>yes", None), ("Not quite", None),
     ],
@@ -259,6 +262,14 @@ def test_whole_numbers_are_texts(tmp_path: Path) -> None:
     rows = [row("s", "A", 1, 1, a=YES), row("s", "B", 0, "N/A")]
     found = scored(tmp_path / "rows.jsonl", rows)
     assert (found["coverage"], found["recall"]["by_item"]) == (0.5, {"A": 1, "B": 0})
+    assert set(scored(tmp_path / "rows.jsonl", [row(1, 1, a=YES), row(1, 2, a=NO)])["recall"]["by_item"]) == {"1", "2"}
+
+
+def test_several_judges_always_have_a_kappa_if_unknown(tmp_path: Path) -> None:
+    """A reader of the JSON need not ask whether the key is there."""
+    found = scored(tmp_path / "rows.jsonl", [row("s", "A", a=YES, b={"model_contains_reference": "perhaps"})])
+    assert (found["scored"], found["f1"], found["judge_pairs"]) == (0, None, [])
+    assert found["kappa"] == {"accuracy": None, "ternary": None}
 
 
 @pytest.mark.parametrize(
@@ -291,6 +302,15 @@ def test_three_judges_have_the_mean_kappa_of_their_pairs(tmp_path: Path) -> None
     pairs = [("a", "b"), ("a", "c"), ("b", "c")]
     wanted = [published(rows, pair)["kappa"]["ternary"] for pair in pairs]
     assert found["kappa"]["ternary"] == pytest.approx(sum(wanted) / 3, abs=1e-9)
+
+
+def test_kappa_by_item_is_that_of_the_items_rows(tmp_path: Path) -> None:
+    rows = made(random.Random(5), samples=12, items=3, na=0.1, judges=("a", "b"), varying=True)
+    found = scored(tmp_path / "rows.jsonl", rows)["kappa_by_item"]
+    assert set(found["accuracy"]) == {each["item"] for each in rows}
+    for item, kappa in found["ternary"].items():
+        alone = [each for each in rows if each["item"] == item]
+        assert kappa == pytest.approx(published(alone, ("a", "b"))["kappa"]["ternary"], abs=1e-9)
 
 
 def test_repeats_of_a_question_are_no_independent_samples() -> None:

@@ -14,7 +14,7 @@ from tests.benchmarks.clear.judging import judged
 from tests.conftest import Cli
 from tests.experiments.judged import all_scores, judge_at, judged_plan
 from tests.experiments.nursery import nursery
-from tests.servers.chat_server import ChatServer, Hang, Status, reply
+from tests.servers.chat_server import ChatServer, Drop, Hang, Status, reply
 
 from toolablate.cli import group
 from toolablate.traces.store import Store, verify
@@ -96,6 +96,67 @@ def test_an_outage_is_no_lost_item(chat_server: ChatServer, tmp_path: Path, cli:
     assert None not in values
     answered = asked(chat_server)
     assert all(count == 1 for request, count in answered.items() if "text B" not in request), "mapped once"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("way", ["500", "refused", "dropped"])
+def test_a_broken_endpoint_is_no_lost_item(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, way: str
+) -> None:
+    """The judge breaks after the mapper is done, or is not there at all; then it is, and only what lacks is asked."""
+    failing = way != "refused"
+
+    def sometimes(request: dict[str, Any]) -> Any:
+        if failing and "text B" in request["messages"][1]["content"]:
+            return Status(500) if way == "500" else Drop()
+        return contained(request)
+
+    chat_server.answers(sometimes)
+    plan = plan_of(tmp_path, judge_at(chat_server.url, more="concurrency = 1"), "[runner]\nattempts = 1")
+    text = plan.read_text(encoding="utf-8")
+    if way == "refused":
+        plan.write_text(text.replace(chat_server.url, "http://127.0.0.1:9"), encoding="utf-8")
+    ran = cli("run", plan)
+    assert ran.returncode == 1
+    assert [score.value for score in all_scores(store) if score.value is not None] == []
+    scored = cli("clear", "score", store, "--json")
+    assert scored.returncode != 0 or all(arm["scored"] == 0 for arm in json.loads(scored.stdout)["arms"])
+    failing = False
+    plan.write_text(text, encoding="utf-8")
+    assert cli("run", plan).returncode == 0
+    assert sorted(score.value or 0 for score in all_scores(store) if score.value is not None) == [0, 1]
+    mapped = {request: count for request, count in asked(chat_server).items() if "text B" not in request}
+    assert set(mapped.values()) == {1}
+
+
+def test_an_unread_verdict_is_asked_again_then_told(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    """Neither yes nor no, `asks` times: the answer has no score, and the other one has; a higher `asks` goes on."""
+
+    def unsure(request: dict[str, Any]) -> Any:
+        messages = request["messages"]
+        doubtful = "text B" in messages[1]["content"] and "Japan" in messages[1]["content"]
+        return reply("It may contain it, yes.") if doubtful and len(messages) < 6 else contained(request)
+
+    chat_server.answers(unsure)
+    judge = judge_at(chat_server.url, more="concurrency = 1")
+    plan = plan_of(tmp_path, judge, "[judging]\nasks = 2")
+    ran = cli("run", plan)
+    assert "item 'Origin', recall: the judge's last of 2 replies cannot be read" in " ".join(ran.stdout.split())
+    assert [score.verdict for score in all_scores(store)].count("unscored") == 1
+    before = len(chat_server.requests)
+    assert cli("run", plan).returncode in (0, 1)
+    assert len(chat_server.requests) == before, "told, and not asked for ever"
+    scored = cli("clear", "score", store, "--json")
+    (arm,) = json.loads(scored.stdout)["arms"]
+    assert (arm["samples"], arm["scored"]) == (2, 1)
+    assert [each["why"] for each in arm["left_out"]] == ["unread"]
+    assert "item 'Origin', recall" in arm["left_out"][0]["said"]
+    plan.write_text(plan.read_text(encoding="utf-8").replace("asks = 2", "asks = 3"), encoding="utf-8")
+    assert cli("run", plan).returncode == 0
+    assert None not in [score.value for score in all_scores(store)]
+    assert set(asked(chat_server).values()) == {1}, "no request is made twice"
 
 
 @pytest.mark.deep

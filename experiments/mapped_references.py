@@ -1,0 +1,183 @@
+"""`clear map`: a judge's model reads references for what they say of each item of a checklist."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.benchmarks.clear.references import RawReference
+from toolablate.benchmarks.judging.checklists import NoReadReply, ask_until_read, map_request, map_texts, words_for
+from toolablate.experiments.diagnosing import refuse_too_dear
+from toolablate.experiments.environment.replies import is_replayed
+from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, have_judged
+from toolablate.experiments.plans.judges_plan import JudgesPlan
+from toolablate.experiments.record_file import RecordFile
+from toolablate.experiments.running.grading import JudgeCalls
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.reports.numbers import counted
+from toolablate.traces.records import (
+    Condition,
+    JudgeCall,
+    KeptCall,
+    Model,
+    ModelRequest,
+    OpenAIModel,
+    Question,
+    ReferenceTarget,
+)
+
+
+class CallFile(RecordFile[KeptCall]):
+    """Calls to judges' models by model and request, so that each is paid for once."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path,
+            KeptCall,
+            lambda each: each.asked,
+            head=b'{"version":1,"model":"',
+            what="call to a judge",
+            in_use="name another file: --calls FILE",
+        )
+
+    def paying(self, model: Model, ask: Callable[[ModelRequest], Awaitable[JudgeCall]]) -> "PaidOnce":
+        return PaidOnce(self, model.identity(), ask)
+
+
+@dataclass(frozen=True, slots=True)
+class PaidOnce:
+    """Gives again what the file has; what is new is in the file before it is used."""
+
+    kept: CallFile
+    model: str
+    ask: Callable[[ModelRequest], Awaitable[JudgeCall]]
+
+    async def __call__(self, request: ModelRequest) -> JudgeCall:
+        found = self.kept.found.get((self.model, request.identity()))
+        if found is None:
+            found = KeptCall(model=self.model, call=await self.ask(request))
+            self.kept.append(found)
+        return found.call
+
+
+class NotPaid(Exception):
+    """The file does not hold all that is asked."""
+
+
+async def refuse_to_pay(_: ModelRequest) -> JudgeCall:
+    raise NotPaid
+
+
+@dataclass(frozen=True, slots=True)
+class MappedReferences:
+    """`texts` has what each reference says of each item, "" for nothing; `unread` why others have none although the
+    model was asked; `missing` counts those that could not be asked about."""
+
+    texts: Mapping[str, Mapping[str, str]]
+    unread: Mapping[str, str]
+    work: PairWork
+    missing: int
+
+
+def map_references(
+    plan: JudgesPlan,
+    references: Sequence[RawReference],
+    calls: Path,
+    *,
+    mapper: str = "",
+    max_cost: float | None = None,
+    progress: RunProgress | None = None,
+) -> MappedReferences:
+    """Asks for what the file of calls does not hold yet, by the plan's mapper or the judge that `mapper` names; each
+    reply is in the file before it is used. Raises ToolablateError; what can be refused is refused before anything is
+    spent."""
+    progress = progress or RunProgress()
+    name = mapper or plan.judging.mapper or plan.judges[0].name
+    model = plan.judge(name, "--mapper")
+    texts, unread = dict[str, dict[str, str]](), dict[str, str]()
+    with CallFile(calls) as kept:
+        held = kept.paying(model, refuse_to_pay)
+        wanted = [each for each in references if not is_paid(_mapped(plan, each, held))]
+        cost = estimated_requests(plan, model, (request for each in wanted for request in _requests(plan, each)))
+        if wanted:
+            dear = f"at unknown cost: {name} has no price" if cost is None else f"for about ${cost:.4g}"
+            progress.tell(f"{counted(len(wanted), 'reference')} to be mapped by {name}, {dear}")
+        refuse_too_dear(cost, max_cost)
+
+        def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[RawReference], Made]:
+            return partial(_make, plan, model, kept, sources[model.name], retry)
+
+        work = (
+            asyncio.run(have_judged(plan, wanted, lambda _: model, maker, progress, "map", max_cost))
+            if wanted
+            else PairWork()
+        )
+        for each in references:
+            try:
+                texts[each.id] = asyncio.run(_mapped(plan, each, held))
+            except NoReadReply as error:
+                unread[each.id] = str(error)
+            except NotPaid:
+                continue
+    return MappedReferences(texts, unread, work, len(references) - len(texts) - len(unread))
+
+
+_MAPPING = Condition(name="clear map")
+
+
+async def _make(
+    plan: JudgesPlan, model: Model, kept: CallFile, source: ModelSource, retry: RetryPolicy, reference: RawReference
+) -> tuple[str | None, bool]:
+    question = Question(
+        id=reference.id, prompt=reference.text, as_is=True, target=ReferenceTarget(answer=reference.text)
+    )
+    calls = JudgeCalls(source.session(question, _MAPPING, 0), model, retry, seed=f"{reference.id} map")
+    try:
+        await _mapped(plan, reference, kept.paying(model, calls.ask))
+    except NoReadReply as error:
+        return str(error), True
+    return None, True
+
+
+async def _mapped(plan: JudgesPlan, reference: RawReference, paid: PaidOnce) -> dict[str, str]:
+    words = words_for(reference.language)
+    ask = partial(ask_until_read, paid, plan.judging.asks)
+    return await map_texts(reference.text, reference.items, words, plan.judging.mapping, ask)
+
+
+def is_paid(asked: Coroutine[Any, Any, object]) -> bool:
+    """Whether nothing new is asked, of what is asked with `refuse_to_pay`; an unread reply stands until it may be asked
+    for more often."""
+    try:
+        asyncio.run(asked)
+    except NotPaid:
+        return False
+    except NoReadReply:
+        pass
+    return True
+
+
+def _requests(plan: JudgesPlan, reference: RawReference) -> Iterator[ModelRequest]:
+    """Those of the first asking."""
+    mapping, words = plan.judging.mapping, words_for(reference.language)
+    items = [item for item in reference.items if not item.literal]
+    groups = [items] if mapping == "once" else [[item] for item in items]
+    return (map_request(reference.text, group, words, mapping) for group in groups if group)
+
+
+def estimated_requests(plan: JudgesPlan, model: Model, requests: Iterable[ModelRequest]) -> float | None:
+    """US dollars, each asked once; None where the price is not known. Recorded replies cost nothing."""
+    if not isinstance(model, OpenAIModel) or is_replayed(plan, model):
+        return 0.0
+    total = 0.0
+    for request in requests:
+        if model.price is None:
+            return None
+        read = estimated_tokens(request)
+        rates = rates_of(model.price, read)
+        total += (read * rates.input + REPLY_TOKENS * rates.output) / 1e6
+    return total
