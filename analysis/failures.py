@@ -86,11 +86,12 @@ def read_failures(
         failures = []
         for seen in wrong:
             question, score = questions[asked[seen.trial]], _score(seen, scores[seen.trial])
+            reply = "" if score.extracted else _reply(store, seen.trial)
             failures.append(
                 Failure(
                     seen,
-                    relation_of(question, score, "" if score.extracted else _reply(store, seen.trial)),
-                    "; ".join(score.extracted),
+                    relation_of(question, score, reply),
+                    "; ".join(score.extracted) or ("" if score.verdict == "unparsed" else reply),
                     _expected(question),
                     "" if seen.condition == found.baseline else flips.get((seen.model, seen.question), ""),
                 )
