@@ -217,7 +217,7 @@ class Label(TaggedRecord):
     `person` is the name that they go by, `at` when they said so. `mechanism` is None where they withdraw what they had
     said before. `turned_at` is the event at which it went wrong, where they say so. `attributed` and `method` are what
     the attribution said of the trial when they read it, None where it said nothing; `blind` tells that it was hidden
-    from them.
+    from them. `error_type` is the kind of error that they see, where they say one.
     """
 
     version: Literal[1] = 1
@@ -231,6 +231,7 @@ class Label(TaggedRecord):
     attributed: Mechanism | None = None
     method: Method | None = None
     blind: bool = False
+    error_type: ErrorType | None = None
 
 
 class Continuation(TaggedRecord):
