@@ -63,7 +63,10 @@ def clustered_share(hits: Sequence[bool], units: Sequence[Hashable]) -> tuple[fl
         raise ValueError("there is no share of no case")
     sums, sizes = by_unit(units, [float(hit) for hit in hits], [1.0] * len(hits))
     mean, error = sum(hits) / len(hits), clustered_standard_error(sums, sizes)
-    cases = min(mean * (1 - mean) / error**2, len(hits)) if error and 0 < mean < 1 else len(sums)
+    if not error or mean in (0, 1):
+        return mean, wilson_interval(mean, len(sums))
+    independent = mean * (1 - mean) / (len(hits) - 1)
+    cases = len(hits) * min(independent / error**2, 1.0)
     return mean, wilson_interval(mean, cases)
 
 

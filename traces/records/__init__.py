@@ -109,6 +109,7 @@ from toolablate.traces.records.questions import (
     is_na,
     with_scale,
 )
+from toolablate.traces.records.retrieval import Retrieval, Retrieved
 from toolablate.traces.records.trials import REPLIES, Environment, ImportedLog, Outcome, Run, Trace, Trial
 
 __all__ = [
@@ -190,6 +191,8 @@ __all__ = [
     "ReplayPurposeKind",
     "Rerun",
     "Resumption",
+    "Retrieval",
+    "Retrieved",
     "Rubric",
     "Run",
     "Sampling",

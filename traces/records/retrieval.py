@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from toolablate.traces.records.record import TaggedRecord
+from toolablate.traces.records._base import TaggedRecord
 
 Retrieved = Literal["source", "answer", "nothing"]
 
