@@ -74,6 +74,7 @@ from toolablate.traces.records.judgements import (
     Method,
     PairVerdict,
     Preferred,
+    PromptScore,
     Score,
     Verdict,
 )
@@ -175,6 +176,7 @@ __all__ = [
     "Preferred",
     "Price",
     "PriceTier",
+    "PromptScore",
     "Question",
     "QuestionDocument",
     "QuestionFile",

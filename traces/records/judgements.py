@@ -262,6 +262,32 @@ class Continuation(TaggedRecord):
         return (self.model, self.benchmark, self.question, self.given, self.rest, self.max_tokens)
 
 
+class PromptScore(TaggedRecord):
+    """How likely a model found the rest of a prompt, given its beginning.
+
+    `model`, `benchmark`, `question`, `cluster`, `given` and `rest` are as in `Continuation`. `logprob` is the natural
+    logarithm of the probability of the rest's `tokens` of the model, together: that of the whole prompt less that of
+    `given`. `bytes` are the rest's in UTF-8.
+    """
+
+    version: Literal[1] = 1
+    model: str
+    benchmark: str
+    question: str
+    cluster: str = ""
+    given: str = Field(min_length=1)
+    rest: str = Field(min_length=1)
+    logprob: float = Field(le=0)
+    tokens: int = Field(gt=0)
+    bytes: int = Field(gt=0)
+    served: str = ""
+    at: datetime
+
+    @property
+    def asked(self) -> tuple[str, str, str, str, str]:
+        return (self.model, self.benchmark, self.question, self.given, self.rest)
+
+
 Preferred = Literal["a", "b", "same"]
 
 
