@@ -91,6 +91,7 @@ def _told(output: Path, questions: Sequence["Question"]) -> list[str]:
 @options.seed("the bootstrap and permutations")
 @options.as_json("all figures, each question's tier among them,")
 @options.csv("the domain table")
+@options.plot("a radar of the domain table")
 def tables(
     store: Path,
     baseline: str | None,
@@ -100,6 +101,7 @@ def tables(
     seed: int,
     as_json: bool,
     csv: Path | None,
+    plot: Path | None,
 ) -> None:
     """Make the tables of LPFQA's papers from the trials in STORE, of any benchmark.
 
@@ -122,11 +124,22 @@ def tables(
     from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.output import export
 
+    if plot is not None:
+        from toolablate.reports.plots.drawing import boxes_note, require_plots
+        from toolablate.traces.output import make_folder, refuse_store
+
+        require_plots(plot)
+        refuse_store(plot, "--plot")
     others = [] if beside is None else read_others(beside)
     found = read_tables(store, baseline=baseline, run=run, scorer=scorer, others=others, seed=seed)
     warn(found.warning)
     if csv is not None:
         export(domains_csv(found.scoreboard), csv, "--csv")
+    if plot is not None:
+        from toolablate.benchmarks.lpfqa.terminal_tables import draw_domain_radar
+
+        make_folder(plot, "--plot")
+        warn(boxes_note(draw_domain_radar(found.scoreboard, plot)))
     if as_json:
         click.echo(scoreboard_json(found.scoreboard))
         return
