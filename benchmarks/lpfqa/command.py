@@ -185,9 +185,9 @@ def pilot(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Write the questions of STORE with their difficulty by pass rate under the baseline: easy above 50 %, hard below
-    30 %, else medium. `pass_rate` (in percent) and what the question said before (`difficulty_before`) go into its
-    metadata.
+    """Write the questions of STORE with their difficulty by pass rate under the baseline: easy above 50 %, hard
+    below 30 %, else medium. `pass_rate` (in percent), its 95 % interval over models (`pass_rate_ci95`) and what the
+    question said before (`difficulty_before`) go into its metadata.
 
     Questions that not all of these models answered are left out, and counted. With few models and repeats sampling
     noise moves questions between tiers: test on other models than those of the pilot.
@@ -201,11 +201,16 @@ def pilot(
     found = read_pilot(store, models=count, drop=drop, baseline=baseline, run=run, scorer=scorer, seed=seed)
     write_questions([(output, found.questions)], source=store)
     if as_json:
-        click.echo(json.dumps({"models": found.models, "tiers": found.tiers, "left_out": found.left_out}, indent=2))
+        click.echo(
+            json.dumps(
+                {"models": found.models, "tiers": found.tiers, "sure": found.sure, "left_out": found.left_out}, indent=2
+            )
+        )
         return
     tiers = ", ".join(f"{number} {tier}" for tier, number in found.tiers.items())
     click.echo(
         f"{output}: {counted(len(found.questions), 'question')} ({tiers}), by {counted(len(found.models), 'model')}"
     )
+    click.echo(f"sure of their tier: {found.sure} (95 % interval over models)")
     for why, number in found.left_out.items():
         click.echo(f"left out: {number} {why}")

@@ -210,7 +210,16 @@ class Question(TaggedRecord):
         {"target", "rubric", "domain", "difficulty", "cluster", "source"}
     )
     noted: ClassVar[frozenset[str]] = frozenset(
-        {"computable", "difficulty_before", "pass_rate", "phrasings", "retrievable", "retrieved", "source_urls"}
+        {
+            "computable",
+            "difficulty_before",
+            "pass_rate",
+            "pass_rate_ci95",
+            "phrasings",
+            "retrievable",
+            "retrieved",
+            "source_urls",
+        }
     )
     """Keys of the metadata that say something about a question and change nothing that a model is asked."""
 
