@@ -90,7 +90,10 @@ def relation_of(question: Question, score: Score, reply: str) -> str:
     if not given:
         if not reply.strip():
             return "empty"
-        return "refusal" if _REFUSAL.search(reply) else "unreadable"
+        if _REFUSAL.search(reply):
+            return "refusal"
+        # A judge reads replies whole: it extracts nothing of what it finds wrong.
+        return "unreadable" if score.verdict == "unparsed" else "other"
     if question.target.kind == "choice":
         return _of_letters(set(given), set(question.target.letters))
     wanted = _wanted(question)

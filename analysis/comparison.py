@@ -296,7 +296,8 @@ Test = tuple[str, str, tuple[str, ...]]
 
 
 def _groupings(by: str | Sequence[str], found: Sequence[Pair]) -> list[str]:
-    names = list(dict.fromkeys([by] if isinstance(by, str) else by))
+    given = [by] if isinstance(by, str) else by
+    names = list(dict.fromkeys(",".join(part.strip() for part in name.split(",")) for name in given))
     trials = [trials[0] for pair in found for arm in (pair.before, pair.after) for trials in arm.values() if trials]
     keys = sorted({key for trial in trials for key, _ in trial.metadata})
     for name in names:

@@ -10,7 +10,8 @@ from pathlib import Path
 from toolablate.analysis.answer_relation import relation_of
 from toolablate.analysis.comparison import METADATA
 from toolablate.analysis.from_store import paired
-from toolablate.analysis.pairing import RIGHT, counts, mean
+from toolablate.analysis.pairing import RIGHT, counts, mean, unit
+from toolablate.analysis.statistics.intervals import Interval, clustered_share
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Answer, Mechanism, Question, Score
 from toolablate.traces.store import Outlines, Store, TrialSummary
@@ -62,11 +63,14 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Failures that have the same `values` of the keys that they are grouped by; `by_condition` counts them."""
+    """Failures that have the same `values` of the keys that they are grouped by; `by_condition` counts them. `share` is
+    of all wrong trials, in [0, 1], with its 95 % interval over questions (by their clusters)."""
 
     values: tuple[str, ...]
     failures: tuple[Failure, ...]
     by_condition: Mapping[str, int]
+    share: float
+    ci95: Interval
 
 
 def read_failures(
@@ -86,11 +90,12 @@ def read_failures(
         failures = []
         for seen in wrong:
             question, score = questions[asked[seen.trial]], _score(seen, scores[seen.trial])
+            reply = "" if score.extracted else _reply(store, seen.trial)
             failures.append(
                 Failure(
                     seen,
-                    relation_of(question, score, "" if score.extracted else _reply(store, seen.trial)),
-                    "; ".join(score.extracted),
+                    relation_of(question, score, reply),
+                    "; ".join(score.extracted) or ("" if score.verdict == "unparsed" else reply),
                     _expected(question),
                     "" if seen.condition == found.baseline else flips.get((seen.model, seen.question), ""),
                 )
@@ -137,10 +142,14 @@ def grouped(found: Failures, by: Sequence[str]) -> list[FailureGroup]:
     for failure in found.failures:
         for values in product(*(failure.values(key) for key in by)):
             groups.setdefault(values, []).append(failure)
-    made = (
-        FailureGroup(values, tuple(failures), Counter(each.seen.condition for each in failures))
-        for values, failures in groups.items()
-    )
+    units = [unit(failure.seen) for failure in found.failures]
+
+    def group(values: tuple[str, ...], own: Sequence[Failure]) -> FailureGroup:
+        within = {each.seen.trial for each in own}
+        share, ci95 = clustered_share([each.seen.trial in within for each in found.failures], units)
+        return FailureGroup(values, tuple(own), Counter(each.seen.condition for each in own), share, ci95)
+
+    made = (group(values, own) for values, own in groups.items())
     return sorted(made, key=lambda group: (-len(group.failures), group.values))
 
 

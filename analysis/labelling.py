@@ -5,12 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 
 from toolablate.analysis.agreement.kappa import Pair, cohens_kappa, kappa_interval, margins
 from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.analysis.spreadsheets import csv_text
-from toolablate.traces.records import Label, Mechanism, Method
+from toolablate.analysis.statistics.intervals import clustered_share
+from toolablate.traces.records import Diagnosis, ErrorType, Label, Mechanism, Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Held:
     unit        trials of one unit are not independent: its question, or the cluster of that
     mechanism,  what is attributed to the trial now, and how that is known; None where nothing is
       method
+    domain      of the question
     """
 
     label: Label
@@ -28,6 +30,7 @@ class Held:
     unit: str
     mechanism: Mechanism | None
     method: Method | None
+    domain: str = ""
 
     @property
     def agrees(self) -> bool | None:
@@ -49,6 +52,7 @@ class AttributedCause:
     unit: str
     mechanism: Mechanism | None = None
     method: Method | None = None
+    domain: str = ""
 
 
 def held(labels: Iterable[Label], of: Callable[[str], AttributedCause]) -> tuple[Held, ...]:
@@ -61,7 +65,7 @@ def held(labels: Iterable[Label], of: Callable[[str], AttributedCause]) -> tuple
     standing = [label for label in last.values() if label.mechanism is not None]
     known = {trial: of(trial) for trial in dict.fromkeys(label.trial for label in standing)}
     return tuple(
-        Held(label, about.question, about.unit, about.mechanism, about.method)
+        Held(label, about.question, about.unit, about.mechanism, about.method, about.domain)
         for label in standing
         for about in (known[label.trial],)
     )
@@ -107,23 +111,30 @@ class LabelAgreement:
 @dataclass(frozen=True, slots=True)
 class LabelReport:
     """Every label that counts, then what they say in sum. `unattributed` counts labels of trials to which nothing is
-    attributed, `changed` those of trials to which something else was attributed when they were read."""
+    attributed, `changed` those of trials to which something else was attributed when they were read. `error_types` are
+    those that people named, beside a judge's of the same trials; `type_agreement` is how far they agree in these, where
+    `other` may be a judge."""
 
     held: tuple[Held, ...]
     with_attribution: tuple[LabelAgreement, ...]
     between_people: tuple[LabelAgreement, ...]
     unattributed: int
     changed: int
+    error_types: tuple["NamedTypes", ...] = ()
+    type_agreement: tuple[LabelAgreement, ...] = ()
 
 
-def label_report(found: Sequence[Held]) -> LabelReport:
-    """Depends on the labels alone, not on their order."""
+def label_report(found: Sequence[Held], diagnoses: Iterable[Diagnosis] = ()) -> LabelReport:
+    """Depends on the labels and what judges said of the same trials, not on their order."""
+    named = _named_types(found, diagnoses)
     return LabelReport(
         held=tuple(found),
         with_attribution=tuple(_with_attribution(found)),
         between_people=tuple(_between_people(found)),
         unattributed=sum(each.mechanism is None for each in found),
         changed=sum(each.changed for each in found),
+        error_types=tuple(_types_by_domain(named)),
+        type_agreement=tuple(_type_agreements(named)),
     )
 
 
@@ -184,23 +195,115 @@ def _agreement(
     )
 
 
+# The seven types of error that people name, beside those that judges of failures name of the same trials.
+
+
+ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeShare:
+    """Of `count` trials the share of all, and its 95 % interval over questions."""
+
+    count: int
+    share: float
+    ci95: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTypes:
+    """What one rater names, in one domain; `domain` is None of all. `judge` tells that it is no person. `trials` are of
+    so many `units`: questions, or clusters of them. `types` has all seven."""
+
+    rater: str
+    judge: bool
+    domain: str | None
+    trials: int
+    units: int
+    types: Mapping[ErrorType, TypeShare]
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    trial: str
+    unit: str
+    domain: str
+    error_type: ErrorType
+
+
+_Rater = tuple[bool, str]
+"""Whether it is a judge, and its name: people come first."""
+
+
+def _named_types(found: Sequence[Held], diagnoses: Iterable[Diagnosis]) -> dict[_Rater, list[_Named]]:
+    """Of each rater in order of trials. Of a judge's those count of whose trial a person names one."""
+    named: dict[_Rater, list[_Named]] = defaultdict(list)
+    about = {}
+    for each in found:
+        if each.label.error_type is not None:
+            about[each.label.trial] = each
+            named[False, each.label.person].append(_named(each, each.label.error_type))
+    for diagnosis in diagnoses:
+        if diagnosis.error_type is not None and diagnosis.trial in about:
+            name = diagnosis.judge if diagnosis.wording == 1 else f"{diagnosis.judge} (wording {diagnosis.wording})"
+            named[True, name].append(_named(about[diagnosis.trial], diagnosis.error_type))
+    return {rater: sorted(own, key=lambda each: each.trial) for rater, own in sorted(named.items())}
+
+
+def _named(about: Held, error_type: ErrorType) -> _Named:
+    return _Named(about.label.trial, about.unit, about.domain, error_type)
+
+
+def _types_by_domain(named: Mapping[_Rater, Sequence[_Named]]) -> Iterator[NamedTypes]:
+    """Of each domain all raters side by side, then of all domains together."""
+    domains = sorted({each.domain for own in named.values() for each in own})
+    for domain in (*(domains if len(domains) > 1 else ()), None):
+        for (judge, rater), own in named.items():
+            if within := [each for each in own if domain in (None, each.domain)]:
+                yield _types_of(rater, judge, domain, within)
+
+
+def _types_of(rater: str, judge: bool, domain: str | None, named: Sequence[_Named]) -> NamedTypes:
+    units = [each.unit for each in named]
+    types = {}
+    for error_type in ERROR_TYPES:
+        hits = [each.error_type == error_type for each in named]
+        types[error_type] = TypeShare(sum(hits), *clustered_share(hits, units))
+    return NamedTypes(rater, judge, domain, len(named), len(set(units)), types)
+
+
+def _type_agreements(named: Mapping[_Rater, Sequence[_Named]]) -> Iterator[LabelAgreement]:
+    """Between people, and of each with each judge; two judges are compared by nobody's labels."""
+    for (first, ours), (second, theirs) in combinations(named.items(), 2):
+        other = {each.trial: each for each in theirs}
+        units: dict[str, list[Pair]] = defaultdict(list)
+        for each in ours:
+            if each.trial in other:
+                units[each.unit].append((each.error_type, other[each.trial].error_type))
+        if units and not first[0]:
+            yield _agreement(first[1], second[1], None, False, units)
+
+
 # Labels and agreement as JSON and CSV.
 
 
 _COLUMNS = (
     *("trial", "question", "person", "at", "mechanism", "distraction", "turned_at", "note", "blind"),
-    *("attributed_then", "method_then", "attributed", "method", "agrees"),
+    *("attributed_then", "method_then", "attributed", "method", "agrees", "error_type"),
 )
 
 
 def labels_json(report: LabelReport) -> str:
-    """`{"labels", "with_attribution", "between_people", "unattributed", "changed"}`; what is unknown is null."""
+    """`{"labels", "with_attribution", "between_people", "unattributed", "changed", "error_types", "type_agreement"}`;
+    what is unknown is null."""
     content = {
         "labels": [_line(each) for each in report.held],
         "with_attribution": [asdict(each) for each in report.with_attribution],
         "between_people": [asdict(each) for each in report.between_people],
         "unattributed": report.unattributed,
         "changed": report.changed,
+        "error_types": [asdict(each) for each in report.error_types],
+        "type_agreement": [asdict(each) for each in report.type_agreement],
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 
@@ -227,4 +330,5 @@ def _line(each: Held) -> Mapping[str, Any]:
         "attributed": each.mechanism,
         "method": each.method,
         "agrees": each.agrees,
+        "error_type": label.error_type,
     }

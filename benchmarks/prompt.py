@@ -121,7 +121,7 @@ def question_input(question: Question, condition: Condition) -> QuestionInput:
     for place in [*range(last - 1, first - 1, -1), 0] if first else [0]:
         kept = max(len(parts[place]) - over, 0)
         over -= len(parts[place]) - kept
-        parts[place] = parts[place][:kept]
+        parts[place] = _shortened(parts[place], kept)
         if not over:
             break
     prompt = "\n\n".join(filter(None, parts))
@@ -130,6 +130,17 @@ def question_input(question: Question, condition: Condition) -> QuestionInput:
 
 def _texts(question: Question) -> list[str]:
     return [
-        f"<document name={json.dumps(document.name, ensure_ascii=False)}>\n{document.text.strip()}\n</document>"
+        f"<document name={json.dumps(document.name, ensure_ascii=False)}>\n{document.text.strip()}{_CLOSED}"
         for document in question.documents
     ]
+
+
+_CLOSED = "\n</document>"
+
+
+def _shortened(part: str, kept: int) -> str:
+    """Its beginning. A document keeps its end mark, so that what follows is no part of it; where nothing of its text
+    fits, it is left out."""
+    if not part.endswith(_CLOSED) or kept >= len(part):
+        return part[:kept]
+    return part[: kept - len(_CLOSED)] + _CLOSED if kept > part.index("\n") + 1 + len(_CLOSED) else ""

@@ -43,6 +43,10 @@ SECTIONS = {
             "toolablate.cli.contamination:command",
             "Test whether models have seen a benchmark.",
         ),
+        "annotate": (
+            "toolablate.cli.annotating:command",
+            "Write into questions whether answers can be found and computed.",
+        ),
         "planted": ("toolablate.cli.planted:planted_group", "Validate attribution on synthetic failures."),
     },
 }

@@ -33,6 +33,8 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
       file = "runs/contamination.jsonl"  # the continuations
       limit = 500                   # the first questions of each benchmark
       seed = 0                      # of chance's pairs, and of the bootstrap
+      perplexity = true             # also ask how likely the rests are (vLLM,
+                                    # SGLang: echo with logprobs); default false
       [benchmarks]
       LPFQA = "lpfqa.jsonl"         # question files as plans have them
       MMLU = "mmlu.jsonl"
@@ -45,6 +47,7 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
 
     from toolablate.experiments.contamination.continuing import ContaminationProgress, continue_prompts
     from toolablate.experiments.contamination.overlap import contamination_json, contamination_results
+    from toolablate.experiments.contamination.perplexity import perplexity_result
     from toolablate.experiments.contamination.prompts import load_contamination_plan
     from toolablate.experiments.contamination.terminal_tables import contamination_view
     from toolablate.traces.commands import stopped_cleanly
@@ -56,7 +59,8 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
         ran = continue_prompts(loaded, progress)
     for note in ran.notes:
         console.print(plain_text(note), style="yellow", markup=False)
-    found = contamination_results(ran.parts, loaded.share, seed=loaded.seed)
+    perplexities = [perplexity_result(part, seed=loaded.seed) for part in ran.scored]
+    found = contamination_results(ran.parts, loaded.share, perplexities, seed=loaded.seed)
     click.echo(contamination_json(found)) if as_json else Console().print(
         contamination_view(found, questions=questions)
     )

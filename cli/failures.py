@@ -9,7 +9,7 @@ import click
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.analysis.failures import Failure, FailureGroup, Failures
+    from toolablate.analysis.failures import Failure, FailureGroup
     from toolablate.traces.records import Mechanism
 
 LISTED = 20
@@ -93,7 +93,7 @@ def failures_command(
         rows = (
             {"failures": [_failure_json(each, chances) for each in found.failures[:limit]]}
             if listed
-            else {"by": keys, "groups": [_group_json(group, found) for group in grouped(found, keys)]}
+            else {"by": keys, "groups": [_group_json(group) for group in grouped(found, keys)]}
         )
         about = {"baseline": found.baseline, "wrong": len(found.failures), "unscored": found.unscored}
         click.echo(json.dumps({**about, **rows}, ensure_ascii=False, indent=2))
@@ -126,12 +126,12 @@ def _mechanisms(store: Path, run: str, scorer: str | None) -> "Mapping[str, Mech
     return {each.attribution.trial: each.attribution.mechanism for each in found.explained if each.attribution}
 
 
-def _group_json(group: "FailureGroup", found: "Failures") -> dict[str, Any]:
-    count = len(group.failures)
+def _group_json(group: "FailureGroup") -> dict[str, Any]:
     return {
         "values": list(group.values),
-        "wrong": count,
-        "share": round(count / len(found.failures), 4),
+        "wrong": len(group.failures),
+        "share": round(group.share, 4),
+        "ci95": [round(end, 4) for end in group.ci95],
         "by_condition": dict(group.by_condition),
         "trials": [each.seen.trial for each in group.failures],
     }

@@ -391,6 +391,7 @@ LABELS = ExportTable(
         ("attributed", "name", "the attribution at that time"),
         ("method", "name", "its method"),
         ("blind", "bool", "it was hidden from the person"),
+        ("error_type", "name", "the type of error that the person names; may be null"),
     ),
 )
 

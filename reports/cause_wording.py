@@ -14,7 +14,7 @@ from toolablate.analysis.findings import AttributedCount, Findings
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.reports.numbers import signed
 from toolablate.reports.terminal.trace_lines import is_short
-from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism, Method, Question, Score
+from toolablate.traces.records import Attribution, Diagnosis, Distraction, ErrorType, Mechanism, Method, Question, Score
 from toolablate.traces.terminal_text import one_line
 
 
@@ -32,6 +32,15 @@ _DISTRACTIONS: Mapping[Distraction, str] = {
     "existence_as_norm": "existence taken as norm",
     "over_engineering": "over-engineering",
 }
+_ERROR_TYPES: Mapping[ErrorType, str] = {
+    "over_simplification": "over-simplification",
+    "reasoning": "reasoning",
+    "knowledge": "missing or wrong knowledge",
+    "hallucination": "hallucination",
+    "misinterpretation": "question misread",
+    "calculation": "calculation",
+    "other": "other",
+}
 _METHODS = {"trace": "by trace", "replay": "by replay", "judge": "by judge"}
 
 AS_WITHOUT = "sampling noise, as without tools"
@@ -39,6 +48,10 @@ AS_WITHOUT = "sampling noise, as without tools"
 
 def distraction_name(distraction: Distraction) -> str:
     return _DISTRACTIONS[distraction]
+
+
+def error_type_name(error_type: ErrorType) -> str:
+    return _ERROR_TYPES[error_type]
 
 
 def attributed(attribution: Attribution) -> str:

@@ -18,9 +18,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from toolablate.analysis.attribution.report import mechanism_name
-from toolablate.analysis.labelling import AttributedCause, Held, LabelReport, held, label_report
+from toolablate.analysis.labelling import ERROR_TYPES, AttributedCause, Held, LabelReport, held, label_report
 from toolablate.analysis.selection import Selection
-from toolablate.reports.cause_wording import attributed_to, chance, distraction_name
+from toolablate.reports.cause_wording import attributed_to, chance, distraction_name, error_type_name
 from toolablate.reports.terminal.agreement import agreement_words
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Label, Mechanism, clean_text
@@ -51,6 +51,8 @@ DISTRACTIONS = tuple(
     for key, value in zip(_DISTRACTION_KEYS, get_args(Distraction), strict=True)
 )
 
+ERROR_TYPE_CHOICES = tuple(LabelChoice("", value, error_type_name(value)) for value in ERROR_TYPES)
+
 
 @dataclass(frozen=True, slots=True)
 class LabelPanel:
@@ -77,6 +79,7 @@ class LabelPanel:
     following: str
     mechanisms: Sequence[LabelChoice] = MECHANISMS
     distractions: Sequence[LabelChoice] = DISTRACTIONS
+    error_types: Sequence[LabelChoice] = ERROR_TYPE_CHOICES
 
     @property
     def attributed(self) -> str:
@@ -115,7 +118,8 @@ def said(label: Label) -> str:
     if label.mechanism is None:
         return "withdrew what they had said"
     how = f" ({distraction_name(label.distraction)})" if label.distraction else ""
-    return mechanism_name(label.mechanism) + how
+    kind = f"; error: {error_type_name(label.error_type)}" if label.error_type else ""
+    return mechanism_name(label.mechanism) + how + kind
 
 
 def refused(view: View, store: Store, trial: str) -> str:
@@ -178,11 +182,12 @@ def read_labels(view: View, version: int) -> LabelsRead:  # noqa: ARG001 - what 
         labels = _shown(view, store.labels())
         rows = {trial: _row(view, trial) for trial in dict.fromkeys(label.trial for label in labels)}
         about = {trial: _about(store, trial, row) for trial, row in rows.items()}
+        diagnoses = [each for trial in rows for each in store.diagnoses(trial)]
     found = held(labels, about.__getitem__)
     still = Selection(unlabelled=view.person)
     return LabelsRead(
         lines=tuple(LabelRow(each, rows[each.label.trial]) for each in reversed(found)),
-        report=label_report(found),
+        report=label_report(found, diagnoses),
         people=tuple(sorted({each.label.person for each in found})),
         labelled=sum(each.label.person == view.person for each in found),
         left=view.index.questions(still, size=1).trials,
@@ -207,7 +212,8 @@ def _row(view: View, trial: str) -> TrialRow | None:
 def _about(store: Store, trial: str, row: TrialRow | None) -> AttributedCause:
     question = store.question(row.question if row else store.trace(trial).trial.question)
     unit = question.cluster or question.id
-    return AttributedCause(question.id, unit, row.mechanism, row.method) if row else AttributedCause(question.id, unit)
+    known = (row.mechanism, row.method) if row else (None, None)
+    return AttributedCause(question.id, unit, *known, domain=question.domain)
 
 
 # What people hold for the causes of failures: the table of labels, and what a trial's page sends.
@@ -339,6 +345,7 @@ def _held(form: Form, *, mechanism: str, distraction: str, at: str) -> dict[str,
     return {
         "mechanism": form.get(mechanism) or None,
         "distraction": (form.get(distraction) or None) if drawn_away else None,
+        "error_type": form.get("error_type") or None,
         "turned_at": int(event) if event else None,
         "note": clean_text(form.get("note", "").replace("\r\n", "\n").strip()),
     }

@@ -5,6 +5,7 @@ https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html for base mo
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from toolablate.traces.records import Condition, Message, ModelReply, ModelReque
 
 PATH = "/completions"
 NOT_SERVED = "no_text_completions"
+NOT_SCORED = "no_prompt_logprobs"
 _OF_THE_REQUEST = frozenset({"not_found", "bad_request", "server_error"})
 _ONLY_CHAT = re.compile(r"\bchat\b|\bmessages\b|\banswered (?:405|501)\b", re.IGNORECASE)
 
@@ -41,8 +43,18 @@ class TextEndpoint:
         """The same with continuations of at most so many tokens; closing it closes nothing."""
         return _Limited(self, max_tokens)
 
+    def scoring(self) -> ModelSource:
+        """The same, giving back how likely each token of a text is: a reply's `logprobs` are natural logarithms,
+        one a token, None of the first where nothing comes before it. Raises ModelError with the code
+        `no_prompt_logprobs` where the endpoint does not say."""
+        return _Scoring(self)
+
     async def close(self) -> None:
         await self._transport.close()
+
+    async def score(self, text: str, *, seconds: float) -> ModelReply:
+        body = {**self._body(text, 1), "echo": True, "logprobs": 1}
+        return _scored(await self._posted(body, seconds), text, self._model.endpoint)
 
     async def complete(self, text: str, max_tokens: int, *, seconds: float) -> ModelReply:
         """The continuation of a text as the content of a reply, which may be empty: the model may find that the text
@@ -51,15 +63,18 @@ class TextEndpoint:
         Raises ModelError as chat models do, or with the code `no_text_completions`; NoReplyError with `content_filter`
         or `server_error`.
         """
-        written = json.dumps(self._body(text, max_tokens), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        try:
-            body = await self._transport.post(PATH, written.encode(), seconds=seconds)
-        except ModelError as error:
-            raise self._explained(error) from None
+        body = await self._posted(self._body(text, max_tokens), seconds)
         try:
             return _read(body, text)
         except ValidationError as error:
             raise bad_reply(f"the reply cannot be recorded: {error.errors()[0]['msg'][:200]}") from None
+
+    async def _posted(self, body: Mapping[str, Any], seconds: float) -> Mapping[str, Any]:
+        written = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        try:
+            return await self._transport.post(PATH, written.encode(), seconds=seconds)
+        except ModelError as error:
+            raise self._explained(error) from None
 
     def _body(self, text: str, max_tokens: int) -> dict[str, Any]:
         sampling = self._model.sampling
@@ -101,6 +116,66 @@ class _Limited:
 
     async def close(self) -> None:
         pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """A request's last message is the text to score."""
+
+    endpoint: TextEndpoint
+
+    def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
+        return self
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        return await self.endpoint.score(request.messages[-1].content, seconds=seconds)
+
+    async def close(self) -> None:
+        pass
+
+
+def _scored(body: Mapping[str, Any], text: str, endpoint: str) -> ModelReply:
+    """`echo` with `logprobs` as OpenAI's completions had it, or vLLM's `prompt_logprobs` (in `sampling.extra`)."""
+    choices = dicts_in(body.get("choices"))
+    if not choices:
+        raise bad_reply("the endpoint's reply has no choice")
+    usage = completions_usage(body.get("usage"))
+    found = _of_prompt(choices[0].get("prompt_logprobs"))
+    if not found and str(choices[0].get("text", "")).startswith(text):
+        # What was generated follows; without a count of the prompt's tokens it is the one that was asked for.
+        echoed = _echoed(choices[0].get("logprobs"))
+        found = echoed[: usage.input_tokens or len(echoed) - 1]
+    if len(found) < 2 or None in found[1:]:
+        raise ModelError(
+            f"{endpoint} gives no log probabilities of a prompt's tokens",
+            hint="vLLM and SGLang do; else leave perplexity out of the plan",
+            code=NOT_SCORED,
+        )
+    return ModelReply(
+        message=Message(role="assistant", content=""),
+        finish_reason="length",
+        usage=usage,
+        charged_usd=charged_usd(body.get("usage")),
+        logprobs=list(found),
+        model=text_of(body.get("model")),
+        response_id=text_of(body.get("id")),
+    )
+
+
+def _echoed(logprobs: Any) -> list[float | None]:
+    values = logprobs.get("token_logprobs") if isinstance(logprobs, Mapping) else None
+    return [_logprob(value) for value in values] if isinstance(values, list) else []
+
+
+def _of_prompt(listed: Any) -> list[float | None]:
+    """Of each token vLLM names the one of the prompt first, then likelier ones; of the first token nothing."""
+    entries = [entry if isinstance(entry, Mapping) else {} for entry in listed] if isinstance(listed, list) else []
+    told = [next(iter(entry.values()), None) for entry in entries]
+    return [_logprob(each.get("logprob")) if isinstance(each, Mapping) else None for each in told]
+
+
+def _logprob(value: Any) -> float | None:
+    return min(float(value), 0.0) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _read(body: Mapping[str, Any], given: str) -> ModelReply:

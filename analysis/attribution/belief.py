@@ -4,15 +4,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolablate.analysis.statistics.intervals import Floats
+from toolablate.analysis.statistics.intervals import Floats, wilson_interval
 from toolablate.traces.records import Event, ModelCall, ToolCall
-
-_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +83,10 @@ def trajectory(probes: Iterable[Probe]) -> Trajectory:
 
 
 def share(count: int, samples: int, *, confidence: float = 0.95) -> Share:
-    """With the interval of Wilson (1927), "Probable inference, the law of succession, and statistical inference", JASA
-    22: the shares that a score test would not reject. It never leaves [0, 1], and says something where all samples are
-    alike, as they mostly are at the ends of a trace."""
-    z = _NORMAL.inv_cdf((1 + confidence) / 2)
-    mean, room = count / samples, z * z / samples
-    centre = (mean + room / 2) / (1 + room)
-    half = z * math.sqrt(mean * (1 - mean) / samples + room / (4 * samples)) / (1 + room)
-    # At the ends the formula gives 0 and 1 but for the last bit.
-    low, high = (0.0 if not count else centre - half), (1.0 if count == samples else centre + half)
-    return Share(mean, low, high)
+    """With Wilson's interval, which says something where all samples are alike, as they mostly are at the ends of a
+    trace."""
+    mean = count / samples
+    return Share(mean, *wilson_interval(mean, samples, confidence=confidence))
 
 
 def _belief(probe: Probe, names: Iterable[str]) -> EarlyAnswers:

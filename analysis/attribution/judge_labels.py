@@ -10,16 +10,17 @@ import numpy as np
 from toolablate.analysis.attribution.belief import Share, share
 from toolablate.analysis.attribution.decomposition import Decomposition
 from toolablate.analysis.attribution.evidence import Outlined
-from toolablate.analysis.pairing import RIGHT
-from toolablate.analysis.statistics.intervals import Floats
+from toolablate.analysis.labelling import ERROR_TYPES
+from toolablate.analysis.pairing import RIGHT, Unit, unit
+from toolablate.analysis.statistics.intervals import Floats, clustered_share
 from toolablate.traces.records import Diagnosis, Distraction, DistractionLabel, ErrorType, JudgeMatrix
 from toolablate.traces.store import TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """`count` of `of`; `share` is None of none. Its interval takes what is counted for independent: of repeats of a
-    question it is too narrow."""
+    """`count` of `of`; `share` is None of none. Of types of error its interval is over questions; elsewhere it takes
+    what is counted for independent."""
 
     count: int
     of: int
@@ -327,9 +328,6 @@ def _labels(explained: Iterable[Outlined]) -> dict[tuple[str, int], Sequence[Seq
 # by model and condition.
 
 
-ERROR_TYPES: tuple[ErrorType, ...] = get_args(ErrorType)
-
-
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
     """The wrong trials of one domain, or of one model under one condition; the other names are "" then, and all are
@@ -393,15 +391,24 @@ def _table_of_types(judge: str, wording: int, read: list[_Read]) -> ErrorTypes:
 
 
 def _row(read: list[_Read], *, domain: str = "", model: str = "", condition: str = "") -> ErrorRow:
-    counted = Counter(diagnosis.error_type for _, diagnosis in read)
-    unlabelled = counted.pop(None, 0)
-    labelled = counted.total()
+    labelled = [(seen, diagnosis) for seen, diagnosis in read if diagnosis.error_type is not None]
+    units = [unit(seen) for seen, _ in labelled]
     return ErrorRow(
         domain=domain,
         model=model,
         condition=condition,
-        labelled=labelled,
-        unlabelled=unlabelled,
-        questions=len({seen.question for seen, diagnosis in read if diagnosis.error_type is not None}),
-        types={name: rate(counted[name], labelled) for name in ERROR_TYPES},
+        labelled=len(labelled),
+        unlabelled=len(read) - len(labelled),
+        questions=len({seen.question for seen, _ in labelled}),
+        types={
+            name: _clustered_rate([diagnosis.error_type == name for _, diagnosis in labelled], units)
+            for name in ERROR_TYPES
+        },
     )
+
+
+def _clustered_rate(hits: Sequence[bool], units: Sequence[Unit]) -> Rate:
+    if not hits:
+        return Rate(0, 0, None)
+    mean, (low, high) = clustered_share(hits, units)
+    return Rate(sum(hits), len(hits), Share(mean, low, high))

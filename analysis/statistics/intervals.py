@@ -17,6 +17,7 @@ CELLS_AT_ONCE = 2_000_000
 DIGITS = 12
 
 Floats = NDArray[np.float64]
+Interval = tuple[float, float]
 
 
 # Independent clusters: what a figure sums to in each, what they are worth, and the standard error of a mean.
@@ -51,6 +52,36 @@ def clustered_standard_error(sums: Sequence[float], sizes: Sequence[float]) -> f
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (away @ away)) / size.sum())
 
 
+def clustered_share(hits: Sequence[bool], units: Sequence[Hashable]) -> tuple[float, Interval]:
+    """The share of hits with its 95 % interval: Wilson's for as many independent cases as the clustered standard error
+    is worth, at most all cases; for as many as there are units where all cases are alike.
+
+    Source of the effective sample size: Korn and Graubard (1998), "Confidence intervals for proportions with small
+    expected number of positive counts estimated from survey data", Survey Methodology 24. Raises ValueError of no case.
+    """
+    if not hits:
+        raise ValueError("there is no share of no case")
+    sums, sizes = by_unit(units, [float(hit) for hit in hits], [1.0] * len(hits))
+    mean, error = sum(hits) / len(hits), clustered_standard_error(sums, sizes)
+    if not error or mean in (0, 1):
+        return mean, wilson_interval(mean, len(sums))
+    independent = mean * (1 - mean) / (len(hits) - 1)
+    cases = len(hits) * min(independent / error**2, 1.0)
+    return mean, wilson_interval(mean, cases)
+
+
+def wilson_interval(share: float, cases: float, *, confidence: float = 0.95) -> Interval:
+    """Of a share of independent cases: the shares that a score test would not reject. It never leaves [0, 1], and says
+    something where all cases are alike. Wilson (1927), "Probable inference, the law of succession, and statistical
+    inference", JASA 22."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    room = z * z / cases
+    centre = (share + room / 2) / (1 + room)
+    half = z * math.sqrt(share * (1 - share) / cases + room / (4 * cases)) / (1 + room)
+    # At the ends the formula gives 0 and 1 but for the last bit.
+    return 0.0 if share == 0 else centre - half, 1.0 if share == 1 else centre + half
+
+
 def jackknife_standard_error(sums: Sequence[float], sizes: Sequence[float]) -> float | None:
     """The same by leaving out one cluster at a time, which is a little larger where few or unequal clusters carry the
     mean: sqrt((G - 1) / G * sum((mean without it - mean of these)^2)). None for fewer than two clusters that have a
@@ -80,9 +111,6 @@ FEWEST = 2.0
 """Clusters that are worth less than two say nothing of a spread."""
 
 _NORMAL = NormalDist()
-
-
-Interval = tuple[float, float]
 
 
 def bootstrap_interval(

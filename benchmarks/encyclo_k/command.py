@@ -97,6 +97,33 @@ def import_published(published: Path, output: Path) -> None:
 
 
 @command.command(
+    "statistics",
+    epilog=options.example(
+        "toolablate encyclo-k statistics statements.jsonl",
+        "toolablate encyclo-k statistics questions.jsonl --questions",
+    ),
+    short_help="Describe statements, or questions.",
+)
+@click.argument("file", type=options.FilePath())
+@click.option("--questions", is_flag=True, help="FILE has questions, composed or imported.")
+@options.as_json("the rows")
+def statistics(file: Path, questions: bool, as_json: bool) -> None:
+    """Describe the statements in FILE by discipline, as the paper's tables of its data do: how many, in which
+    languages, correct and incorrect, their lengths, fields and subfields. Of questions: their lengths, and how many
+    statements, options, and statements in an option they have.
+    """
+    from toolablate.benchmarks.encyclo_k.statistics import read_statistics, statistics_json, statistics_view
+
+    rows = read_statistics(file, questions=questions)
+    if as_json:
+        click.echo(statistics_json(rows))
+        return
+    from rich.console import Console
+
+    Console().print(statistics_view(rows))
+
+
+@command.command(
     "tables", epilog=options.example("toolablate encyclo-k tables STORE"), short_help="Analyse the trials of a store."
 )
 @click.argument("store", type=options.FilePath())

@@ -91,6 +91,7 @@ def _told(output: Path, questions: Sequence["Question"]) -> list[str]:
 @options.seed("the bootstrap and permutations")
 @options.as_json("all figures, each question's tier among them,")
 @options.csv("the domain table")
+@options.plot("a radar of the domain table")
 def tables(
     store: Path,
     baseline: str | None,
@@ -100,6 +101,7 @@ def tables(
     seed: int,
     as_json: bool,
     csv: Path | None,
+    plot: Path | None,
 ) -> None:
     """Make the tables of LPFQA's papers from the trials in STORE, of any benchmark.
 
@@ -122,11 +124,22 @@ def tables(
     from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.output import export
 
+    if plot is not None:
+        from toolablate.reports.plots.drawing import boxes_note, require_plots
+        from toolablate.traces.output import make_folder, refuse_store
+
+        require_plots(plot)
+        refuse_store(plot, "--plot")
     others = [] if beside is None else read_others(beside)
     found = read_tables(store, baseline=baseline, run=run, scorer=scorer, others=others, seed=seed)
     warn(found.warning)
     if csv is not None:
         export(domains_csv(found.scoreboard), csv, "--csv")
+    if plot is not None:
+        from toolablate.benchmarks.lpfqa.terminal_tables import draw_domain_radar
+
+        make_folder(plot, "--plot")
+        warn(boxes_note(draw_domain_radar(found.scoreboard, plot)))
     if as_json:
         click.echo(scoreboard_json(found.scoreboard))
         return
@@ -172,9 +185,9 @@ def pilot(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Write the questions of STORE with their difficulty by pass rate under the baseline: easy above 50 %, hard below
-    30 %, else medium. `pass_rate` (in percent) and what the question said before (`difficulty_before`) go into its
-    metadata.
+    """Write the questions of STORE with their difficulty by pass rate under the baseline: easy above 50 %, hard
+    below 30 %, else medium. `pass_rate` (in percent), its 95 % interval over models (`pass_rate_ci95`) and what the
+    question said before (`difficulty_before`) go into its metadata.
 
     Questions that not all of these models answered are left out, and counted. With few models and repeats sampling
     noise moves questions between tiers: test on other models than those of the pilot.
@@ -188,11 +201,16 @@ def pilot(
     found = read_pilot(store, models=count, drop=drop, baseline=baseline, run=run, scorer=scorer, seed=seed)
     write_questions([(output, found.questions)], source=store)
     if as_json:
-        click.echo(json.dumps({"models": found.models, "tiers": found.tiers, "left_out": found.left_out}, indent=2))
+        click.echo(
+            json.dumps(
+                {"models": found.models, "tiers": found.tiers, "sure": found.sure, "left_out": found.left_out}, indent=2
+            )
+        )
         return
     tiers = ", ".join(f"{number} {tier}" for tier, number in found.tiers.items())
     click.echo(
         f"{output}: {counted(len(found.questions), 'question')} ({tiers}), by {counted(len(found.models), 'model')}"
     )
+    click.echo(f"sure of their tier: {found.sure} (95 % interval over models)")
     for why, number in found.left_out.items():
         click.echo(f"left out: {number} {why}")

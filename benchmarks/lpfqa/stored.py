@@ -7,11 +7,16 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
+from pydantic import JsonValue
+
 from toolablate.analysis.from_store import read_paired
-from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, answered, scoreboard, tiers
+from toolablate.analysis.pairing import RIGHT
+from toolablate.analysis.statistics.intervals import Interval, clustered_share
+from toolablate.benchmarks.lpfqa.scoreboard import Answered, OtherBenchmark, answered, scoreboard, tier_of, tiers
 from toolablate.benchmarks.lpfqa.scoreboard_results import Scoreboard, TieredQuestion, TierName
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
@@ -55,11 +60,13 @@ def read_tables(
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """`questions` with the difficulty that `models` found; `tiers` counts them; `left_out` counts the others by why."""
+    """`questions` with the difficulty that `models` found; `tiers` counts them, `sure` those whose 95 % interval lies
+    within their tier; `left_out` counts the others by why."""
 
     questions: tuple[Question, ...]
     models: tuple[str, ...]
     tiers: Mapping[str, int]
+    sure: int
     left_out: Mapping[str, int]
 
 
@@ -98,12 +105,20 @@ def read_pilot(
         **{why: sum(each.pass_rate == dropped[why] for each in found.questions) for why in dict.fromkeys(drop)},
     }
     kept = [each for each in found.questions if each.pass_rate not in {dropped[why] for why in drop}]
+    intervals = {each.question: _interval(of_models, drawn, each.question) for each in kept}
     return Pilot(
-        tuple(_tiered(of_names[each.question], each) for each in kept),
+        tuple(_tiered(of_names[each.question], each, intervals[each.question]) for each in kept),
         tuple(drawn),
         {name: sum(each.tier == name for each in kept) for name in get_args(TierName)},
+        sum({tier_of(Fraction(end)) for end in intervals[each.question]} == {each.tier} for each in kept),
         left_out,
     )
+
+
+def _interval(found: Answered, models: Sequence[str], question: str) -> Interval:
+    """Of a pass rate in [0, 1], over models as independent draws of a pool of such models."""
+    runs = [(value >= RIGHT, model) for model in models for value in found.scores[model][question].values()]
+    return clustered_share([right for right, _ in runs], [model for _, model in runs])[1]
 
 
 def _drawn(names: Sequence[str], count: int, seed: int) -> list[str]:
@@ -112,9 +127,10 @@ def _drawn(names: Sequence[str], count: int, seed: int) -> list[str]:
     return sorted(random.Random(seed).sample(names, count))  # noqa: S311 - a draw that can be repeated, not a secret
 
 
-def _tiered(question: Question, found: TieredQuestion) -> Question:
+def _tiered(question: Question, found: TieredQuestion, ci95: Interval) -> Question:
     before = {"difficulty_before": question.difficulty} if question.difficulty else {}
-    metadata = {**question.metadata, "pass_rate": round(found.pass_rate, 2), **before}
+    ends: list[JsonValue] = [round(100 * end, 2) for end in ci95]
+    metadata = {**question.metadata, "pass_rate": round(found.pass_rate, 2), "pass_rate_ci95": ends, **before}
     return question.model_copy(update={"difficulty": found.tier, "metadata": metadata})
 
 

@@ -1,6 +1,7 @@
 """The tables of LPFQA's papers in a terminal."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -479,4 +480,26 @@ def scoreboard_view(found: Scoreboard) -> RenderableType:
         *tiers_part(found),
         *ablation_part(found),
         *beside_part(found),
+    )
+
+
+# The table of domains as a figure.
+
+
+def draw_domain_radar(found: Scoreboard, path: Path) -> frozenset[str]:
+    """A spoke for each domain, with its number of questions; models as in the table. See `draw_radar`."""
+    from toolablate.reports.plots.radar import RadarLine, RadarPoint, draw_radar
+
+    simulated = {each.model for each in found.standings if each.simulated}
+    by_model: dict[str, list[RadarPoint]] = {each.model: [] for each in found.standings}
+    for domain in found.domains:
+        scores = {score.model: score.accuracy for score in domain.scores}
+        for model, points in by_model.items():
+            known = scores.get(model)
+            points.append(RadarPoint(known.percent, known.ci95) if known else RadarPoint(None, None))
+    return draw_radar(
+        [f"{each.domain or '(none)'} ({each.questions})" for each in found.domains],
+        [RadarLine(f"{name}{STAND_IN}" if name in simulated else name, points) for name, points in by_model.items()],
+        path,
+        title=f"Scores by domain under {found.baseline}",
     )

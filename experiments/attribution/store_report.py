@@ -4,7 +4,7 @@ import json
 import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -514,18 +514,18 @@ def read_labels(path: str | PathLike[str], *, people: Sequence[str] = (), scorer
                 )
         labels = tuple(label for label in labels if not people or label.person in people)
         about = {trial: _question(store, trial) for trial in dict.fromkeys(label.trial for label in labels)}
+        diagnoses = [each for trial in about for each in store.diagnoses(trial)]
         if not labels and scorer is not None:
             observe(store, scorer=scorer)  # refuses one that is not there, as `explained` does
     if labels:
         for each in outlined(path, scorer=scorer).explained:
             if each.attribution is not None and each.attribution.trial in about:
-                question, unit = about[each.attribution.trial].question, about[each.attribution.trial].unit
-                about[each.attribution.trial] = AttributedCause(
-                    question, unit, each.attribution.mechanism, each.attribution.method
+                about[each.attribution.trial] = replace(
+                    about[each.attribution.trial], mechanism=each.attribution.mechanism, method=each.attribution.method
                 )
-    return label_report(held(labels, about.__getitem__))
+    return label_report(held(labels, about.__getitem__), diagnoses)
 
 
 def _question(store: Store, trial: str) -> AttributedCause:
     question = store.question(store.trace(trial).trial.question)
-    return AttributedCause(question.id, question.cluster or question.id)
+    return AttributedCause(question.id, question.cluster or question.id, domain=question.domain)

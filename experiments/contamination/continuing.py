@@ -1,6 +1,7 @@
 """Lets models continue prompts, keeps what they return, and shows progress."""
 
 import asyncio
+import math
 import random
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
@@ -9,24 +10,34 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from toolablate.agents import Line, PacedSource, RetryPolicy, lines_of
-from toolablate.agents.chat import Tries
-from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
+from toolablate.agents.chat import ModelSource, Tries
+from toolablate.agents.endpoint.text_completions import NOT_SCORED, NOT_SERVED, TextEndpoint
 from toolablate.agents.pacing import LetGo, pressures
 from toolablate.experiments.contamination.overlap import Continued, open_rouge
+from toolablate.experiments.contamination.perplexity import ScoredPrompts
 from toolablate.experiments.contamination.prompts import Beginning, ContaminationPlan, Prompts, read_prompts
 from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.launch import told_at_the_end
 from toolablate.experiments.running.runner import EndpointStanding
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import ModelError, ToolablateError
-from toolablate.traces.records import Condition, Continuation, Message, ModelReply, ModelRequest, OpenAIModel
+from toolablate.traces.records import (
+    Condition,
+    Continuation,
+    Message,
+    ModelReply,
+    ModelRequest,
+    OpenAIModel,
+    PromptScore,
+    Question,
+)
 from toolablate.traces.terminal_text import one_line
 
 # What each line begins with; what does not was not written here, and is never cut off.
@@ -44,6 +55,15 @@ class ContinuationFile(RecordFile[Continuation]):
             head=_HEAD,
             what="continuation of a prompt",
             in_use="name another file in the plan",
+        )
+
+
+class ScoreFile(RecordFile[PromptScore]):
+    """The scores by what was asked."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path, PromptScore, lambda each: each.asked, head=_HEAD, what="score of a prompt", in_use="name another file"
         )
 
 
@@ -68,15 +88,17 @@ class Watching(Protocol):
 @dataclass(frozen=True, slots=True)
 class Ran:
     """`parts` are all models and benchmarks of the plan; `notes` say in a sentence each what went wrong with requests,
-    or was waited for; `file` holds the continuations."""
+    or was waited for; `file` holds the continuations. `scored` is empty where the plan does not ask for perplexity."""
 
     parts: tuple[Continued, ...]
     notes: tuple[str, ...]
     file: Path
+    scored: tuple[ScoredPrompts, ...] = ()
 
     @property
     def missing(self) -> int:
-        return sum(part.prompts - part.too_short - len(part.continuations) for part in self.parts)
+        continued = sum(part.prompts - part.too_short - len(part.continuations) for part in self.parts)
+        return continued + sum(part.prompts - len(part.scores) for part in self.scored)
 
 
 def continue_prompts(plan: ContaminationPlan, watching: Watching) -> Ran:
@@ -100,13 +122,25 @@ async def _continue_all(plan: ContaminationPlan, prompts: Sequence[Prompts], wat
             _Continuer(model, endpoint, lines[model.name], _left(model, prompts, kept, plan.seed), kept, watching)
             for model, endpoint in zip(plan.models, endpoints, strict=True)
         ]
+        scores: Mapping[tuple[object, ...], PromptScore] = {}
+        if plan.perplexity:
+            scored = stack.enter_context(ScoreFile(Path(plan.file).with_suffix(".perplexity.jsonl")))
+            scores = scored.found
+            continuers += [
+                _Scorer(
+                    model, endpoint, lines[model.name], _unscored(model, prompts, scored, plan.seed), scored, watching
+                )
+                for model, endpoint in zip(plan.models, endpoints, strict=True)
+            ]
         asked = sum(len(each.beginnings) for each in prompts)
         for each in continuers:
-            watching.begin(each.model.name, asked, asked - len(each.left))
+            watching.begin(each.name, asked, asked - len(each.left))
         await _work(continuers)
         told = told_at_the_end(pressures(lines.values()))
     parts = tuple(_part(model, each, kept.found) for model in plan.models for each in prompts)
-    return Ran(parts, (*(note for each in continuers for note in each.notes()), *told), kept.path)
+    notes = (*(note for each in continuers for note in each.notes()), *told)
+    own = [(model, each) for model in plan.models for each in prompts] if plan.perplexity else []
+    return Ran(parts, notes, kept.path, tuple(_scored(model, each, scores) for model, each in own))
 
 
 def _left(model: OpenAIModel, prompts: Sequence[Prompts], kept: ContinuationFile, seed: int) -> "deque[Beginning]":
@@ -114,6 +148,17 @@ def _left(model: OpenAIModel, prompts: Sequence[Prompts], kept: ContinuationFile
     left = [each for part in prompts for each in part.beginnings if each.asked_of(model) not in kept.found]
     random.Random(seed).shuffle(left)  # noqa: S311 - an order, not a secret
     return deque(left)
+
+
+def _unscored(model: OpenAIModel, prompts: Sequence[Prompts], kept: ScoreFile, seed: int) -> "deque[Beginning]":
+    left = [each for part in prompts for each in part.beginnings if each.scored_as(model) not in kept.found]
+    random.Random(seed).shuffle(left)  # noqa: S311 - an order, not a secret
+    return deque(left)
+
+
+def _scored(model: OpenAIModel, prompts: Prompts, found: Mapping[tuple[object, ...], PromptScore]) -> ScoredPrompts:
+    keys = [each.scored_as(model) for each in prompts.beginnings]
+    return ScoredPrompts(model.name, prompts.benchmark, len(keys), tuple(found[key] for key in keys if key in found))
 
 
 async def _work(continuers: Sequence["_Continuer"]) -> None:
@@ -139,7 +184,7 @@ class _Continuer:
     endpoint: TextEndpoint
     line: Line
     left: deque[Beginning]
-    kept: ContinuationFile
+    kept: RecordFile[Any]
     watching: Watching
     failures: Counter[str] = field(default_factory=Counter)
     messages: dict[str, ModelError] = field(default_factory=dict)
@@ -151,7 +196,7 @@ class _Continuer:
         while self.left:
             beginning = self.left.popleft()
             try:
-                reply = await self._ask(beginning)
+                record = await self._made(beginning)
             except LetGo:
                 self.left.appendleft(beginning)
                 return
@@ -159,13 +204,21 @@ class _Continuer:
                 self._note(error)
             else:
                 self.standing.succeeded()
-                self.kept.append(_continuation(self.model, beginning, reply))
-            self.watching.advance(self.model.name)
+                self.kept.append(record)
+            self.watching.advance(self.name)
 
-    async def _ask(self, beginning: Beginning) -> ModelReply:
-        source = PacedSource(self.endpoint.limited(beginning.max_tokens), self.line, beginning.max_tokens)
-        chat = source.session(beginning.question, _NO_TOOLS, 0)
-        request = ModelRequest(messages=(Message(role="user", content=beginning.given),))
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    async def _made(self, beginning: Beginning) -> Continuation | PromptScore:
+        room = beginning.max_tokens
+        reply = await self._ask(self.endpoint.limited(room), beginning.question, beginning.given, room)
+        return _continuation(self.model, beginning, reply)
+
+    async def _ask(self, source: ModelSource, question: Question, text: str, most: int) -> ModelReply:
+        chat = PacedSource(source, self.line, most).session(question, _NO_TOOLS, 0)
+        request = ModelRequest(messages=(Message(role="user", content=text),))
         tries, clock = Tries(RetryPolicy(paced=True)), asyncio.get_running_loop().time
         while True:
             try:
@@ -179,7 +232,7 @@ class _Continuer:
         self.failures[error.code] += 1
         self.messages.setdefault(error.code, error)
         reason = self.standing.failed(error.code, error.message)
-        if error.code == NOT_SERVED:
+        if error.code in (NOT_SERVED, NOT_SCORED):
             reason = "it would refuse them all"
         if reason:
             # What was said is told by the notes on failures.
@@ -188,14 +241,46 @@ class _Continuer:
 
     def _give_up(self, why: str) -> None:
         if self.left:
-            self.given_up = f"{self.model.name}: {len(self.left)} more were not asked: {why}"
+            self.given_up = f"{self.name}: {len(self.left)} more were not asked: {why}"
             self.left.clear()
 
     def notes(self) -> list[str]:
-        told = [
-            f"{self.model.name}: {count} x {code}: {self.messages[code]}" for code, count in self.failures.most_common()
-        ]
+        told = [f"{self.name}: {count} x {code}: {self.messages[code]}" for code, count in self.failures.most_common()]
         return [*told, *([self.given_up] if self.given_up else [])]
+
+
+class _Scorer(_Continuer):
+    """What one model is still to score: the whole prompt less its beginning, since tokens of a part of a character
+    cannot be told by their place in the text."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.name} (perplexity)"
+
+    async def _made(self, beginning: Beginning) -> Continuation | PromptScore:
+        found = []
+        for text in (beginning.given, beginning.given + beginning.rest):
+            reply = await self._ask(self.endpoint.scoring(), beginning.question, text, 1)
+            assert isinstance(reply.logprobs, list)
+            found.append([each for each in reply.logprobs if isinstance(each, float)])
+        given, whole = found
+        if len(whole) <= len(given):
+            raise ModelError("the whole prompt has no more tokens than its beginning", code="bad_reply")
+        return PromptScore(
+            model=self.model.identity(),
+            benchmark=beginning.benchmark,
+            question=beginning.question.id,
+            cluster=beginning.question.cluster,
+            given=beginning.given,
+            rest=beginning.rest,
+            logprob=min(math.fsum(whole) - math.fsum(given), 0.0),
+            tokens=len(whole) - len(given),
+            bytes=len(beginning.rest.encode()),
+            served=reply.model,
+            at=datetime.now(UTC),
+        )
 
 
 def _continuation(model: OpenAIModel, beginning: Beginning, reply: ModelReply) -> Continuation:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import combinations, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.analysis.pairing import Unit
@@ -17,7 +17,10 @@ from toolablate.analysis.statistics.intervals import RESAMPLES, bootstrap_interv
 from toolablate.benchmarks.scoring.rouge import UNSPACED
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
-from toolablate.traces.records import Continuation
+from toolablate.traces.records import Continuation, PromptScore
+
+if TYPE_CHECKING:
+    from toolablate.experiments.contamination.perplexity import PerplexityResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,19 +286,24 @@ class ContaminationDifference:
 
 @dataclass(frozen=True, slots=True)
 class ContaminationResults:
-    """`share` is how much of a prompt was given."""
+    """`share` is how much of a prompt was given. `perplexities` are there where the plan asked for them; see
+    `perplexity.PerplexityResult`."""
 
     share: float
     results: tuple[ContaminationResult, ...]
     differences: tuple[ContaminationDifference, ...]
+    perplexities: tuple["PerplexityResult", ...] = ()
 
 
-def contamination_results(parts: Sequence[Continued], share: float, *, seed: int = 0) -> ContaminationResults:
+def contamination_results(
+    parts: Sequence[Continued], share: float, perplexities: Sequence["PerplexityResult"] = (), *, seed: int = 0
+) -> ContaminationResults:
     """Of each model and benchmark, in their order. Raises InputError where rouge-score is not installed."""
     found = tuple(_result(part, seed) for part in parts)
     pairs = [pair for pair in combinations(found, 2) if pair[0].model == pair[1].model]
     differences = [_difference(one, other) for one, other in pairs]
-    return ContaminationResults(share, found, tuple(each for each in differences if each is not None))
+    told = tuple(each for each in differences if each is not None)
+    return ContaminationResults(share, found, told, tuple(perplexities))
 
 
 def contamination_json(found: ContaminationResults) -> str:
@@ -310,7 +318,7 @@ def most_contaminated(found: ContaminationResults, count: int) -> list[tuple[Con
 
 
 def _result(part: Continued, seed: int) -> ContaminationResult:
-    units = [_unit(each) for each in part.continuations]
+    units = [unit_of(each) for each in part.continuations]
     questions = _questions(part.continuations, units, seed)
     own = [each.own for each in questions]
     chance = [each.chance for each in questions if each.chance is not None]
@@ -351,8 +359,8 @@ def _ngrams(
     return NgramOverlap(NGRAMS[place], len(of_own), *means)
 
 
-def _unit(continuation: Continuation) -> Unit:
-    return ("cluster", continuation.cluster) if continuation.cluster else ("question", continuation.question)
+def unit_of(found: Continuation | PromptScore) -> Unit:
+    return ("cluster", found.cluster) if found.cluster else ("question", found.question)
 
 
 def _questions(found: Sequence[Continuation], units: Sequence[Unit], seed: int) -> tuple[QuestionOverlap, ...]:

@@ -21,14 +21,16 @@ class ContaminationPlan(Section):
     """A validated plan. Paths in it are absolute; a benchmark may be "hf:OWNER/NAME" or "builtin".
 
     `share` is how much of a prompt's tokens a model is given, `file` what keeps the continuations, `limit` how many
-    questions of each benchmark are asked, from its beginning. `benchmarks` are question files by the names that they
-    are shown under. `seed` is that of chance's pairs of questions, and of the bootstrap.
+    questions of each benchmark are asked, from its beginning. `benchmarks` are question files by the names that
+    they are shown under. `perplexity` also asks how likely the rests are. `seed` is that of chance's pairs of
+    questions, and of the bootstrap.
     """
 
     share: float = Field(default=0.4, gt=0, lt=1)
     file: str = Field(min_length=1)
     limit: int | None = Field(default=None, gt=0)
     seed: int = 0
+    perplexity: bool = False
     benchmarks: dict[str, str] = Field(min_length=1)
     models: tuple[OpenAIModel, ...] = Field(min_length=1)
 
@@ -101,6 +103,10 @@ class Beginning:
     def asked_of(self, model: OpenAIModel) -> tuple[str, str, str, str, str, int]:
         """As a `Continuation` of it by this model says it."""
         return (model.identity(), self.benchmark, self.question.id, self.given, self.rest, self.max_tokens)
+
+    def scored_as(self, model: OpenAIModel) -> tuple[str, str, str, str, str]:
+        """As a `PromptScore` of it by this model says it."""
+        return self.asked_of(model)[:-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from toolablate.experiments.contamination.overlap import (
     QuestionOverlap,
     most_contaminated,
 )
+from toolablate.experiments.contamination.perplexity import PerplexityResult
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names
 from toolablate.traces.terminal_text import inert, one_line
@@ -29,6 +30,8 @@ def contamination_view(found: ContaminationResults, *, questions: int = 0) -> Re
     parts: list[RenderableType] = [_title("Contamination: ROUGE-L of continuations"), _figures(found.results)]
     parts += [_title("Verbatim runs of tokens, and what is not in the figures"), _runs(found.results)]
     parts += [_title("Share of n-grams that came back, in percent"), _ngrams(found.results)]
+    if found.perplexities:
+        parts += [_title("Perplexity of the rests, given the beginnings"), _perplexities(found.perplexities)]
     if found.differences:
         parts += [_title("Differences between benchmarks, in points"), _differences(found.differences)]
     if questions and any(each.of_questions for each in found.results):
@@ -87,6 +90,31 @@ def _ngrams(results: Sequence[ContaminationResult]) -> Fitted:
             figures("by chance", [_value(each.by_chance) for _, each in rows]),
         )
     )
+
+
+def _perplexities(rows: Sequence[PerplexityResult]) -> Fitted:
+    return Fitted(
+        (
+            _named("benchmark", [row.benchmark for row in rows]),
+            _named("model", [row.model for row in rows]),
+            figures("n", [f"{SMALL if row.small else ''}{row.questions}" for row in rows]),
+            figures("bits per byte", [Text(_exact(row.bits_per_byte), style="bold") for row in rows]),
+            figures("95 % interval", [_exact_interval(row.bits_per_byte) for row in rows]),
+            figures("perplexity", [_exact(row.perplexity) for row in rows]),
+            figures("95 % of that", [_exact_interval(row.perplexity) for row in rows]),
+            figures("missing", [str(row.missing) for row in rows]),
+        )
+    )
+
+
+def _exact(figure: Figure | None) -> str:
+    return numbers.UNKNOWN if figure is None else f"{figure.value:.3g}"
+
+
+def _exact_interval(figure: Figure | None) -> str:
+    if figure is None or figure.ci95 is None:
+        return numbers.UNKNOWN
+    return f"{figure.ci95[0]:.3g} .. {figure.ci95[1]:.3g}"
 
 
 def _differences(rows: Sequence[ContaminationDifference]) -> Fitted:
@@ -157,7 +185,9 @@ def _footnotes(found: ContaminationResults) -> Iterator[str]:
     yield f"runs ≥{LONG_RUN}: questions of which so many tokens in a row came back, of those whose rest has as many."
     yield "n-grams: runs of so many tokens of the rest that stand in the continuation, of questions whose rest has one."
     yield "95 % interval: from a bootstrap over questions, those of one cluster taken together (BCa)."
-    if any(each.small for each in found.results):
+    if found.perplexities:
+        yield "bits per byte: how unexpected the rest is to the model; perplexity: the same by its own tokens."
+    if any(each.small for each in found.results) or any(each.small for each in found.perplexities):
         yield f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions; do not rely on their intervals."
     yield "empty: no token came, which counts as 0; missing: no reply came; too short: too few tokens to be cut in two."
     yield "A high figure may mean that texts are predictable; compare with chance, and look at the questions."

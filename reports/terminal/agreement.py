@@ -14,11 +14,19 @@ from toolablate.analysis.agreement.report import Agreement, AgreementReport
 from toolablate.analysis.agreement.shift import Shift
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, SIGNIFICANT
-from toolablate.analysis.labelling import TOO_FEW, Held, LabelAgreement, LabelReport
+from toolablate.analysis.labelling import (
+    ERROR_TYPES,
+    TOO_FEW,
+    Held,
+    LabelAgreement,
+    LabelReport,
+    NamedTypes,
+    TypeShare,
+)
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import chance, distraction_name
+from toolablate.reports.cause_wording import chance, distraction_name, error_type_name
 from toolablate.reports.numbers import MINUS, SMALL, counted
-from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner, words
+from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
 from toolablate.reports.terminal.trace import VERDICT_STYLES
 from toolablate.traces.records import Mechanism
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
@@ -300,6 +308,11 @@ def labels_view(report: LabelReport, store: str) -> RenderableType:
         parts += [Text(" People vs. attribution", style="bold"), _label_agreements(report.with_attribution)]
     if report.between_people:
         parts += [Text(" Between people", style="bold"), _label_agreements(report.between_people)]
+    if report.error_types:
+        parts += [Text(" Types of error that people name, and judges of the same trials", style="bold")]
+        parts += [_error_types(report.error_types)]
+    if report.type_agreement:
+        parts += [Text(" Agreement on types of error", style="bold"), _type_agreements(report.type_agreement)]
     return Group(*parts, Padding(Text("\n".join(_notes(report)), style="dim"), (0, 1, 1, 1)))
 
 
@@ -329,7 +342,8 @@ def _labels(found: Sequence[Held]) -> RenderableType:
 
 def _says(each: Held) -> Text:
     how = f" ({distraction_name(each.label.distraction)})" if each.label.distraction else ""
-    return Text(f"{_mechanism(each.label.mechanism)}{how}", style="" if each.agrees is not False else "bold")
+    kind = f"; {error_type_name(each.label.error_type)}" if each.label.error_type else ""
+    return Text(f"{_mechanism(each.label.mechanism)}{how}{kind}", style="" if each.agrees is not False else "bold")
 
 
 def _mechanism(mechanism: Mechanism | None) -> str:
@@ -352,12 +366,48 @@ def _label_agreements(rows: Sequence[LabelAgreement]) -> RenderableType:
     )
 
 
+def _error_types(rows: Sequence[NamedTypes]) -> RenderableType:
+    return Blocks(
+        names(
+            "domain, and who",
+            [
+                inert(one_line(f"{'all' if row.domain is None else row.domain or '(none)'}: {row.rater}"))
+                for row in rows
+            ],
+        ),
+        (
+            figures("trials", [str(row.trials) for row in rows]),
+            *(figures(error_type_name(name), [_type_share(row.types[name]) for row in rows]) for name in ERROR_TYPES),
+        ),
+    )
+
+
+def _type_share(found: TypeShare) -> str:
+    low, high = (100 * end for end in found.ci95)
+    return f"{100 * found.share:.0f} ({low:.0f}-{high:.0f})"
+
+
+def _type_agreements(rows: Sequence[LabelAgreement]) -> RenderableType:
+    return Fitted(
+        (
+            names("person", [inert(one_line(row.person)) for row in rows]),
+            names("and", [inert(one_line(row.other or "")) for row in rows]),
+            figures("trials", [str(row.trials) for row in rows]),
+            figures("agreed", [str(row.agreed) for row in rows]),
+            words("κ", [agreement_words(row) + ("*" if row.small and row.ci95 else "") for row in rows]),
+        )
+    )
+
+
 def _notes(report: LabelReport) -> Iterator[str]:
     yield (
         f"κ: Cohen's kappa over mechanisms, with its 95 % interval over questions; not told below {TOO_FEW} of them."
         " blind: the attribution was hidden; who sees it first tends to agree with it."
     )
-    if any(row.small and row.ci95 for row in (*report.with_attribution, *report.between_people)):
+    if report.error_types:
+        yield "Types: % of the trials that each names one of, with the 95 % interval over questions."
+    shown = (*report.with_attribution, *report.between_people, *report.type_agreement)
+    if any(row.small and row.ci95 for row in shown):
         yield f"*: fewer than {FEW_CLUSTERS} questions; do not rely on the interval."
     if report.unattributed:
         yield f"{counted(report.unattributed, 'label')} of trials without an attribution, excluded from its kappa."

@@ -15,7 +15,6 @@ from toolablate.analysis.attribution.evidence import Outlined
 from toolablate.analysis.attribution.identified import DesignReach
 from toolablate.analysis.attribution.judge_labels import (
     DISTRACTIONS,
-    ERROR_TYPES,
     ErrorRow,
     ErrorTypes,
     JudgedDistraction,
@@ -25,6 +24,7 @@ from toolablate.analysis.attribution.judge_labels import (
 from toolablate.analysis.attribution.report import FORM_NAMES, AttributionReport, ResultLengths, mechanism_name
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.flips import Floor
+from toolablate.analysis.labelling import ERROR_TYPES
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import (
     attributed,
@@ -339,7 +339,9 @@ def matrices_view(matrices: Sequence[JudgeMatrix]) -> Iterator[RenderableType]:
 def errors_view(errors: Sequence[ErrorTypes]) -> Iterator[RenderableType]:
     """The seven types of error by domain, a table for each judge."""
     for each in errors:
-        yield Text.assemble(" Errors as ", (one_line(each.judge), "bold"), " reads them, in % of labelled wrong trials")
+        yield Text.assemble(
+            " Errors as ", (one_line(each.judge), "bold"), " reads them, in % of labelled wrong trials (95 % interval)"
+        )
         rows = (*each.by_domain, each.overall) if len(each.by_domain) > 1 else (each.overall,)
         yield Blocks(
             names("domain", [*(inert(one_line(row.domain) or "(none)") for row in rows[:-1]), "all"]),
@@ -364,7 +366,9 @@ def _share(share: LabelShare) -> str:
 
 def _percent(row: ErrorRow, place: int) -> str:
     share = row.types[ERROR_TYPES[place]].share
-    return numbers.percent(None if share is None else 100 * share.mean)
+    if share is None:
+        return numbers.UNKNOWN
+    return f"{100 * share.mean:.0f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
 
 
 def _label_name(label: DistractionLabel) -> str:

@@ -31,7 +31,8 @@ def groups_view(found: Failures, keys: Sequence[str], groups: Sequence[FailureGr
                 for place, key in enumerate(keys)
             ),
             figures("wrong", [str(len(group.failures)) for group in groups]),
-            figures("%", [numbers.percent(100 * len(group.failures) / len(found.failures)) for group in groups]),
+            figures("%", [numbers.percent(100 * group.share) for group in groups]),
+            figures("95 %", [f"{100 * group.ci95[0]:.0f} .. {100 * group.ci95[1]:.0f}" for group in groups], spare=2),
             *(
                 figures(_shown(name), [str(group.by_condition.get(name, 0)) for group in groups], spare=1)
                 for name in columns

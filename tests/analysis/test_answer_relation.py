@@ -101,6 +101,13 @@ def test_no_readable_answer_is_nothing_a_refusal_or_another_form() -> None:
     assert relation("cannot be determined", number) == "refusal"
 
 
+def test_what_a_judge_finds_wrong_is_readable() -> None:
+    question = Question(id="q", prompt="Why?", target=ReferenceTarget(answer="Rust."))
+    judged = Score(trial="t", scorer="judge", value=0, verdict="wrong")
+    assert relation_of(question, judged, "Because of frost.") == "other"
+    assert relation_of(question, judged, "I cannot answer that.") == "refusal"
+
+
 def test_a_scorers_own_name_goes_before_the_rules() -> None:
     assert relation("8", NumberTarget(value=7), metadata={OWN: "next row"}) == "next row"
     assert relation("8", NumberTarget(value=7), metadata={OWN: 3}) == "off_by_one"

@@ -430,7 +430,7 @@ def test_keys_joined_by_commas_are_crossed() -> None:
         *pairs((1, 0), domain="law", kind="choice", metadata=(("field", ("tax",)),)),
         *(replace(each, question="other") for each in pairs((0, 1), domain="law", kind="number")),
     ]
-    crossed = compare(rows, "none", by=["domain,kind", "metadata.field,kind"])[1:]
+    crossed = compare(rows, "none", by=["domain, kind", "metadata.field,kind"])[1:]
     assert [(row.by, row.group, row.delta_points) for row in crossed] == [
         ("domain,kind", "law × choice", -100.0),
         ("domain,kind", "law × number", 100.0),

@@ -10,7 +10,7 @@ from tests.traces.samples import WHEN
 
 from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report, labels_csv, labels_json
 from toolablate.reports.terminal.agreement import labels_view
-from toolablate.traces.records import Label, Mechanism
+from toolablate.traces.records import Diagnosis, Label, Mechanism
 
 HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
 MANY = 60
@@ -128,3 +128,48 @@ def test_the_view_fits_its_terminal_and_foreign_text_does_nothing(width: int) ->
 
 def test_a_store_without_labels_says_how_to_give_some() -> None:
     assert "toolablate view 'my store.db'" in page(labels_view(_report([]), "my store.db"), 120)
+
+
+# The seven types of error.
+
+
+def _diagnosis(trial: int, error_type: str, judge: str = "judge-a") -> Diagnosis:
+    return Diagnosis(trial=f"{trial:032x}", judge=judge, error_type=error_type, distraction=None)
+
+
+def test_types_of_people_stand_beside_a_judges_of_the_same_trials() -> None:
+    labels = [
+        _label(trial, "own_error", error_type="knowledge" if trial % 4 else "calculation") for trial in range(MANY)
+    ]
+    labels.append(_label(MANY, "own_error"))  # no type is said
+    said = [_diagnosis(trial, "knowledge") for trial in range(2 * MANY)]  # of more than people read
+    found = label_report(
+        held(labels, lambda trial: AttributedCause(trial, trial, domain="LM"[int(trial, 16) % 2])), said
+    )
+    rows = {(row.rater, row.domain): row for row in found.error_types}
+    assert [*rows] == [("Ada", "L"), ("judge-a", "L"), ("Ada", "M"), ("judge-a", "M"), ("Ada", None), ("judge-a", None)]
+    ada, judge = rows["Ada", None], rows["judge-a", None]
+    assert (ada.trials, judge.trials, ada.judge, judge.judge) == (MANY, MANY, False, True)
+    assert ada.types["calculation"].share == 0.25
+    low, high = ada.types["calculation"].ci95
+    assert 0.1 < low < 0.25 < high < 0.4
+    assert judge.types["hallucination"].share == 0
+    assert 0 < judge.types["hallucination"].ci95[1] < 0.1
+    (agreement,) = found.type_agreement
+    assert (agreement.person, agreement.other, agreement.trials, agreement.agreed) == ("Ada", "judge-a", MANY, 45)
+    text = page(labels_view(found, "s.db"), 160)
+    assert "25 (16-37)" in text
+    assert "all: judge-a" in text
+    assert json.loads(labels_json(found))["error_types"][0]["types"]["reasoning"]["count"] == 0
+    assert labels_csv(found.held).splitlines()[1].split(",")[-1] == "calculation"
+
+
+def test_repeats_of_a_question_do_not_make_types_surer() -> None:
+    alone = _report([_label(2 * trial, "own_error", error_type=_KINDS[trial % 2]) for trial in range(10)])
+    twice = _report([_label(trial, "own_error", error_type=_KINDS[trial // 2 % 2]) for trial in range(20)])
+    one, other = (report.error_types[0].types["reasoning"] for report in (alone, twice))
+    assert (one.share, other.share) == (0.5, 0.5)
+    assert other.ci95 == pytest.approx(one.ci95, abs=0.01)
+
+
+_KINDS = ("reasoning", "knowledge")

@@ -149,6 +149,7 @@ def test_a_question_is_cut_at_the_end_of_its_documents(tokens: int, left: int, l
     assert asked.prompt.startswith("How many goats?" if tokens > 60 else "How many")
     assert asked.prompt.endswith("a plain number.")
     assert (asked.prompt.count("A") >= left, "B" * 20 in asked.prompt) == (True, last)
+    assert asked.prompt.count("<document ") == asked.prompt.count("\n</document>\n\n")
 
 
 def test_what_is_asked_as_it_is_loses_its_end() -> None:

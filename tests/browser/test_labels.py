@@ -68,6 +68,20 @@ def test_y_confirms_what_the_analysis_says(serve: Serve, browse: Browse) -> None
     assert verify(site.view.store).ok
 
 
+def test_a_type_of_error_is_kept_and_shown(serve: Serve, browse: Browse) -> None:
+    site = serve()
+    trial = _wrong(site)
+    page = browse(site, f"/trial/{trial}")
+    page.keyboard.press("c")
+    page.keyboard.press("2")
+    page.locator('input[name=error_type][value="knowledge"]').check()
+    page.keyboard.press("Enter")
+    _saved(page, 1)
+    assert [label.error_type for label in _labels(site)] == ["knowledge"]
+    assert "missing or wrong knowledge" in page.locator(".label-history").inner_text()
+    assert _send(site, trial, mechanism="lock_in", error_type="nonsense").status_code == 400
+
+
 def test_another_mechanism_is_chosen_with_a_note_by_keyboard(serve: Serve, browse: Browse) -> None:
     site = serve()
     trial = _wrong(site)

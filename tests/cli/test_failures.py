@@ -89,6 +89,17 @@ def test_mechanisms_are_those_of_attribute(store: Path) -> None:
     assert ("",) not in said
 
 
+def test_shares_have_intervals_over_questions(store: Path) -> None:
+    groups = found(store)["groups"]
+    assert isinstance(groups, list)
+    for each in groups:
+        low, high = each["ci95"]
+        assert 0 < low < each["share"] < high < 1
+    (everything,) = found(store, "--by", "model")["groups"]  # type: ignore[misc]
+    assert (everything["share"], everything["ci95"][1]) == (1.0, 1.0)
+    assert "95 %" in failures(store).output
+
+
 def test_the_page_counts_what_is_wrong_by_condition(store: Path) -> None:
     page = failures(store).output
     assert "option: another option" in page

@@ -117,6 +117,7 @@ def label(trial: Trial, person: str = "Ada\u202e") -> Label:
         attributed="unknown",
         method="trace",
         blind=True,
+        error_type="knowledge",
     )
 
 

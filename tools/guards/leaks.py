@@ -244,7 +244,7 @@ class LeakGuard:
         self._question = SoughtPassage.of(question)
         self._screen = Screen(question)
         asked = Passages(normal_text(question))
-        said = (each for answer in answers if answer.strip() for each in _said_by(answer))
+        said = (each for answer in answers if answer.strip() for each in said_by(answer))
         self._answers = [_KnownAnswer(each, asked) for each in dict.fromkeys(said)]
 
     def inspect(self, url: str, text: str) -> Inspection:
@@ -311,7 +311,7 @@ class _KnownAnswer:
         return _Said(places, len(words), self._in_question)
 
 
-def _said_by(answer: str) -> Iterator[str]:
+def said_by(answer: str) -> Iterator[str]:
     """The answer without the marks of its lists, and what it says one by one."""
     parts = statements(answer)
     yield answer if len(parts) < 2 else "\n".join(parts)

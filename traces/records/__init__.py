@@ -75,6 +75,7 @@ from toolablate.traces.records.judgements import (
     Method,
     PairVerdict,
     Preferred,
+    PromptScore,
     Score,
     Verdict,
 )
@@ -110,6 +111,7 @@ from toolablate.traces.records.questions import (
     is_na,
     with_scale,
 )
+from toolablate.traces.records.retrieval import Retrieval, Retrieved
 from toolablate.traces.records.trials import REPLIES, Environment, ImportedLog, Outcome, Run, Trace, Trial
 
 __all__ = [
@@ -176,6 +178,7 @@ __all__ = [
     "Preferred",
     "Price",
     "PriceTier",
+    "PromptScore",
     "Question",
     "QuestionDocument",
     "QuestionFile",
@@ -192,6 +195,8 @@ __all__ = [
     "ReplayPurposeKind",
     "Rerun",
     "Resumption",
+    "Retrieval",
+    "Retrieved",
     "Rubric",
     "Run",
     "Sampling",

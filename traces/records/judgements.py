@@ -229,7 +229,7 @@ class Label(TaggedRecord):
     `person` is the name that they go by, `at` when they said so. `mechanism` is None where they withdraw what they had
     said before. `turned_at` is the event at which it went wrong, where they say so. `attributed` and `method` are what
     the attribution said of the trial when they read it, None where it said nothing; `blind` tells that it was hidden
-    from them.
+    from them. `error_type` is the kind of error that they see, where they say one.
     """
 
     version: Literal[1] = 1
@@ -243,6 +243,7 @@ class Label(TaggedRecord):
     attributed: Mechanism | None = None
     method: Method | None = None
     blind: bool = False
+    error_type: ErrorType | None = None
 
 
 class Continuation(TaggedRecord):
@@ -271,6 +272,32 @@ class Continuation(TaggedRecord):
     def asked(self) -> tuple[str, str, str, str, str, int]:
         """What it is the continuation of; another of the same would be another draw."""
         return (self.model, self.benchmark, self.question, self.given, self.rest, self.max_tokens)
+
+
+class PromptScore(TaggedRecord):
+    """How likely a model found the rest of a prompt, given its beginning.
+
+    `model`, `benchmark`, `question`, `cluster`, `given` and `rest` are as in `Continuation`. `logprob` is the natural
+    logarithm of the probability of the rest's `tokens` of the model, together: that of the whole prompt less that of
+    `given`. `bytes` are the rest's in UTF-8.
+    """
+
+    version: Literal[1] = 1
+    model: str
+    benchmark: str
+    question: str
+    cluster: str = ""
+    given: str = Field(min_length=1)
+    rest: str = Field(min_length=1)
+    logprob: float = Field(le=0)
+    tokens: int = Field(gt=0)
+    bytes: int = Field(gt=0)
+    served: str = ""
+    at: datetime
+
+    @property
+    def asked(self) -> tuple[str, str, str, str, str]:
+        return (self.model, self.benchmark, self.question, self.given, self.rest)
 
 
 Preferred = Literal["a", "b", "same"]

@@ -209,17 +209,31 @@ class Question(TaggedRecord):
     not_identity: ClassVar[frozenset[str]] = frozenset(
         {"target", "rubric", "domain", "difficulty", "cluster", "source"}
     )
+    noted: ClassVar[frozenset[str]] = frozenset(
+        {
+            "computable",
+            "difficulty_before",
+            "pass_rate",
+            "pass_rate_ci95",
+            "phrasings",
+            "retrievable",
+            "retrieved",
+            "source_urls",
+        }
+    )
+    """Keys of the metadata that say something about a question and change nothing that a model is asked."""
 
     def identity(self) -> str:
         """Digest of what a model is asked, 32 hexadecimal digits.
 
         Of the target only its form enters it, since the question says how to answer. After a mended answer key or
         label the trials are the same, and are scored again, not run again. Of a file and a document
-        its name and content enter it.
+        its name and content enter it; of the metadata all keys but those `noted`.
         """
         several = self.target.kind == "choice" and len(self.target.letters) > 1
         files = tuple(file.model_copy(update={"path": ""}) for file in self.files)
-        content = Record.identity(self.model_copy(update={"files": files}))
+        metadata = {key: value for key, value in self.metadata.items() if key not in self.noted}
+        content = Record.identity(self.model_copy(update={"files": files, "metadata": metadata}))
         return digest_json([content, self.target.kind, several])
 
     def key_identity(self) -> str:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolablate.analysis.attribution.belief import Share
 from toolablate.analysis.attribution.judge_labels import (
     DISTRACTIONS,
     ERROR_TYPES,
@@ -228,12 +229,15 @@ def test_failures_are_counted_by_domain_and_by_arm() -> None:
         assert sum(rate.count for rate in row.types.values()) == row.labelled
 
 
-def test_a_share_has_wilsons_interval() -> None:
+def test_a_share_has_an_interval_over_questions() -> None:
+    (alone,) = error_types(OBSERVATIONS, DIAGNOSES[2:4])
+    assert alone.overall.types["calculation"].share == Share(1, pytest.approx(0.2065, abs=1e-4), 1)
     (table,) = error_types(OBSERVATIONS, DIAGNOSES)
     share = table.overall.types["knowledge"].share
     assert share is not None
     assert share.mean == pytest.approx(2 / 3)
-    assert (share.low, share.high) == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    # Three trials of two questions: wider than of three independent trials (.21 to .94).
+    assert (share.low, share.high) == pytest.approx((0.1412, 0.9605), abs=1e-4)
 
 
 def test_each_judge_and_wording_has_a_table_of_its_own() -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from toolablate.analysis.statistics.intervals import bootstrap_interval
+from toolablate.analysis.statistics.intervals import bootstrap_interval, clustered_share, wilson_interval
 from toolablate.analysis.statistics.p_values import _beyond, sign_flip_p
 
 DIFFERENCES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=12)
@@ -156,3 +157,31 @@ def test_a_giant_among_clusters_gives_no_interval_that_is_narrower() -> None:
     assert alone is not None
     assert giant is not None
     assert giant[1] - giant[0] > alone[1] - alone[0]
+
+
+# Shares of cases in clusters.
+
+
+def test_a_share_of_independent_cases_has_wilsons_interval() -> None:
+    hits = [place < 7 for place in range(20)]
+    mean, interval = clustered_share(hits, list(range(20)))
+    assert (mean, interval) == (0.35, pytest.approx(wilson_interval(0.35, 20)))
+    assert interval == pytest.approx((0.1812, 0.5671), abs=1e-4)  # Newcombe 1998's method 3, 7 of 20
+    none, below = clustered_share([False] * 20, [place // 2 for place in range(20)])
+    assert (none, below) == (0, (0, pytest.approx(wilson_interval(0, 10)[1])))
+    with pytest.raises(ValueError, match="no case"):
+        clustered_share([], [])
+
+
+def test_the_interval_of_a_share_covers_the_truth_where_repeats_agree() -> None:
+    drawn = random.Random(3)
+    covered = {"clusters": 0, "cases": 0}
+    for _ in range(200):
+        chances = [drawn.betavariate(0.6, 1.4) for _ in range(50)]
+        hits = [drawn.random() < chance for chance in chances for _ in range(8)]
+        mean, (low, high) = clustered_share(hits, [place // 8 for place in range(400)])
+        covered["clusters"] += low <= 0.3 <= high
+        low, high = wilson_interval(mean, 400)
+        covered["cases"] += low <= 0.3 <= high
+    assert covered["clusters"] >= 184
+    assert covered["cases"] < 170

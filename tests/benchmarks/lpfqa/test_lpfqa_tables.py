@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,6 +18,7 @@ from tests.traces.pages import SAFE
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark
 from toolablate.benchmarks.lpfqa.stored import read_others, read_tables
 from toolablate.cli import group
+from toolablate.reports.plots.radar import RadarLine, RadarPoint, draw_radar
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Answer, OpenAIModel, Question, Trial, Usage
 from toolablate.traces.store import Recorder
@@ -258,3 +260,23 @@ def test_a_score_may_be_missing_and_a_bad_byte_is_told(tmp_path: Path) -> None:
     path.write_bytes(b"model,A\n\xff,1")
     with pytest.raises(InputError, match="cannot be read"):
         read_others(path)
+
+
+def test_the_domain_table_is_drawn_as_a_radar(store: Path, tmp_path: Path) -> None:
+    for name in ("radar.svg", "again.svg", "radar.png"):
+        done = ran(store, "--plot", tmp_path / "figures" / name)
+        assert done.exit_code == 0, done.output
+    drawn = (tmp_path / "figures/radar.svg").read_text(encoding="utf-8")
+    assert drawn == (tmp_path / "figures/again.svg").read_text(encoding="utf-8")
+    for said in ("GPT-5-High", "Life Sci (72)", "EE (59)", "Scores by domain under none", "95 % intervals"):
+        assert said in drawn
+    assert (tmp_path / "figures/radar.png").read_bytes().startswith(b"\x89PNG")
+    assert "ends in '.gif'" in str(ran(store, "--plot", tmp_path / "radar.gif").exception)
+
+
+def test_a_radar_of_two_domains_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="needs three groups of questions; there are 2"):
+        draw_radar(["a", "b"], [RadarLine("m", [RadarPoint(None, None)] * 2)], tmp_path / "x.svg", title="t")
+    alone = RadarLine(EVIL, [RadarPoint(50.0, (40.0, 60.0)), RadarPoint(None, None), RadarPoint(0.0, None)])
+    draw_radar(["a", EVIL, "c"], [alone], tmp_path / "x.svg", title=EVIL)
+    ElementTree.parse(tmp_path / "x.svg")

@@ -58,6 +58,12 @@ def test_tiers_are_written_into_the_questions_that_a_plan_reads(store: Path, tmp
     found = {each.id: each for each in load_questions(tmp_path / "tiered.jsonl")}
     assert [found[f"q{n}"].difficulty for n in range(4)] == ["easy", "easy", "medium", "hard"]
     assert [found[f"q{n}"].metadata["pass_rate"] for n in range(4)] == [100.0, 66.67, 33.33, 0.0]
+    low, high = found["q1"].metadata["pass_rate_ci95"]
+    assert 15 < low < 66.67 < high < 95
+    assert found["q0"].metadata["pass_rate_ci95"][1] == 100
+    assert "sure of their tier: 0 " in done.output
+    asked = {each.id: each.identity() for each in QUESTIONS}
+    assert {name: each.identity() for name, each in found.items()} == asked, "the store goes on with them"
     assert found["q0"].metadata["difficulty_before"] == "hard"
     assert found["q1"].prompt == QUESTIONS[1].prompt
 
@@ -68,6 +74,7 @@ def test_trivial_and_unsolved_questions_are_left_out_and_counted(store: Path, tm
     assert said == {
         "models": ["a", "b", "c"],
         "tiers": {"easy": 1, "medium": 1, "hard": 0},
+        "sure": 0,
         "left_out": {"trivial": 1, "unsolved": 1},
     }
     assert [each.id for each in load_questions(tmp_path / "left.jsonl")] == ["q1", "q2"]

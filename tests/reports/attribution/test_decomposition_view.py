@@ -204,7 +204,7 @@ def test_what_judges_read_is_shown_apart_and_sums_to_what_was_measured() -> None
     assert "as j@1 reads 4 trials: misleading content adopted −8.4 (50 %), existence taken as norm −4.2 (25 %)" in shown
     assert "Not corrected for the judge's errors: no planted trials tell how the judge errs." in shown
     assert "Errors as j@1 reads them, in % of labelled wrong trials" in shown
-    assert "all 4 0.0 0.0 50.0 0.0 0.0 25.0 25.0" in shown
+    assert shown.index("knowledge") < shown.index("50 (") < shown.index("25 (")
 
 
 def test_trials_of_other_decompositions_or_mechanisms_are_not_shared_out() -> None:
