@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from toolablate.reports.html.cards import MarkedSpan
+from toolablate.reports.html.columns import has_wide
 from toolablate.reports.html.formulas import LONGEST_FORMULA, mathml
 from toolablate.reports.html.marking import in_colours
 from toolablate.reports.html.safe_html import (
@@ -44,9 +45,10 @@ MOST_COLUMNS = 100
 """Of a table."""
 MOST_FORMULAS, FORMULA_CHARS = 600, 20_000
 """Of one text; those after them are shown as their source."""
-STEPS_A_CHAR = 12
-"""How often the rules may be tried for one character, over all of a text. What people and models write takes one or two
-tries; what is made to be read again and again from each of its characters takes any number."""
+STEPS_A_CHAR, FREE_STEPS = 1.0, 2_000
+"""How often the rules may be tried for one character of a text, and how often beside that. Prose takes .02 to .7 tries
+(measured over docs/); what is made to keep a parser busy, such as a long row of brackets, takes two and more, at some
+10 microseconds each."""
 LINES_OF_A_FORMULA, WIDE_FORMULA = 60, 40
 """In lines and characters of its source."""
 MOST_NESTED, MOST_DEEP = 30, 30
@@ -86,7 +88,7 @@ def _read(text: str) -> "str | _Raw":
         return _Raw(f"it has more than {LONGEST_RENDERED:,} characters")
     if any(row[0].count("|") > MOST_COLUMNS + 1 for row in _ROW_OF_DASHES.finditer(text)):
         return _Raw(f"it has a table of more than {MOST_COLUMNS} columns")
-    env = {"left": STEPS_A_CHAR * len(text) + 1_000, "deep": 0}
+    env = {"left": STEPS_A_CHAR * len(text) + FREE_STEPS, "deep": 0}
     try:
         made = safe(_markdown().render(hidden(text), env), "prose")
     except ImportError as error:
@@ -115,6 +117,7 @@ def _markdown() -> "MarkdownIt":
     made.normalizeLink = lambda address: address  # type: ignore[assignment, method-assign]
     made.normalizeLinkText = lambda address: address  # type: ignore[assignment, method-assign]
     made.inline.ruler.before("text", "steps", _step)
+    made.inline.ruler.at("emphasis", _stress)
     made.inline.ruler.before("escape", "formula", _inline_formula)
     made.block.ruler.before("table", "block_formula", _block_formula, {"alt": ["paragraph", "blockquote", "list"]})
     for name, rule in _RULES.items():
@@ -127,6 +130,24 @@ def _step(state: "StateInline", _silent: bool) -> bool:
     if state.env["left"] < 0:
         raise Unsafe("it takes too long to read as Markdown")
     return False
+
+
+def _stress(state: "StateInline", silent: bool) -> bool:
+    """As in CommonMark, and also where Chinese writes no blank between a sign and a letter: `**结论：**是`."""
+    from markdown_it.rules_inline.emphasis import tokenize
+
+    begin, known = state.pos, len(state.delimiters)
+    if not tokenize(state, silent):
+        return False
+    before, after = (
+        state.src[begin - 1 : begin] if begin else "",
+        state.src[state.pos : min(state.pos + 1, state.posMax)],
+    )
+    if state.src[begin] == "*" and before.strip() and after.strip():
+        for delimiter in state.delimiters[known:]:
+            delimiter.open |= has_wide(before)
+            delimiter.close |= has_wide(after)
+    return True
 
 
 # Formulas: `$...$`, `$$...$$`, `\(...\)`, `\[...\]`, and environments that stand by themselves.

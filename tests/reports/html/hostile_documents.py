@@ -28,7 +28,7 @@ LINKS = (
     "[a](/labels?withdraw=1) [b](//evil.example/x) [c](\\\\evil.example) [d](#main) [e](?token=x) [f](https:/x)",
     f"[x]: javascript:{RUN} 'title'\n\n[x] [x][] [click][x]\n\n[y]: {WEB}/y\n[y]",
     "[google.com](https://evil.example/google.com) [a](https://google.com@evil.example) [b](https://evil.example/\u202egnp)",
-    "[a](" * 10_000 + f"[b]({WEB}/" + "(" * 40 + "x" * 100_000 + ")",
+    "[a](" * 3_000 + f"[b]({WEB}/" + "(" * 40 + "x" * 30_000 + ")",
     f"[![x]({WEB}/i.png)](javascript:{RUN}) [**<b>** `<i>`]({WEB}/?a=1&lt=2&copy;=3)",
 )
 
@@ -39,7 +39,7 @@ IMAGES = (
     f"![a](javascript:{RUN}) ![b](//evil.example/x.png) ![c](/favicon.ico) ![d](file:///etc/passwd)",
     f"<img src={WEB}/x.png> <picture><source srcset={WEB}/y.png></picture> <video src={WEB}/v poster={WEB}/p></video>",
     f"![a][i]\n\n[i]: {WEB}/ref.png",
-    "![" * 5_000 + "x" + f"]({WEB}/x.png)" * 1_000,
+    "![" * 2_000 + "x" + f"]({WEB}/x.png)" * 1_000,
     f"[![a]({WEB}/1.png)]({WEB}/2) ![![b]({WEB}/3.png)]({WEB}/4.png)",
     f"![<img src={WEB}/alt.png onerror={RUN}>]({WEB}/5.png)",
     "![long](data:image/png;base64," + "A" * 150_000 + ")",
@@ -52,10 +52,10 @@ FORMULAS = (
     r"$$\def\a{\b\b\b\b\b\b\b\b\b\b}\def\b{\c\c\c\c\c\c\c\c\c\c}\def\c{xxxxxxxxxx}\a$$ $\newcommand{\x}{\x\x}\x$ $\let\y\y\y$",
     "$" + "{" * 900 + "x" + "}" * 900 + "$ $" + r"\sqrt" * 300 + " x$ $" + "x^" * 600 + "x$",
     "$" + r"\frac{1}" * 200 + "$ $" + "\\begin{matrix}" * 100 + "$ $" + "&" * 1_900 + "$",
-    r"\(" * 20_000 + r"\[" * 10_000 + "$$" * 10_001,
+    r"\(" * 6_000 + r"\[" * 3_000 + "$$" * 3_001,
     r"$\hspace{9999em}\rule{9999em}{9999em}\kern-99em\raise99em\hbox{over}\phantom{hidden}\rlap{over}$ $a % hidden$",
     f"$$\n<style>*{{display:none}}</style>\n</annotation></semantics></math><script>{RUN}</script>\n$$\n\\[ \\verb|<script>{RUN}</script>| \\]",
-    "$x_1$ " * 5_000 + "\n\n" + "$a$ \u202e$\u202e\x00b$",
+    "$x_1$ " * 1_500 + "\n\n" + "$a$ \u202e$\u202e\x00b$",
 )
 
 CODE = (
@@ -66,7 +66,7 @@ CODE = (
     "```python\n" + "(" * 1_900 + "\n" + "'" * 1_900 + "\n" + '"""' * 600 + "\n" + "f'{" * 500 + "\n```",
     "```python\nnever closed\n" + "x = 1\n" * 20_000,
     "".join("`" * length + " " for length in range(400)),
-    "```\n" * 20_000,
+    "```\n" * 5_000,
     "".join(
         f"```{name}\n" + "a" * 1_500 + "\\" * 400 + "$(" * 400 + "/*" * 400 + "\n```\n"
         for name in ("bash", "sql", "r", "js", "cpp", "java", "json", "c")

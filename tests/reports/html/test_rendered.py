@@ -1,4 +1,5 @@
 import re
+import sys
 from html import unescape
 from html.parser import HTMLParser
 
@@ -144,6 +145,20 @@ def test_markdown_is_laid_out() -> None:
         assert part in html, part
 
 
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("结论：**正确：**是", "结论：<strong>正确：</strong>是"),
+        ("他说**“对”**的", "他说<strong>“对”</strong>的"),
+        ("**粗**和*斜*", "<strong>粗</strong>和<em>斜</em>"),
+        ("a ** b **c", "a ** b **c"),
+        ("2*3*4", "2<em>3</em>4"),
+    ],
+)
+def test_stress_needs_no_blanks_in_chinese(text: str, html: str) -> None:
+    assert rendered(text).html == f"<p>{html}</p>\n"
+
+
 TEXTS = st.text(
     st.one_of(
         st.sampled_from("ab1 \n\t*_`~#>-+|[]()!<>\\$&;:{}^\"'=.,/中文"),
@@ -188,9 +203,18 @@ def test_what_cannot_be_laid_out_is_raw_and_says_why(text: str, reason: str) -> 
     assert reason in made.reason
 
 
-def test_a_text_that_is_read_again_and_again_is_raw() -> None:
-    made = rendered("[" * 20_000)
-    assert made.html is None or len(made.html) < 30_000
+def test_a_text_that_takes_too_many_steps_is_raw() -> None:
+    assert rendered("[" * 20_000).reason == "it takes too long to read as Markdown"
+    assert rendered("[" * 500).html is not None
+
+
+def test_without_the_extra_texts_are_raw_and_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from toolablate.reports.html import safe_html
+
+    monkeypatch.setitem(sys.modules, "nh3", None)
+    safe_html._cleaner.cache_clear()
+    assert rendered("**read without nh3**").reason == "nh3 is not installed (pip install 'toolablate[view]')"
+    assert rich("text/html", "<table><tr><td>without nh3</td></tr></table>").html is None
 
 
 def test_marks_are_where_they_were_in_what_was_written() -> None:
