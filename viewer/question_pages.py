@@ -24,9 +24,11 @@ from toolablate.viewer.selection import (
     asked,
     beside,
     columns,
+    is_raw,
     narrowed,
     question_address,
     sequel,
+    switched,
     table_row,
 )
 
@@ -139,6 +141,9 @@ def question(request: Request) -> Response:
     baseline = facets.baseline
     base = {glance.model: glance for glance in row.glances if glance.condition == baseline}
     onward = sequel(query.address(page=1))
+    raw, path = is_raw(request.query_params), question_address(row.question)
+    if raw:
+        onward += f"{'&' if onward else '?'}raw=1"
     besides = [(glance, beside(glance, base.get(glance.model))) for glance in row.glances]
     return page(
         request,
@@ -160,7 +165,10 @@ def question(request: Request) -> Response:
         simulated=facets.simulated,
         version=view.index.version(),
         query=onward,
-        alone=question_address(row.question),
+        alone=path,
+        raw=raw,
+        rendered_at=switched(path, request.query_params, raw=False),
+        raw_at=switched(path, request.query_params, raw=True),
     )
 
 

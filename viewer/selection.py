@@ -111,10 +111,25 @@ def values_of(facets: Facets, known: str) -> Collection[str]:
     return found
 
 
+RAW = "raw"
+"""`raw=1` shows texts as they were written, on all pages of one question."""
+
+
+def is_raw(query: QueryParams) -> bool:
+    return query.get(RAW) == "1"
+
+
+def switched(path: str, query: QueryParams, *, raw: bool, without: Collection[str] = ()) -> str:
+    """The address of the same page that shows texts as they were written, or as they were meant."""
+    kept = [pair for pair in query.multi_items() if pair[0] not in {RAW, "token", *without}]
+    asked_for = urlencode([*kept, *([(RAW, "1")] if raw else [])])
+    return f"{path}?{asked_for}" if asked_for else path
+
+
 def carried(query: QueryParams) -> str:
     """What of a page's query asks for trials and their order, as a query: pages of one trial hand it on, so that the
-    table and the next trial are those that were chosen."""
-    names = {*PARAMETERS.values(), *TEXTS, "sort"}
+    table and the next trial are those that were chosen; and how texts are shown."""
+    names = {*PARAMETERS.values(), *TEXTS, "sort", RAW}
     kept = urlencode([pair for pair in query.multi_items() if pair[0] in names])
     return f"?{kept}" if kept else ""
 

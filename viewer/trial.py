@@ -24,12 +24,21 @@ from toolablate.viewer import trial_head
 from toolablate.viewer.index import TrialRow
 from toolablate.viewer.labels import panel_of
 from toolablate.viewer.rendering import View, page, view_of
-from toolablate.viewer.selection import LONGEST_TEXT, asked, carried, question_address, trial_address
+from toolablate.viewer.selection import (
+    LONGEST_TEXT,
+    asked,
+    carried,
+    is_raw,
+    question_address,
+    switched,
+    trial_address,
+)
 from toolablate.viewer.trial_head import TrialReading, explained, read, row_of, whole_id
 
 FIRST_EVENTS, MORE_EVENTS = 40, 100
-PART_CHARS = 600_000
-"""How many events a part of a page holds at most, and about how many characters of texts."""
+PART_CHARS, MEANT_CHARS = 600_000, 100_000
+"""How many events a part of a page holds at most, and about how many characters of texts; fewer of those that are read
+as Markdown, at about a megabyte a second."""
 MOST_OUTLINED = 2_000
 OPEN_STEPS = 14
 """A table of more lines is folded."""
@@ -69,9 +78,12 @@ def trial(request: Request) -> Response:
         "trial.html",
         reading=reading,
         panel=panel if row and attempt is None else None,
-        part=_part(reading, _number(request, "from") or 0, FIRST_EVENTS),
+        part=_part(reading, _number(request, "from") or 0, FIRST_EVENTS, raw=is_raw(request.query_params)),
         outlined=reading.cards[:MOST_OUTLINED],
-        links=_links(identity, attempt),
+        links=_links(request, identity, attempt),
+        raw=is_raw(request.query_params),
+        rendered_at=switched(trial_address(identity), request.query_params, raw=False),
+        raw_at=switched(trial_address(identity), request.query_params, raw=True),
         marks=marks,
         why=None if hidden or told is None else _why(told),
         leads_to=leads_to,
@@ -108,9 +120,12 @@ def more_events(request: Request) -> Response:
         request,
         "trial_events.html",
         reading=reading,
-        part=alone if text else _part(reading, start, max(MORE_EVENTS, until + 1 - start)),
+        part=alone
+        if text
+        else _part(reading, start, max(MORE_EVENTS, until + 1 - start), raw=is_raw(request.query_params)),
         found=text,
-        links=_links(identity, attempt),
+        # Where a text stands is looked for in what was written.
+        links=_links(request, identity, attempt, raw=bool(text)),
         marks={} if told is None else marks_of(told),
         attempt=attempt,
     )
@@ -177,20 +192,31 @@ def _line(said: str | Apart) -> tuple[str, bool]:
     return (said.text, True) if isinstance(said, Apart) else (said, False)
 
 
-def _part(reading: TrialReading, start: int, most: int) -> TrialPart:
+def _part(reading: TrialReading, start: int, most: int, *, raw: bool) -> TrialPart:
     """As many events as a part may hold, at least one of those that there are."""
-    cards, chars = reading.cards[start : start + most], 0
+    cards, chars, meant = reading.cards[start : start + most], 0, 0
     for place, card in enumerate(cards):
         chars += card.chars
-        if chars > PART_CHARS and place:
+        meant += 0 if raw else card.meant_chars
+        if place and (chars > PART_CHARS or meant > MEANT_CHARS):
             cards = cards[:place]
             break
     rest = start + len(cards)
     return TrialPart(cards, start, rest if cards and rest < len(reading.cards) else None)
 
 
-def _links(identity: str, attempt: int | None) -> Links:
-    return Links(event=lambda number: f"#event-{number}", whole=partial(_whole_address, identity, attempt))
+def _links(request: Request, identity: str, attempt: int | None, *, raw: bool = False) -> Links:
+    query = request.query_params
+    raw = raw or is_raw(query)
+
+    def switch(number: int) -> str:
+        """What is on the page, from this event on where it may not be among the first."""
+        beyond = number if number >= FIRST_EVENTS else 0
+        address = switched(trial_address(identity), query, raw=not raw, without=("from", "until", "text"))
+        joined = f"{'&' if '?' in address else '?'}from={beyond}" if beyond else ""
+        return f"{address}{joined}#event-{number}"
+
+    return Links(lambda number: f"#event-{number}", partial(_whole_address, identity, attempt), raw, switch)
 
 
 def _whole_address(identity: str, attempt: int | None, number: int, part: str) -> str:

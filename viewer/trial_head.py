@@ -211,7 +211,7 @@ def beside_the_answer(reading: TrialReading) -> Iterator[tuple[str, Text]]:
         if score.explanation:
             yield f"How {by} explains its score", cut(score.explanation, "", "prose")
         if score.metadata:
-            yield f"What {by} adds", cut(json.dumps(score.metadata, indent=1, ensure_ascii=False), "", "prose")
+            yield f"What {by} adds", cut(json.dumps(score.metadata, indent=1, ensure_ascii=False), "", "json")
         if score.judgement is not None:
             said = score.judgement.calls[-1].reply.message
             yield (

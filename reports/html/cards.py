@@ -122,6 +122,12 @@ class Card:
         texts = sum(len(body.head) + len(body.tail) for body in bodies if isinstance(body, Text))
         return texts + sum(len(body.artifact.data) for body in bodies if isinstance(body, Attachment))
 
+    @property
+    def meant_chars(self) -> int:
+        """How much of it takes a reader of Markdown."""
+        bodies = [body for panel in self.panels for body in panel.bodies]
+        return sum(len(body.head) for body in bodies if isinstance(body, Text) and body.form == "prose")
+
 
 @dataclass(frozen=True, slots=True)
 class Quote:
@@ -152,10 +158,16 @@ class Marks:
 @dataclass(frozen=True, slots=True)
 class Links:
     """Where a card's links lead: to an event by its number, and to the whole of a text by its event and part, "" where
-    there is no such page, as in a report."""
+    there is no such page, as in a report.
+
+    raw     texts are shown as they were written, else as they were meant; `switch` leads to an event shown the other
+            way, where there is such a page
+    """
 
     event: Callable[[int], str]
     whole: Callable[[int, str], str]
+    raw: bool = True
+    switch: Callable[[int], str] | None = None
 
 
 def cut(text: str, part: str, form: Form, *, title: str = "", folded: bool = False) -> Text:

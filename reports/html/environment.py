@@ -11,7 +11,9 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from toolablate.reports import numbers
 from toolablate.reports.html.beliefs import with_links
-from toolablate.reports.html.marking import inert, marked, shown
+from toolablate.reports.html.cards import Text
+from toolablate.reports.html.marking import as_shown, inert, marked, shown
+from toolablate.reports.html.rendered import Rendered, Rich, rendered, rich
 from toolablate.reports.html.side_by_side import beside
 from toolablate.traces.records import Artifact
 from toolablate.traces.terminal_text import one_line
@@ -134,6 +136,15 @@ _SIDES: Mapping[str, Callable[[bytes], tuple[int, int]]] = {
 }
 
 
+def _laid_out(text: Text) -> Rendered:
+    """The beginning of a text, all of it where it is not long, as it was meant."""
+    return rendered(as_shown(text.head, text.form), text.marks)
+
+
+def _rich(artifact: Artifact) -> Rich:
+    return rich(artifact.mime, artifact.data)
+
+
 @cache
 def environment(*packages: str) -> Environment:
     """Finds templates in the folders `templates` of these packages, then in that of this one."""
@@ -150,5 +161,8 @@ def environment(*packages: str) -> Environment:
         "beside": beside,
         "with_links": with_links,
         "duration": duration,
+        "rendered": rendered,
+        "laid_out": _laid_out,
+        "rich": _rich,
     }
     return made

@@ -12,13 +12,16 @@ from markupsafe import Markup, escape
 from toolablate.analysis.attribution.signals.adoption import has_number
 from toolablate.analysis.attribution.signals.answers import NUMBER, normal_number
 from toolablate.reports.html.cards import Body, Card, Excerpt, Form, MarkedSpan, Marks, Quote, Text
+from toolablate.reports.html.columns import aligned, has_wide
 
-_UNSEEN = re.compile(
-    "([\x00-\x08\x0b-\x1f\x7f-\x9f\xad"  # all controls but tab and line feed, soft hyphens
+UNSEEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad"  # all controls but tab and line feed, soft hyphens
     "\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # text that reads as other text, or is not seen at all
     "\u2028\u2029\ufff9-\ufffb"  # line separators and annotations
-    "\U000e0000-\U000e007f\ud800-\udfff])\\1*"  # invisible tag characters, lone surrogates
+    "\U000e0000-\U000e007f\ud800-\udfff"  # invisible tag characters, lone surrogates
 )
+"""What nobody would see, as a set of a pattern."""
+_UNSEEN = re.compile(f"([{UNSEEN}])\\1*")
 _COLOURS = re.compile("\x1b\\[[0-9;:]{0,64}m")
 
 
@@ -94,12 +97,16 @@ def _tokens(text: str, form: Form) -> Sequence[Token]:
             return _highlighted(text, "json")
         case "output" if _FOUND.match(text):
             return list(_found_tokens(text))
+        case "output" if has_wide(text):
+            return list(aligned(text))
         case _:
             return (("", text),)
 
 
 def _token(token: Token) -> Markup:
     name, text = token
+    if name.startswith("pad-"):
+        return Markup('<span class="pad">{}</span>').format(" " * int(name.removeprefix("pad-")))
     return Markup('<span class="{}">{}</span>').format(name, inert(text)) if name else inert(text)
 
 
@@ -145,7 +152,37 @@ def _highlighted(text: str, language: str) -> Sequence[Token]:
     return found if sum(len(value) for _, value in found) == len(text) else (("", text),)
 
 
-@lru_cache(maxsize=8)
+_LANGUAGES = {
+    "bash": "bash",
+    "c": "c",
+    "c++": "cpp",
+    "cpp": "cpp",
+    "ipython": "python",
+    "java": "java",
+    "javascript": "javascript",
+    "js": "javascript",
+    "json": "json",
+    "py": "python",
+    "python": "python",
+    "python3": "python",
+    "r": "r",
+    "sh": "bash",
+    "shell": "bash",
+    "sql": "sql",
+}
+"""As people name them; lexers of others were not tried with what is made to keep them busy."""
+
+
+def in_colours(code: str, language: str) -> Sequence[Token]:
+    """Code in a language by its usual name; in one colour where that is no language that is known here, with its tables
+    straight."""
+    known = _LANGUAGES.get(language)
+    if known is not None:
+        return _highlighted(code, known)
+    return list(aligned(code)) if has_wide(code) else (("", code),)
+
+
+@lru_cache(maxsize=16)
 def _lexer(language: str) -> Any:
     from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 

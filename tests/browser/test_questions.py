@@ -200,7 +200,7 @@ def test_one_question_is_shown_whole(site: Site, browse: Browse, look_at: LookAt
     with Store(site.view.store) as store:
         question = store.question(row.question)
     assert page.get_by_role("heading", level=1).inner_text() == "math-borwein"
-    assert page.locator(".prompt").first.inner_text().split() == question.prompt.split()
+    assert page.locator(".md").first.inner_text().split() == question.prompt.split()
     assert page.locator("ol.choices li").count() == len(question.choices)
     expect(page.locator("details.right p")).to_be_hidden()
     page.locator("summary", has_text="Right answer").click()

@@ -35,7 +35,7 @@ def _here(page: Page) -> str:
 
 def test_a_page_says_what_the_store_says(replays: Site, browse: Browse) -> None:
     trial, told = _wrong(replays.view.store)
-    page = browse(replays, f"/trial/{trial}")
+    page = browse(replays, f"/trial/{trial}?raw=1")
     with Store(replays.view.store) as store:
         trace, (scored,) = store.trace(trial), store.scores(trial)
         question = store.question(trace.trial.question)
@@ -154,7 +154,7 @@ def test_a_reply_is_shown_to_its_last_line_and_an_output_says_that_there_is_more
     trial = _long(tmp_path / "long.sqlite")
     page = browse(serve(tmp_path / "long.sqlite", why=False), f"/trial/{trial}")
     clipped = "pre => pre.scrollHeight > pre.clientHeight + 24"
-    for text in page.locator(".panel-assistant pre.said, .panel-answer pre.said").all():
+    for text in page.locator(".panel-assistant .said, .panel-answer .said").all():
         assert not text.evaluate(clipped)
     output = page.locator("#event-1 .panel-tool pre.said")
     assert output.evaluate(clipped)

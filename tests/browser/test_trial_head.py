@@ -49,7 +49,7 @@ def test_a_judge_is_shown_with_what_it_compared_with(
     tmp_path: Path, serve: Callable[..., Site], browse: Browse
 ) -> None:
     trial = done(_store(tmp_path / "judged.sqlite", ("judge",)))
-    page = browse(serve(tmp_path / "judged.sqlite", why=False), f"/trial/{trial}", scripts=False)
+    page = browse(serve(tmp_path / "judged.sqlite", why=False), f"/trial/{trial}?raw=1", scripts=False)
     shown = {
         each.locator("summary").inner_text(): each.locator("pre").text_content()
         for each in page.locator(".trial-head details:has(pre)").all()

@@ -71,7 +71,7 @@ def test_a_text_is_found_in_the_events_of_a_trial(replays: Site, browse: Browse)
     with_it = [
         int(card.get_attribute("data-event") or -1)
         for card in page.locator(".event").all()
-        if line.casefold() in "\n".join(card.locator("pre.said").all_text_contents()).casefold()
+        if line.casefold() in "\n".join(card.locator(".said").all_text_contents()).casefold()
     ]
     page.keyboard.press("/")
     page.keyboard.type(line.upper())

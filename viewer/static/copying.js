@@ -1,6 +1,13 @@
 // A button at each code, result and reply copies it as it stands there. It comes where the mouse or the focus is, so that
 // a page of a thousand events has one button.
 
+// Without the blanks that make columns straight.
+function written(text) {
+  const copy = text.cloneNode(true);
+  for (const pad of copy.querySelectorAll(".pad")) pad.remove();
+  return copy.textContent;
+}
+
 export function copying(box) {
   if (!navigator.clipboard) return;
   const button = document.createElement("button");
@@ -10,7 +17,7 @@ export function copying(box) {
   let text = null;
 
   const come = (event) => {
-    const near = event.target.closest?.("pre.said");
+    const near = event.target.closest?.("pre");
     if (!near || near === text) return;
     text = near;
     button.textContent = "Copy";
@@ -20,7 +27,7 @@ export function copying(box) {
   box.addEventListener("focusin", come);
   button.addEventListener("click", async () => {
     try {
-      await navigator.clipboard.writeText(text.textContent);
+      await navigator.clipboard.writeText(written(text));
       button.textContent = "Copied";
     } catch {
       button.textContent = "Not allowed here";

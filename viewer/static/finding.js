@@ -86,10 +86,10 @@ const MOST = 500;
 // Not in what the page itself says of it.
 function ranges(event, text) {
   const found = [];
-  for (const said of event.querySelectorAll("pre.said")) {
+  for (const said of event.querySelectorAll(".said")) {
     const texts = document.createTreeWalker(said, NodeFilter.SHOW_TEXT);
     for (let node = texts.nextNode(); node && found.length < MOST; node = texts.nextNode()) {
-      if (node.parentElement.matches(".left-out")) continue;
+      if (node.parentElement.matches(".left-out, annotation")) continue;
       const within = node.data.toLowerCase();
       for (let at = within.indexOf(text); at >= 0 && found.length < MOST; at = within.indexOf(text, at + text.length)) {
         if (at + text.length > node.length) break;

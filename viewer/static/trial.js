@@ -125,7 +125,7 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href*='#event-']");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.pathname !== location.pathname) return;
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || "switch" in link.dataset || link.pathname !== location.pathname) return;
   const number = numberOf(link.hash);
   if (!Number.isInteger(number)) return;
   event.preventDefault();
