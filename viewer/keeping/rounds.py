@@ -17,6 +17,7 @@ from toolablate.analysis.findings import Findings
 from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.errors import StoreError, ToolablateError
+from toolablate.traces.kept import stamp_of
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store, standing
 from toolablate.viewer.index import ViewerIndex
@@ -29,7 +30,6 @@ from toolablate.viewer.keeping.shown_trials import (
     read_trials,
     readings_beside,
     reasons_of,
-    stamp_of,
     with_why,
 )
 

@@ -26,9 +26,10 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.experiments.attribution.store_report import Unexplained, read_explanation
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.installing import to_install
+from toolablate.traces.kept import Stamp, stamp_of
 from toolablate.traces.store import Store
 from toolablate.viewer.index import ViewerIndex
-from toolablate.viewer.keeping.shown_trials import Stamp, ViewScope, stamp_of
+from toolablate.viewer.keeping.shown_trials import ViewScope
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import tempfile
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,10 +19,10 @@ from toolablate.analysis.flips import floors
 from toolablate.analysis.from_store import Paired, chosen_run, paired, scorer_meant
 from toolablate.analysis.ladder import waterfalls
 from toolablate.analysis.pairing import RIGHT, Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
-from toolablate.experiments.attribution.readings_cache import file_for, kept_folder
 from toolablate.reports.cause_wording import reach_lines
 from toolablate.reports.terminal.problems import cut_notes, refused_notes
 from toolablate.traces.errors import InputError
+from toolablate.traces.kept import file_for, kept_folder
 from toolablate.traces.records import Attribution, Condition
 from toolablate.traces.store import Store, TrialCounts, TrialSummary
 from toolablate.traces.terminal_text import one_line
@@ -170,30 +169,7 @@ def _shown(name: str) -> str:
     return one_line(name, max_chars=80)
 
 
-# Whether a store has changed, and in what.
-
-
-_CLOCK_SECONDS = 0.1
-"""Within it two writes may bear the same time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """The files of a store as the system describes them; `settled` where they had last been written some time ago, so
-    that no later write can look the same."""
-
-    files: tuple[tuple[int, ...], ...]
-    settled: bool
-
-    def changed_since(self, earlier: "Stamp | None") -> bool:
-        return earlier is None or not earlier.settled or self.files != earlier.files
-
-
-def stamp_of(store: Path) -> Stamp:
-    """Costs next to nothing: nothing is opened."""
-    now = time.time_ns()
-    files = tuple(_described(path) for path in (store, store.resolve().with_name(store.resolve().name + "-wal")))
-    return Stamp(files, all(abs(now - written) > _CLOCK_SECONDS * 1e9 for _, _, written in filter(None, files)))
+# What has changed in a store.
 
 
 def reasons_of(store: Store) -> str:
@@ -213,14 +189,6 @@ def _digest(parts: Iterable[object]) -> str:
     for part in parts:
         found.update(repr(part).encode(errors="surrogatepass"))
     return found.hexdigest()
-
-
-def _described(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 # Where the index of a store is kept: it is made of the store, and deleted without loss.
