@@ -219,12 +219,13 @@ def _value(text: str, start: int, field: str, *, negative: bool) -> tuple[Term, 
         assert found is not None
         said, end = found.group(), found.end()
     kind: Kind = "words"
-    if said.endswith("*") and len(said) > 1 and mark != '"':
+    named = field not in TEXT_FIELDS and field != "question"
+    if said.endswith("*") and (named or len(said) > 1) and mark != '"':
         said, kind = said[:-1], "prefix"
     elif text[end : end + 1] == "*" and mark == '"':
         end, kind = end + 1, "prefix"
     tokens = tuple(tokens_of(said))
-    if not tokens and (field in TEXT_FIELDS or field == "question" or not said.strip()):
+    if not tokens and not (named and (said.strip() or kind == "prefix")):
         raise _refused(f"{one_line(said)!r} has no word", "marks are found by a /regex/, such as /==/")
     return Term(field, kind, said, tokens, negative), end
 

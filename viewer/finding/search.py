@@ -188,9 +188,9 @@ class Search:
         return found
 
     def _of_mechanism(self, term: Term) -> Bools:
-        fits, named = _fitting(term, get_args(Mechanism)), self._mechanisms or {}
+        scope, fits, named = self._scope, _fitting(term, get_args(Mechanism)), self._mechanisms or {}
         return mask_of(
-            len(self._scope), (place for place, each in enumerate(self._scope.trials) if fits(named.get(each, "")))
+            len(scope), (place for place, each in enumerate(scope.trials) if each in named and fits(named[each]))
         )
 
     # Questions by what they ask.

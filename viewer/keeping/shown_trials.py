@@ -26,6 +26,9 @@ from toolablate.traces.kept import file_for, kept_folder
 from toolablate.traces.records import Attribution, Condition
 from toolablate.traces.store import Store, TrialCounts, TrialSummary
 from toolablate.traces.terminal_text import one_line
+from toolablate.viewer.finding.store_texts import StoreTexts
+from toolablate.viewer.finding.text_index import TextIndex
+from toolablate.viewer.finding.text_index import index_place as find_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +209,17 @@ def index_place(scope: ViewScope) -> Iterator[Path]:
         place = folder / file_for(replace(scope, store=scope.store.resolve()).to_json())
         place.touch(mode=0o600)
         yield place
+
+
+def texts_of(scope: ViewScope, place: Path) -> StoreTexts:
+    """What is searched of what is viewed, with its index at a place. Raises StoreError where that cannot be made."""
+    index = TextIndex.open(place)
+    return StoreTexts(scope.store, index, run=scope.run, scorer=scope.scorer, baseline=scope.baseline)
+
+
+def texts_place(scope: ViewScope, index: Path) -> Path:
+    """Where that index is: the one that `find` keeps, or beside the tables where nothing can be kept."""
+    return find_place(scope.store) or index.with_name(f"{index.name}-texts")
 
 
 def readings_beside(index: Path) -> Path:
