@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from toolablate.analysis.answer_relation import relation_of
 from toolablate.analysis.comparison import METADATA
@@ -86,7 +87,7 @@ def read_failures(
         wrong = [seen for seen in counting if (seen.value or 0.0) < RIGHT]
         scores = store.scores_of([seen.trial for seen in wrong])
         questions = {question.identity(): question for question in store.questions()}
-        flips = _flips(counting, found.baseline)
+        flips = baseline_sides(counting, found.baseline)
         failures = []
         for seen in wrong:
             question, score = questions[asked[seen.trial]], _score(seen, scores[seen.trial])
@@ -116,28 +117,54 @@ def with_mechanisms(found: Failures, mechanisms: Mapping[str, Mechanism]) -> Fai
     return replace(found, failures=tuple(named))
 
 
+class Keyed(Protocol):
+    """What is chosen by keys: see `Failure.values`."""
+
+    def values(self, key: str) -> tuple[str, ...]: ...
+
+
+Chosen = TypeVar("Chosen", bound=Keyed)
+
+
 def chosen(found: Failures, wanted: Mapping[str, str]) -> Failures:
     """Those with these values of keys. Raises InputError for a key that there is not, and for a value that no failure
     has."""
-    left = found.failures
+    metadata = _metadata(found.failures)
+    left = chosen_among(found.failures, wanted, keys=KEYS, metadata=metadata, what="Failures", one="wrong trial")
+    return replace(found, failures=tuple(left))
+
+
+def chosen_among(
+    items: Sequence[Chosen],
+    wanted: Mapping[str, str],
+    *,
+    keys: Sequence[str],
+    metadata: Sequence[str],
+    what: str,
+    one: str,
+) -> Sequence[Chosen]:
+    """Those with all of these values, of `keys` and of these keys of metadata; errors call them `what`, one of them
+    `one`. Raises InputError as `chosen` does."""
+    left = items
     for key, value in wanted.items():
-        _require(key, found.failures)
-        there = {each for failure in found.failures for each in failure.values(key)}
-        if value not in there:
+        _require(key, keys, metadata, what)
+        if not any(value in item.values(key) for item in items):
+            there = {each for item in items for each in item.values(key)}
             raise InputError(
-                f"--where {key}={value}: no wrong trial has that",
+                f"--where {key}={value}: no {one} has that",
                 hint=f"there are {', '.join(sorted(filter(None, there))) or 'none'}",
                 code="unknown_value",
             )
-        left = tuple(failure for failure in left if value in failure.values(key))
-    return replace(found, failures=left)
+        left = [item for item in left if value in item.values(key)]
+    return left
 
 
 def grouped(found: Failures, by: Sequence[str]) -> list[FailureGroup]:
     """By the values of these keys, crossed; the largest group first. A failure whose question's metadata has several
     values is in several groups. Raises InputError for a key that there is not."""
+    metadata = _metadata(found.failures)
     for key in by:
-        _require(key, found.failures)
+        _require(key, KEYS, metadata, "Failures")
     groups: dict[tuple[str, ...], list[Failure]] = {}
     for failure in found.failures:
         for values in product(*(failure.values(key) for key in by)):
@@ -168,16 +195,20 @@ def sampled(found: Failures, by: Sequence[str], size: int, seed: int) -> tuple[F
     return replace(found, failures=of_drawn), chances
 
 
-def _require(key: str, failures: Sequence[Failure]) -> None:
-    metadata = sorted({name for failure in failures for name, _ in failure.seen.metadata})
-    if key in KEYS or key.removeprefix(METADATA) in metadata:
+def _metadata(failures: Sequence[Failure]) -> list[str]:
+    return sorted({name for failure in failures for name, _ in failure.seen.metadata})
+
+
+def _require(key: str, keys: Sequence[str], metadata: Sequence[str], what: str) -> None:
+    if key in keys or (key.startswith(METADATA) and key.removeprefix(METADATA) in metadata):
         return
-    there_are = [*KEYS, *(f"{METADATA}{name}" for name in metadata)]
-    raise InputError(f"Failures have no {key!r}", hint=f"one of: {', '.join(there_are)}", code="unknown_key")
+    there_are = [*keys, *(f"{METADATA}{name}" for name in metadata)]
+    raise InputError(f"{what} have no {key!r}", hint=f"one of: {', '.join(there_are)}", code="unknown_key")
 
 
-def _flips(counting: Iterable[TrialSummary], baseline: str) -> dict[tuple[str, str], str]:
-    """Of each model and question whether it is mostly right under the baseline."""
+def baseline_sides(counting: Iterable[TrialSummary], baseline: str) -> dict[tuple[str, str], str]:
+    """Of each model and question whether it is mostly right under the baseline: `right` or `wrong`; of trials that
+    count."""
     values: dict[tuple[str, str], list[float]] = {}
     for seen in counting:
         if seen.condition == baseline:

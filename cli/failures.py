@@ -78,10 +78,10 @@ def failures_command(
     """
     from toolablate.analysis.failures import chosen, grouped, read_failures, sampled, with_mechanisms
 
-    keys, wanted = [key.strip() for key in by.split(",")], _wanted(where)
+    keys, wanted = [key.strip() for key in by.split(",")], wanted_of(where)
     found = read_failures(store, run=run, scorer=scorer, baseline=baseline)
     if "mechanism" in (*keys, *wanted):
-        found = with_mechanisms(found, _mechanisms(store, run, scorer))
+        found = with_mechanisms(found, mechanisms_of(store, run, scorer))
     found = chosen(found, wanted)
     chances: Mapping[str, float] = {}
     if sample is not None:
@@ -105,7 +105,8 @@ def failures_command(
     Console().print(failures_view(found, limit) if listed else groups_view(found, keys, grouped(found, keys), store))
 
 
-def _wanted(where: tuple[str, ...]) -> dict[str, str]:
+def wanted_of(where: tuple[str, ...]) -> dict[str, str]:
+    """What `--where` asks for, by key. Raises InputError for what is no KEY=VALUE."""
     from toolablate.traces.errors import InputError
 
     found = {}
@@ -117,7 +118,7 @@ def _wanted(where: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _mechanisms(store: Path, run: str, scorer: str | None) -> "Mapping[str, Mechanism]":
+def mechanisms_of(store: Path, run: str, scorer: str | None) -> "Mapping[str, Mechanism]":
     """As `attribute` names them, from what is in the store."""
     from toolablate.experiments.attribution.explained import outlined
     from toolablate.experiments.attribution.readings_cache import readings_of

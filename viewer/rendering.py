@@ -17,6 +17,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.findings import Findings
 from toolablate.reports.html.environment import environment
 from toolablate.reports.plots.figures import Printed, printed
+from toolablate.viewer.finding.store_texts import StoreTexts
 from toolablate.viewer.index import ArmCounts, ViewerIndex
 from toolablate.viewer.selection import carried, questions_address
 
@@ -29,6 +30,7 @@ class View:
     explain  why a trial went as it did, by its whole id; None where there is nothing to explain
     person   the name under which labels are kept; `blind` hides what the attribution says of a trial until that person
              has said what they hold for its cause
+    texts    what is searched, None where nothing is
     """
 
     store: Path
@@ -37,6 +39,7 @@ class View:
     explain: Callable[[str], Explanation | None]
     person: str
     blind: bool = False
+    texts: StoreTexts | None = None
 
     @property
     def hidden_from(self) -> str:

@@ -1,4 +1,4 @@
-"""Permutation tests of paired differences, and corrections for several tests at once."""
+"""Permutation tests of paired differences, a test of two shares, and corrections for several tests at once."""
 
 import math
 from collections import Counter
@@ -82,6 +82,25 @@ def _beyond(values: Floats, observed: float, rng: np.random.Generator, resamples
             sums += table[flipped]
         found += int(np.count_nonzero(np.abs(sums) >= observed))
     return found
+
+
+def fisher_p(first: tuple[int, int], second: tuple[int, int]) -> float:
+    """Two-sided p-value of Fisher's exact test that two groups have the same share, each given as (those that have it,
+    all of the group): the sum of all tables that are no more probable than this one. 1.0 where a group is empty.
+
+    Source: Fisher (1935), "The logic of inductive inference", JRSS 98; two-sided as in R's `fisher.test`.
+    """
+    (having, size), (others_having, others) = first, second
+    drawn, total = having + others_having, size + others
+    if not (size and others and 0 < drawn < total):
+        return 1.0
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])
+    found = np.arange(max(0, drawn - others), min(size, drawn) + 1)
+    chances = -(logs[found] + logs[size - found] + logs[drawn - found] + logs[others - drawn + found])
+    chances = np.exp(chances - chances.max())
+    # As R does, since equal chances differ in their last digits.
+    beyond = chances[chances <= chances[having - found[0]] * (1 + 1e-7)]
+    return min(1.0, float(beyond.sum() / chances.sum()))
 
 
 # P-values of several comparisons at once.

@@ -2,11 +2,8 @@
 
 import hashlib
 import json
-import os
 import sqlite3
 import sys
-import tempfile
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +22,7 @@ from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.experiments.attribution.cases import Case, case_of
+from toolablate.traces.kept import file_for, kept_folder
 from toolablate.traces.records import Score
 from toolablate.traces.store import Store
 
@@ -167,31 +165,7 @@ def _reader() -> bytes:
     return found.digest()[:_DIGEST_BYTES]
 
 
-# Where what is made of stores is kept: among the user's caches, for nobody else to read, and deleted without loss.
-
-
-SUFFIX = ".sqlite"
-_UNUSED_SECONDS = 30 * 86_400.0
-
-
-def kept_folder(name: str) -> Path | None:
-    """`$XDG_CACHE_HOME/toolablate/NAME`, by default below `~/.cache`, without what nobody has used for a month. None
-    where nothing can be kept."""
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "toolablate" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        # The permission alone does not tell of a disk that is read-only.
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except (OSError, RuntimeError):
-        return None
-    sweep(folder)
-    return folder
-
-
-def file_for(of: str) -> str:
-    return hashlib.sha256(of.encode(errors="surrogateescape")).hexdigest()[:32] + SUFFIX
+# Where that is kept.
 
 
 def readings_of(store: Path) -> Path | None:
@@ -199,15 +173,6 @@ def readings_of(store: Path) -> Path | None:
     kept."""
     folder = kept_folder("readings")
     return None if folder is None else folder / file_for(str(store.resolve()))
-
-
-def sweep(folder: Path) -> None:
-    """Removes what nobody has used for long: a file with what lies beside it, whose own times tell nothing."""
-    for path in folder.glob(f"*{SUFFIX}"):
-        with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _UNUSED_SECONDS:
-                for each in folder.glob(f"{path.name}*"):
-                    each.unlink()
 
 
 # What is known of planned trials by themselves: what their traces tell, and their scores.

@@ -15,6 +15,8 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.experiments.attribution.store_report import read_explanation, read_report
 from toolablate.traces.store import Store
 from toolablate.viewer.application import application
+from toolablate.viewer.finding.store_texts import StoreTexts
+from toolablate.viewer.finding.text_index import TextIndex
 from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping.shown_trials import attributions_of, read_trials
 from toolablate.viewer.rendering import View
@@ -69,7 +71,9 @@ def refreshed(index: ViewerIndex, store: Path, *, ended: int | None = None, with
 
 
 def viewing(store: Path, index: ViewerIndex, *, blind: bool = False) -> View:
-    return View(store, index, TOKEN, partial(_explained, store), person="Ada", blind=blind)
+    texts = StoreTexts(store, TextIndex.open(index.path.with_name(f"{index.path.name}-texts")))
+    texts.refresh()
+    return View(store, index, TOKEN, partial(_explained, store), person="Ada", blind=blind, texts=texts)
 
 
 def _explained(store: Path, trial: str) -> Explanation | None:

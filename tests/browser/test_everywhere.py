@@ -12,7 +12,7 @@ from tests.browser.serving import Site
 from toolablate.analysis.selection import Selection
 
 SERIOUS = ("serious", "critical")
-PLACES = ("overview", "questions", "nothing", "question", "labels", "trial", "diff")
+PLACES = ("overview", "questions", "nothing", "question", "labels", "trial", "diff", "find", "found")
 
 
 def address(site: Site, place: str) -> str:
@@ -27,6 +27,8 @@ def address(site: Site, place: str) -> str:
         "nothing": "/questions?ending=failed",
         "question": f"/question/{row.question}",
         "labels": "/labels",
+        "find": "/find",
+        "found": "/find?q=the+OR+a+OR+1",
         "trial": f"/trial/{first['python']}",
         "diff": f"/diff/{first['none']}/{first['python']}",
     }[place]

@@ -284,6 +284,11 @@ class ViewerIndex:
         """What the attributions were made of, "" where that is not known."""
         return self._read(lambda connection: fact(connection, "attributed")) or ""
 
+    def mechanisms(self) -> dict[str, str]:
+        """What trials are attributed to, by their ids; without those that are attributed to nothing."""
+        query = "SELECT id, mechanism FROM trials WHERE mechanism NOT NULL"
+        return self._read(lambda connection: dict(connection.execute(query)))
+
     def put_progress(self, text: str) -> None:
         self._write(lambda connection: state(connection, "progress", text))
 

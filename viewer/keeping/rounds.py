@@ -17,8 +17,10 @@ from toolablate.analysis.findings import Findings
 from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.errors import StoreError, ToolablateError
+from toolablate.traces.kept import stamp_of
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store, standing
+from toolablate.viewer.finding.store_texts import StoreTexts
 from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping.shown_trials import (
     ViewedTrials,
@@ -29,7 +31,7 @@ from toolablate.viewer.keeping.shown_trials import (
     read_trials,
     readings_beside,
     reasons_of,
-    stamp_of,
+    texts_of,
     with_why,
 )
 
@@ -48,13 +50,14 @@ class WorkPace:
         self.rests_until = now + seconds * (1 / self.share - 1)
 
 
-# Of one core, however large the store: together a quarter.
-_TABLES, _EFFECTS, _WHY = 1 / 8, 1 / 16, 1 / 16
+# Of one core, however large the store: together a third.
+_TABLES, _EFFECTS, _WHY, _TEXTS = 1 / 8, 1 / 16, 1 / 16, 1 / 16
 
 _LIVING_SECONDS = 5.0
 """A recorder that is killed changes nothing in the file, and its trials run no more."""
 
 _TOLD_SECONDS = 2.0
+_TEXTS_AT_ONCE = 1_000
 _FAILED_SECONDS = 1.0
 """What fails at once is not tried again at once."""
 
@@ -74,19 +77,27 @@ class KeeperRounds:
     """`round` is called again and again, by one thread. What goes wrong in it is kept in the index for its pages, and
     tried again where that may help; only sqlite3.Error, where the index itself cannot be written, is raised."""
 
-    def __init__(self, scope: ViewScope, index: ViewerIndex, clock: Callable[[], float] = time.monotonic) -> None:
-        self._scope, self._index, self._clock = scope, index, clock
+    def __init__(
+        self,
+        scope: ViewScope,
+        index: ViewerIndex,
+        clock: Callable[[], float] = time.monotonic,
+        texts: StoreTexts | None = None,
+    ) -> None:
+        self._scope, self._index, self._clock, self._texts = scope, index, clock, texts
         self._works = (
             _KeptWork("tables", WorkPace(_TABLES), self._files, self._fill_tables),
             _KeptWork("effects", WorkPace(_EFFECTS), lambda: self._serial or None, self._find_effects),
             _KeptWork(
                 "why", WorkPace(_WHY), lambda: (self._serial, self._reasons) if self._serial else None, self._find_why
             ),
+            _KeptWork("texts", WorkPace(_TEXTS), self._texts_state, self._index_texts),
         )
         self._living = False
         self._trials: ViewedTrials | None = None
         self._conditions: dict[str, Condition] = {}
         self._serial = 0
+        self._searched, self._unread = 0, 0
         self._reasons = ""
         self._findings: Findings | None = index.findings() if index.filled() else None
         self._troubles: dict[str, str] = {}
@@ -192,6 +203,23 @@ class KeeperRounds:
         finally:
             progress.end()
 
+    def _texts_state(self) -> Hashable | None:
+        return (self._serial, self._unread) if self._serial and self._texts is not None else None
+
+    def _index_texts(self) -> None:
+        """Some hundred traces at a time, so that what is shown of the store is never long behind it."""
+        assert self._texts is not None
+        assert self._trials is not None
+        if self._searched != self._serial:
+            trials = self._trials
+            self._texts.put_trials(trials.summaries, baseline=trials.baseline, order=trials.conditions)
+            self._searched = self._serial
+        found = self._texts.index.refresh(self._scope.store, most=_TEXTS_AT_ONCE)
+        if found.left or self._unread:
+            done = found.all - found.left
+            self._index.put_progress(f"indexing texts: {done:,} of {found.all:,} trials" if found.left else "")
+        self._unread = found.left
+
 
 class _Progress:
     """Tells of what takes long, and now and then alone: whatever is told changes the pages."""
@@ -225,14 +253,15 @@ def main() -> None:
     try:
         index = ViewerIndex.open(Path(told["index"]))
         with _alone(index.path):
-            _keep(ViewScope.from_json(told["scope"]), index)
+            scope = ViewScope.from_json(told["scope"])
+            _keep(scope, index, texts_of(scope, Path(told["texts"])) if "texts" in told else None)
     except Exception as error:
         sys.stdout.buffer.write(f"{type(error).__name__}: {error}".encode(errors="replace"))
         raise
 
 
-def _keep(scope: ViewScope, index: ViewerIndex) -> None:
-    rounds = KeeperRounds(scope, index)
+def _keep(scope: ViewScope, index: ViewerIndex, texts: StoreTexts | None) -> None:
+    rounds = KeeperRounds(scope, index, texts=texts)
     while True:
         if not rounds.round():
             time.sleep(_LOOK_SECONDS)

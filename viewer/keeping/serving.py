@@ -26,13 +26,16 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.experiments.attribution.store_report import Unexplained, read_explanation
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.installing import to_install
+from toolablate.traces.kept import Stamp, stamp_of
 from toolablate.traces.store import Store
 from toolablate.viewer.index import ViewerIndex
-from toolablate.viewer.keeping.shown_trials import Stamp, ViewScope, stamp_of
+from toolablate.viewer.keeping.shown_trials import ViewScope
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
     from uvicorn import Server
+
+    from toolablate.viewer.finding.store_texts import StoreTexts
 
 HOST = "127.0.0.1"
 _END_SECONDS = 0
@@ -104,19 +107,20 @@ def serve(scope: ViewScope, listener: socket.socket, reader: Reader, ready: Tell
     are tables to show; `tell` what is waited for before. Raises InputError and StoreError where the store cannot be
     viewed."""
     from toolablate.viewer.index import ViewerIndex
-    from toolablate.viewer.keeping.shown_trials import index_place, require_scope
+    from toolablate.viewer.keeping.shown_trials import index_place, require_scope, texts_of, texts_place
 
     require_scope(scope)
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
     with _until_stopped(), index_place(scope) as place:
         index = ViewerIndex.open(place)
-        with IndexKeeper(scope, index) as keeper:
+        texts = texts_of(scope, texts_place(scope, place))
+        with IndexKeeper(scope, index, texts) as keeper:
             # Takes as long as the first tables, which are made meanwhile.
             from toolablate.viewer.application import application
             from toolablate.viewer.rendering import View
 
             keeper.wait_for_tables(tell)
-            view = View(scope.store, index, token, Explanations(scope), reader.person, reader.blind)
+            view = View(scope.store, index, token, Explanations(scope), reader.person, reader.blind, texts)
             server = _server(application(view))
             with _ended_by_signals(server):
                 ready(f"http://{HOST}:{port}/?token={token}")
@@ -172,8 +176,8 @@ _SOON_SECONDS = 2.0
 class IndexKeeper:
     """Within it a process of its own keeps an index up to date with its store (see `keeping`)."""
 
-    def __init__(self, scope: ViewScope, index: ViewerIndex) -> None:
-        self._scope, self._index = scope, index
+    def __init__(self, scope: ViewScope, index: ViewerIndex, texts: "StoreTexts | None" = None) -> None:
+        self._scope, self._index, self._texts = scope, index, texts
         self._leaving = False
         self._ending = ""
 
@@ -190,6 +194,8 @@ class IndexKeeper:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # it has ended already, which is told below
             told = {"index": str(self._index.path), "scope": self._scope.to_json()}
+            if self._texts is not None:
+                told["texts"] = str(self._texts.index.path)
             self._process.stdin.write(json.dumps(told) + "\n")
             self._process.stdin.flush()
         self._watching = threading.Thread(target=self._watch, daemon=True)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import tempfile
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,13 +19,16 @@ from toolablate.analysis.flips import floors
 from toolablate.analysis.from_store import Paired, chosen_run, paired, scorer_meant
 from toolablate.analysis.ladder import waterfalls
 from toolablate.analysis.pairing import RIGHT, Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
-from toolablate.experiments.attribution.readings_cache import file_for, kept_folder
 from toolablate.reports.cause_wording import reach_lines
 from toolablate.reports.terminal.problems import cut_notes, refused_notes
 from toolablate.traces.errors import InputError
+from toolablate.traces.kept import file_for, kept_folder
 from toolablate.traces.records import Attribution, Condition
 from toolablate.traces.store import Store, TrialCounts, TrialSummary
 from toolablate.traces.terminal_text import one_line
+from toolablate.viewer.finding.store_texts import StoreTexts
+from toolablate.viewer.finding.text_index import TextIndex
+from toolablate.viewer.finding.text_index import index_place as find_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,30 +172,7 @@ def _shown(name: str) -> str:
     return one_line(name, max_chars=80)
 
 
-# Whether a store has changed, and in what.
-
-
-_CLOCK_SECONDS = 0.1
-"""Within it two writes may bear the same time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """The files of a store as the system describes them; `settled` where they had last been written some time ago, so
-    that no later write can look the same."""
-
-    files: tuple[tuple[int, ...], ...]
-    settled: bool
-
-    def changed_since(self, earlier: "Stamp | None") -> bool:
-        return earlier is None or not earlier.settled or self.files != earlier.files
-
-
-def stamp_of(store: Path) -> Stamp:
-    """Costs next to nothing: nothing is opened."""
-    now = time.time_ns()
-    files = tuple(_described(path) for path in (store, store.resolve().with_name(store.resolve().name + "-wal")))
-    return Stamp(files, all(abs(now - written) > _CLOCK_SECONDS * 1e9 for _, _, written in filter(None, files)))
+# What has changed in a store.
 
 
 def reasons_of(store: Store) -> str:
@@ -215,14 +194,6 @@ def _digest(parts: Iterable[object]) -> str:
     return found.hexdigest()
 
 
-def _described(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
 # Where the index of a store is kept: it is made of the store, and deleted without loss.
 
 
@@ -238,6 +209,17 @@ def index_place(scope: ViewScope) -> Iterator[Path]:
         place = folder / file_for(replace(scope, store=scope.store.resolve()).to_json())
         place.touch(mode=0o600)
         yield place
+
+
+def texts_of(scope: ViewScope, place: Path) -> StoreTexts:
+    """What is searched of what is viewed, with its index at a place. Raises StoreError where that cannot be made."""
+    index = TextIndex.open(place)
+    return StoreTexts(scope.store, index, run=scope.run, scorer=scope.scorer, baseline=scope.baseline)
+
+
+def texts_place(scope: ViewScope, index: Path) -> Path:
+    """Where that index is: the one that `find` keeps, or beside the tables where nothing can be kept."""
+    return find_place(scope.store) or index.with_name(f"{index.name}-texts")
 
 
 def readings_beside(index: Path) -> Path:

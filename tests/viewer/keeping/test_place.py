@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.traces.samples import plan
 
+from toolablate.traces.kept import stamp_of
 from toolablate.traces.store import Recorder
-from toolablate.viewer.keeping.shown_trials import ViewScope, index_place, stamp_of
+from toolablate.viewer.keeping.shown_trials import ViewScope, index_place
 
 
 @pytest.fixture
