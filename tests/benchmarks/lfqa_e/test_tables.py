@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,29 @@ def test_unread_is_wrong_and_failed_is_left_out() -> None:
     assert (found.ties_predicted, found.tie_acc, found.tie_precision) == (1, 100, 100)
     assert found.classes["a"].recall == 50
     assert found.classes["b"].f1 == 0
+
+
+def test_every_figure_has_an_interval() -> None:
+    """Wherever the data can tell one: of a metric that is sometimes right about each of the three verdicts."""
+    drawn = np.random.default_rng(6)
+    labels = drawn.choice(3, size=240)
+    said = np.where(drawn.random(240) < 0.6, labels, drawn.choice(3, size=240))
+    rows = [
+        compared(n, VERDICTS[label], cluster=f"q{n // 2}", setting="human_vs_model" if n % 4 else "model_vs_model")
+        for n, label in enumerate(labels.tolist())
+    ]
+    judged = MetricVerdicts("judge", said, turned=drawn.random(240) < 0.2)
+    found = lfqa_tables(rows, [judged], resamples=300)
+    for of in (found.groups["all"]["judge"], *found.groups["all"]["judge"].classes.values(), found.averages["judge"]):
+        values = asdict(of)
+        for name, interval in values.items():
+            if name.endswith("_ci95"):
+                assert interval is not None, name
+                assert interval[0] < values[name.removesuffix("_ci95")] < interval[1], name
+    whole = asdict(found.groups["all"]["judge"])
+    shares = {"acc", "macro_f1", "micro_f1", "tie_acc", "tie_precision", "kappa", "turned"}
+    assert {name.removesuffix("_ci95") for name in whole if name.endswith("_ci95")} == shares
+    assert whole["tie_acc"] == whole["classes"]["same"]["recall"]
 
 
 def test_kappa_of_two_metrics_is_the_same_both_ways_round() -> None:
