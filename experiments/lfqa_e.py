@@ -1,7 +1,6 @@
 """`lfqa-e run`: judges and reward models on LFQA-E's comparisons, by a plan of its own."""
 
 import random
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,18 +8,27 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from toolablate.agents import ModelSource
 from toolablate.agents.endpoint.rewards import RewardApi, RewardEndpoint
 from toolablate.analysis.preference import CheckedVerdict
 from toolablate.benchmarks.judging.pair_metrics import (
+    ASKS_FOR,
     PointwiseJudge,
     RewardModel,
     TrainedFormat,
     TrainedJudge,
 )
-from toolablate.benchmarks.judging.pairs import ComparedTexts, PairJudge, PairMode, better, of_both_orders
+from toolablate.benchmarks.judging.pairs import (
+    ComparedTexts,
+    PairJudge,
+    PairMode,
+    better,
+    by_text,
+    of_both_orders,
+    stated_preference,
+)
 from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, Comparison, load_comparisons
 from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts
 from toolablate.experiments.diagnosing import refuse_too_dear
@@ -33,13 +41,13 @@ from toolablate.experiments.pair_judging import (
     judge_pairs,
     lacking,
 )
-from toolablate.experiments.plans.plan import RunnerSection
+from toolablate.experiments.plans.plan import RunnerSection, plan_table, plan_text, validated_plan
 from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Section
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Model, OpenAIModel, PairVerdict
-from toolablate.traces.validation import explain, why_unreadable
+from toolablate.traces.validation import why_unreadable
 
 
 class _Judged(Section):
@@ -60,11 +68,13 @@ class PointsMetric(_Judged):
 
 
 class TrainedMetric(_Judged):
-    """`template`: a file with the prompt that the judge was trained with, with {question}, {a}, {b} and {reference}."""
+    """`template`: a file with the prompt that the judge was trained with, with {question}, {a}, {b} and {reference};
+    `system`: a file with its system message."""
 
     kind: Literal["trained"]
     form: TrainedFormat
     template: str = Field(min_length=1)
+    system: str = ""
 
 
 class RewardMetric(Section):
@@ -122,20 +132,19 @@ class LfqaPlan(Section):
 def load_lfqa_plan(path: Path) -> LfqaPlan:
     """Reads a plan; relative paths in it are relative to its folder. Raises InputError that names the key, what was
     found and what is allowed."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    content = plan_table(plan_text(path), path)
     content.setdefault("verdicts", f"runs/{path.stem}.verdicts.jsonl")
-    try:
-        plan = LfqaPlan.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, LfqaPlan)}", code="bad_plan") from None
+    plan = validated_plan(LfqaPlan, content, path)
     folder = path.parent.resolve()
     metrics = tuple(
-        each.model_copy(update={"template": str(folder / each.template)}) if isinstance(each, TrainedMetric) else each
+        each.model_copy(
+            update={
+                "template": str(folder / each.template),
+                "system": str(folder / each.system) if each.system else "",
+            }
+        )
+        if isinstance(each, TrainedMetric)
+        else each
         for each in plan.metrics
     )
     replies = plan.replies.model_copy(update={"file": str(folder / plan.replies.file)})
@@ -159,6 +168,8 @@ def run_lfqa(plan: LfqaPlan, *, max_cost: float | None = None, progress: RunProg
     progress = progress or RunProgress()
     comparisons = drawn(load_comparisons(plan.comparisons), plan.limit, plan.seed)
     metrics = [_metric(plan, each) for each in plan.metrics]
+    if not all(each.reference for each in comparisons):
+        _refuse_those_that_need_references([metric for metric, _ in metrics])
     readings = {metric.name: [_readings(plan, metric, swap, each) for each in comparisons] for metric, swap in metrics}
     if len(readings) < len(metrics):
         raise InputError("metrics: two are the same", hint="leave one out", code="bad_plan")
@@ -199,7 +210,27 @@ def _metric(plan: LfqaPlan, metric: Metric) -> tuple[PairMetric, bool]:
         return PairJudge(judge, metric.mode, plan.asks), metric.swap
     if isinstance(metric, PointsMetric):
         return PointwiseJudge(judge, plan.asks), False
-    return TrainedJudge(judge, metric.form, _template(Path(metric.template)), plan.asks), metric.swap
+    system = _text("system", Path(metric.system)) if metric.system else ""
+    template = _template(Path(metric.template))
+    mark = ASKS_FOR[metric.form]
+    if mark not in template and mark not in system:
+        raise InputError(
+            f"metrics.template: {metric.template} does not ask for '{mark}', by which form = \"{metric.form}\" is read",
+            hint="use the prompt that the judge was trained with; a system message has a file of its own: system",
+            code="bad_template",
+        )
+    return TrainedJudge(judge, metric.form, template, plan.asks, system), metric.swap
+
+
+def _refuse_those_that_need_references(metrics: Sequence[PairMetric]) -> None:
+    for each in metrics:
+        is_filled_in = isinstance(each, TrainedJudge) and "{reference}" in each.template
+        if isinstance(each, PointwiseJudge) or is_filled_in:
+            raise InputError(
+                f"metrics: {each.name} needs reference answers, which the comparisons lack",
+                hint='use kind = "pairs" or "reward", or a template without {reference}',
+                code="no_reference",
+            )
 
 
 def _reward_model(metric: RewardMetric) -> OpenAIModel:
@@ -212,11 +243,15 @@ def _reward_model(metric: RewardMetric) -> OpenAIModel:
     )
 
 
-def _template(path: Path) -> str:
+def _text(key: str, path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"metrics.template: cannot read {path}: {why_unreadable(error)}", code="unreadable") from None
+        raise InputError(f"metrics.{key}: cannot read {path}: {why_unreadable(error)}", code="unreadable") from None
+
+
+def _template(path: Path) -> str:
+    text = _text("template", path)
     for place in ("{question}", "{a}", "{b}"):
         if place not in text:
             raise InputError(
@@ -243,8 +278,28 @@ def _verdicts(
     said = [[found.get(each.key) for each in pair] for pair in readings]
     codes = np.array([_code(each) for each in said])
     in_both = any(len(each) > 1 for each in said)
+    judged = any(isinstance(each.metric, PairJudge) for pair in readings for each in pair)
+    contradicted = np.array([any(each is not None and _contradicts_itself(each) for each in pair) for pair in said])
     turned = np.array([{"a", "b"} == {one.verdict for one in each if one is not None} for each in said])
-    return MetricVerdicts(name, codes, turned=turned if in_both else None)
+    again = np.array([any(each is not None and _was_asked_again(each) for each in pair) for pair in said])
+    return MetricVerdicts(
+        name,
+        codes,
+        turned=turned if in_both else None,
+        contradicted=contradicted if judged else None,
+        asked_again=again if judged else None,
+    )
+
+
+def _contradicts_itself(said: PairVerdict) -> bool:
+    if said.verdict is None:
+        return False
+    stated = stated_preference(said.calls[-1].reply)
+    return stated is not None and by_text(stated, exchanged=said.exchanged) != said.verdict
+
+
+def _was_asked_again(said: PairVerdict) -> bool:
+    return said.verdict is None or len(said.calls) > 1
 
 
 def _code(said: Sequence[PairVerdict | None]) -> int:

@@ -184,24 +184,27 @@ _FORMATS: Mapping[TrainedFormat, tuple[re.Pattern[str], Mapping[str, Preferred]]
     # Chen et al. (2025), "RM-R1": knows none.
     "rm-r1": (re.compile(r"<answer>\s{0,8}\[\[([AB])\]\]\s{0,8}</answer>", re.IGNORECASE), {"a": "a", "b": "b"}),
 }
-KNOWS_TIES: frozenset[TrainedFormat] = frozenset({"auto-j"})
+ASKS_FOR: Mapping[TrainedFormat, str] = {"auto-j": "final decision is", "prometheus-2": "[RESULT]", "rm-r1": "<answer>"}
+"""What a prompt of each form tells the judge to end with, by which its verdict is found."""
 PLACES = ("{question}", "{reference}", "{a}", "{b}")
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedJudge:
     """`template` is the prompt that the judge was trained with, {question}, {a}, {b} and perhaps {reference} in it;
-    `form` is how its verdict is read. A reply without one is not explained to it, for which it was not trained: the
-    same is asked again."""
+    `system` the system message that it was trained with, "" for none; `form` is how its verdict is read. A reply
+    without one is not explained to it, for which it was not trained: the same is asked again."""
 
     model: Model
     form: TrainedFormat
     template: str
     asks: int = 3
+    system: str = ""
 
     @property
     def name(self) -> str:
-        return _called("trained", self.model, form=self.form, template=digest_json(self.template)[:8])
+        words = [self.system, self.template] if self.system else self.template
+        return _called("trained", self.model, form=self.form, template=digest_json(words)[:8])
 
     @property
     def version(self) -> int:
@@ -212,7 +215,8 @@ class TrainedJudge:
         given = {"{question}": asked, "{reference}": texts.reference, "{a}": texts.a, "{b}": texts.b}
         # In one pass: an answer that holds "{b}" stays as it is.
         filled = re.sub("|".join(map(re.escape, PLACES)), lambda found: given[found[0]], self.template)
-        return [ModelRequest(messages=(Message(role="user", content=filled),))]
+        system = [Message(role="system", content=self.system)] if self.system else []
+        return [ModelRequest(messages=(*system, Message(role="user", content=filled)))]
 
     async def prefer(self, texts: ComparedTexts, ask: Ask) -> Preference:
         """Raises what `ask` raises."""

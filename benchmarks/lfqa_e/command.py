@@ -32,10 +32,17 @@ def command() -> None:
     epilog=options.example("toolablate lfqa-e tables lfqa_e_zh.json"),
 )
 @click.argument("file", type=options.FilePath())
+@click.option(
+    "--metric",
+    "given",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Another metric or annotator: rows of id with a verdict, or with scores a and b. May be given several times.",
+)
 @options.seed("the bootstrap")
 @options.as_json("all figures")
-def tables(file: Path, seed: int, as_json: bool) -> None:
-    """Score metrics on the comparisons of FILE, in either form that LFQA-E is published in.
+def tables(file: Path, given: tuple[str, ...], seed: int, as_json: bool) -> None:
+    """Score metrics on the comparisons of FILE, in either form of LFQA-E, or that of Xu et al. (2023).
 
     Lengths, ROUGE-1, -2 and -L, BLEU and chrF against the reference, each with the tie threshold 0 and with one fitted
     on other questions; beside them always a, always b, always same, the longer, the shorter, and a random draw. For all
@@ -43,9 +50,24 @@ def tables(file: Path, seed: int, as_json: bool) -> None:
     intervals from a bootstrap over questions. ROUGE counts words, and each Han or kana sign as a word.
     """
     from toolablate.benchmarks.lfqa_e.comparisons import load_comparisons
+    from toolablate.benchmarks.lfqa_e.metrics import FAILED, metric_of_file, with_fitted_tau
     from toolablate.benchmarks.lfqa_e.tables import lfqa_tables
 
-    show(lfqa_tables(load_comparisons(file), seed=seed), as_json=as_json)
+    named = dict(_named(each) for each in given)
+    if len(named) < len(given):
+        raise click.UsageError("--metric: two have the same name.")
+    comparisons = load_comparisons(file)
+    others = [metric_of_file(name, path, comparisons) for name, path in named.items()]
+    scored = [each for each in others if each.scores is not None and (each.codes != FAILED).all()]
+    others += [with_fitted_tau(each, comparisons) for each in scored]
+    show(lfqa_tables(comparisons, others, seed=seed), as_json=as_json)
+
+
+def _named(given: str) -> tuple[str, str]:
+    name, _, path = given.partition("=")
+    if not name or not path:
+        raise click.UsageError(f"--metric: NAME=FILE is expected; found {given!r}.")
+    return name, path
 
 
 def show(found: "LfqaTables", *, as_json: bool) -> None:
@@ -78,8 +100,15 @@ def bring_in(file: Path, output: Path) -> None:
     from toolablate.benchmarks.lfqa_e.comparisons import load_comparisons, questions_of_comparisons
     from toolablate.benchmarks.questions import write_questions
     from toolablate.reports.numbers import counted
+    from toolablate.traces.errors import InputError
 
     comparisons = load_comparisons(file)
+    if not all(each.reference for each in comparisons):
+        raise InputError(
+            f"{file}: has no reference answers to grade by",
+            hint="use it with `lfqa-e tables` and `lfqa-e run`",
+            code="no_reference",
+        )
     questions = questions_of_comparisons(comparisons)
     write_questions([(output, questions)], source=file)
     click.echo(f"{output}: {counted(len(questions), 'question')} of {counted(len(comparisons), 'comparison')}")

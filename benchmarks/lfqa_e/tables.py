@@ -23,6 +23,7 @@ from toolablate.analysis.statistics.intervals import (
 )
 from toolablate.benchmarks.lfqa_e.comparisons import SETTINGS, VERDICTS, Comparison, Triples, triples
 from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts, baselines, labels_of, static_metrics
+from toolablate.traces.errors import InputError
 
 ALL = "all"
 KINDS = len(VERDICTS)
@@ -58,6 +59,8 @@ class MetricFigures:
     kappa          with the experts (Cohen, unweighted); None where undefined
     classes        by a, b and same
     turned         share of comparisons that were read in both orders whose verdict turned with it; a tie then
+    contradicted   share whose reasons end with another preference than the verdict, as far as `stated_preference` reads
+    asked_again    share of which some reply had no verdict that could be read
     tau            the lowest and highest difference of scores up to which two are the same
     ..._ci95       95 % intervals by a bootstrap over questions; None where the data cannot tell
     """
@@ -84,6 +87,10 @@ class MetricFigures:
     tau: tuple[float, float] | None
     turned: float | None
     turned_ci95: Interval | None
+    contradicted: float | None
+    contradicted_ci95: Interval | None
+    asked_again: float | None
+    asked_again_ci95: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +135,19 @@ def lfqa_tables(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> LfqaTables:
-    """Of `judged` metrics, those that need no model, and baselines."""
+    """Of `judged` metrics, those that need no model, and baselines. Raises InputError where two have one name."""
     static, missing = static_metrics(comparisons)
     constant = baselines(comparisons)
+    taken = sorted({each.name for each in judged} & {each.name for each in (*static, *constant)})
+    if taken:
+        raise InputError(f"the name {taken[0]!r} is that of another metric", hint="choose another", code="name_taken")
     metrics = [*judged, *static, *constant]
     figures = _Figures(comparisons, seed, resamples)
     grouped = dict(group_rows(comparisons))
     groups = {name: figures.of(metrics, rows) for name, rows in grouped.items()}
     cells = [rows for name, rows in grouped.items() if "/" in name]
     topics = {name: figures.of(metrics, rows) for name, rows in _by(comparisons, lambda each: each.topic) if name}
-    compared = [*judged, *(each for each in static if not each.name.endswith("_tau"))]
+    compared = [each for each in (*judged, *static) if not each.name.endswith("_tau")]
     return LfqaTables(
         groups=groups,
         topics=topics,
@@ -278,20 +288,20 @@ class _Figures:
 
     def _group(self, metrics: Sequence[MetricVerdicts], rows: Any) -> dict[str, MetricFigures]:
         tables = [self._of(each, rows, rows) for each in metrics]
-        turns = [self._turns(each, rows) for each in metrics]
+        marked = [self._marked(each, rows) for each in metrics]
         named = [
             (each.name, figure, ratio)
-            for each, table, turn in zip(metrics, tables, turns, strict=True)
+            for each, table, marks in zip(metrics, tables, marked, strict=True)
             # Expected figures of a random draw do not vary with it.
-            for figure, ratio in (*_ratios(table, varies=not each.drawn_evenly).items(), ("turned", turn))
+            for figure, ratio in (*_ratios(table, varies=not each.drawn_evenly).items(), *marks.items())
         ]
         intervals: dict[str, dict[str, Interval | None]] = defaultdict(dict)
         found = self._intervals([ratio for _, _, ratio in named])
         for (name, figure, _), interval in zip(named, found, strict=True):
             intervals[name][figure] = _within(interval, 1.0 if figure == "kappa" else 100.0)
         return {
-            each.name: self._figures(each, table, rows, intervals[each.name], turn)
-            for each, table, turn in zip(metrics, tables, turns, strict=True)
+            each.name: self._figures(each, table, rows, intervals[each.name], marks)
+            for each, table, marks in zip(metrics, tables, marked, strict=True)
         }
 
     def _of(self, metric: MetricVerdicts, drawn: Any, rows: Any) -> Floats:
@@ -302,17 +312,23 @@ class _Figures:
         even: Floats = np.sum(thirds, axis=0) / KINDS
         return even
 
-    def _turns(self, metric: MetricVerdicts, rows: Any) -> Ratio | None:
-        """Of each question, its verdicts that turned with the order, and those that were read."""
-        if metric.turned is None:
-            return None
+    def _marked(self, metric: MetricVerdicts, rows: Any) -> dict[str, Ratio | None]:
+        """What is told of verdicts besides whether they are right: by question, how many it is true of, and of how
+        many it could be. Of unread ones only that they were asked again is known."""
         read = (metric.codes[rows] >= 0) & (metric.codes[rows] < KINDS)
-        sums, sizes = by_unit(
-            self._clusters[rows].tolist(),
-            (metric.turned[rows] & read).astype(float).tolist(),
-            read.astype(float).tolist(),
-        )
-        return sums, sizes
+        said = metric.codes[rows] != FAILED
+        given = {
+            "turned": (metric.turned, read),
+            "contradicted": (metric.contradicted, read),
+            "asked_again": (metric.asked_again, said),
+        }
+        found: dict[str, Ratio | None] = dict.fromkeys(given)
+        for name, (marks, of) in given.items():
+            if marks is not None:
+                columns = [(marks[rows] & of).astype(float).tolist(), of.astype(float).tolist()]
+                sums, sizes = by_unit(self._clusters[rows].tolist(), *columns)
+                found[name] = (sums, sizes)
+        return found
 
     def _tables(self, labels: Any, codes: Any, drawn: Any, rows: Any) -> Floats:
         """Of each question of `drawn`, a table of its `rows`; one of which nothing has a verdict keeps an empty one."""
@@ -329,7 +345,7 @@ class _Figures:
         table: Floats,
         rows: Any,
         intervals: Mapping[str, Interval | None],
-        turns: Ratio | None,
+        marks: Mapping[str, Ratio | None],
     ) -> MetricFigures:
         total = _total(table)
         sizes = table.sum(axis=1)
@@ -355,8 +371,12 @@ class _Figures:
             kappa_ci95=intervals["kappa"],
             classes={verdict: _class_figures(total, kind, intervals) for kind, verdict in enumerate(VERDICTS)},
             tau=metric.tau,
-            turned=_share_of(turns),
+            turned=_share_of(marks["turned"]),
             turned_ci95=intervals["turned"],
+            contradicted=_share_of(marks["contradicted"]),
+            contradicted_ci95=intervals["contradicted"],
+            asked_again=_share_of(marks["asked_again"]),
+            asked_again_ci95=intervals["asked_again"],
         )
         # A draw that reads nothing agrees by chance alone.
         return replace(found, kappa=0.0) if metric.drawn_evenly else found

@@ -42,9 +42,15 @@ def _figures(rows: dict[str, MetricFigures], shown: Sequence[str]) -> Fitted:
     some = [rows[name] for name in shown]
     failed = [figures("failed", [str(row.failed) for row in some])] if any(row.failed for row in some) else []
     unread = [figures("unread", [str(row.unread) for row in some])] if any(row.unread for row in some) else []
-    turned = (
-        [figures("turned %", [_turned(row) for row in some])] if any(row.turned is not None for row in some) else []
-    )
+    told = [
+        figures(title, ["" if share is None else numbers.percent(share) for share in shares], spare=spare)
+        for title, spare, shares in (
+            ("turned %", 0, [row.turned for row in some]),
+            ("asked again %", 4, [row.asked_again for row in some]),
+            ("contradicted %", 3, [row.contradicted for row in some]),
+        )
+        if any(share is not None for share in shares)
+    ]
     return Fitted(
         (
             names("metric", [inert(one_line(name)) for name in shown]),
@@ -56,7 +62,7 @@ def _figures(rows: dict[str, MetricFigures], shown: Sequence[str]) -> Fitted:
             figures("kappa", [_kappa(row.kappa) for row in some]),
             figures("ties", [f"{row.ties_predicted:.0f}" for row in some]),
             figures("tie acc", [numbers.percent(row.tie_acc) for row in some], spare=1),
-            *turned,
+            *told,
             *unread,
             *failed,
         )
@@ -145,10 +151,6 @@ def _both(row: MetricFigures) -> str:
     return f"{numbers.percent(row.acc)} / {numbers.percent(row.macro_f1)}"
 
 
-def _turned(row: MetricFigures) -> str:
-    return "" if row.turned is None else numbers.percent(row.turned)
-
-
 def _fitted(rows: dict[str, MetricFigures], name: str) -> str:
     fitted = rows.get(f"{name}{TAU}")
     return "" if fitted is None else numbers.percent(fitted.acc)
@@ -166,6 +168,10 @@ def _footnotes(found: LfqaTables) -> Iterator[str]:
     yield "acc: verdicts (a, b, same) that are the experts', in percent; interval: a bootstrap over questions."
     yield "acc, τ: scores are the same up to a difference fitted on all other questions, else where they are equal."
     yield "ties: predicted ones; tie acc: of the experts' ties, those found; kappa: with the experts."
+    if any(row.turned is not None for row in found.groups[ALL].values()):
+        yield "turned: read in both orders with opposite verdicts, which count as a tie."
+    if any(row.contradicted is not None for row in found.groups[ALL].values()):
+        yield "asked again: a reply had no verdict that could be read; contradicted: its reasons end with another one."
     yield "P / R: precision and recall of a verdict; recall of a and of b tells whether a metric prefers a place."
     yield "micro-F1: as the official script has it, an unread reply lowers recall only."
     if sum("/" in name for name in found.groups) > 1:

@@ -2,22 +2,20 @@
 
 import math
 import re
-import tomllib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from toolablate.benchmarks.questions import questions_of
 from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.contamination.overlap import IS_UNSPACED, MOST_TOKENS, token_ends
+from toolablate.experiments.plans.plan import plan_table, plan_text, validated_plan
 from toolablate.experiments.plans.sections import Section
-from toolablate.traces.errors import InputError
 from toolablate.traces.records import Continuation, OpenAIModel, Question
-from toolablate.traces.validation import explain, why_unreadable
 
 
 class ContaminationPlan(Section):
@@ -64,19 +62,9 @@ class ContaminationPlan(Section):
 def load_contamination_plan(path: Path) -> ContaminationPlan:
     """Reads a plan; relative paths in it are relative to its folder. Raises InputError that names the key, what was
     found and what is allowed."""
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise InputError(f"there is no plan at {path}", code="no_plan") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    content = plan_table(plan_text(path), path)
     content.setdefault("file", f"runs/{path.stem}.jsonl")
-    try:
-        plan = ContaminationPlan.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, ContaminationPlan)}", code="bad_plan") from None
+    plan = validated_plan(ContaminationPlan, content, path)
     folder = path.parent.resolve()
     files = {name: _anchored(file, folder) for name, file in plan.benchmarks.items()}
     return plan.model_copy(update={"file": str(folder / plan.file), "benchmarks": files})

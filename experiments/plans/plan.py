@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticKnownError
@@ -200,6 +200,9 @@ class Plan(Section):
         return conditions
 
 
+PlanKind = TypeVar("PlanKind", bound=Section)
+
+
 def load_plan(path: Path) -> tuple[Plan, str]:
     """Reads a plan; relative paths in it are relative to its folder. Returns it with its text.
 
@@ -207,33 +210,51 @@ def load_plan(path: Path) -> tuple[Plan, str]:
 
     Raises InputError that names the key, what was found and what is allowed.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"there is no plan at {path}", code="no_plan") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
+    text = plan_text(path)
     return read_plan(text, path), text
 
 
 def read_plan(text: str, path: Path) -> Plan:
     """The plan that stands, or stood, at `path` with this text. Raises InputError as `load_plan` does."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    content = plan_table(text, path)
     content.setdefault("name", path.stem)
     content.setdefault("store", f"runs/{content['name']}.sqlite")
-    try:
-        plan = Plan.model_validate(content)
-    except ValidationError as error:
-        raise InputError(f"{path}: {explain(error, Plan)}", code="bad_plan") from None
+    plan = validated_plan(Plan, content, path)
     known = _known_conditions(plan)
     plan = _anchored(plan.model_copy(update={"mcp": with_registered(plan.mcp, known)}), path.parent.resolve())
     sources = open_prices(plan.prices)
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
     return plan.model_copy(update=priced)
+
+
+# What plans of other kinds share with it.
+
+
+def plan_text(path: Path) -> str:
+    """Raises InputError where there is no plan, or none that can be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"there is no plan at {path}", code="no_plan") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
+
+
+def plan_table(text: str, path: Path) -> dict[str, Any]:
+    """Raises InputError where the text is no TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+
+
+def validated_plan(kind: type[PlanKind], content: dict[str, Any], path: Path) -> PlanKind:
+    """Raises InputError that names the key, what was found and what is allowed."""
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error, kind)}", code="bad_plan") from None
 
 
 def _known_conditions(plan: Plan) -> list[Condition]:
