@@ -1,6 +1,5 @@
 """`lfqa-e run`: judges and reward models on LFQA-E's comparisons, by a plan of its own."""
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +28,7 @@ from toolablate.benchmarks.judging.pairs import (
     of_both_orders,
     stated_preference,
 )
-from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, Comparison, load_comparisons
+from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, Comparison, drawn, load_comparisons
 from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts
 from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.pair_judging import (
@@ -191,14 +190,6 @@ def run_lfqa(plan: LfqaPlan, *, max_cost: float | None = None, progress: RunProg
         judged = tuple(_verdicts(name, of, kept.found) for name, of in readings.items())
     missing = sum(int((each.codes == FAILED).sum()) for each in judged)
     return LfqaRun(comparisons, judged, work, missing)
-
-
-def drawn(comparisons: Sequence[Comparison], limit: int | None, seed: int) -> tuple[Comparison, ...]:
-    """So many at random, in the file's order."""
-    if limit is None or limit >= len(comparisons):
-        return tuple(comparisons)
-    chosen = sorted(random.Random(seed).sample(range(len(comparisons)), limit))  # noqa: S311 - a draw, not a secret
-    return tuple(comparisons[place] for place in chosen)
 
 
 def _metric(plan: LfqaPlan, metric: Metric) -> tuple[PairMetric, bool]:

@@ -253,7 +253,7 @@ def work_told(work: PairWork) -> list[str]:
         name = one_line(each.judge)
         cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
         lines.append(f"Judge {name}: {counted(each.graded, 'verdict')} ({counted(each.requests, 'request')}, {cost})")
-        lines += [f"{name}: {counted(left.count, 'pair')} unread: {one_line(left.reason)}" for left in each.unscored]
+        lines += [f"{name}: {counted(left.count, 'verdict')} unread: {one_line(left.reason)}" for left in each.unscored]
         lines += [
             f"{name}: {counted(left.count, 'verdict')} could not be asked for: {left.code}; the same command tries"
             f" again. {one_line(left.message, max_chars=400)}"

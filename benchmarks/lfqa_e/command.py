@@ -18,6 +18,7 @@ _HERE = "toolablate.benchmarks.lfqa_e.command"
     sections={
         "Commands": {
             "tables": (f"{_HERE}:tables", "Score metrics that need no model, and baselines."),
+            "annotate": (f"{_HERE}:annotate", "Make a page for a person to compare the answers."),
             "import": (f"{_HERE}:bring_in", "Bring in the questions of the comparisons."),
             "run": ("toolablate.cli.preferring:lfqa_run_command", "Ask judges and reward models, and score them."),
         }
@@ -84,6 +85,37 @@ def show(found: "LfqaTables", *, as_json: bool) -> None:
         click.echo(json.dumps(lfqa_json(found), ensure_ascii=False, indent=2))
     else:
         Console().print(lfqa_view(found))
+
+
+@click.command(
+    "annotate",
+    epilog=options.example(
+        "toolablate lfqa-e annotate lfqa_e_zh.json --limit 100 -o page.html",
+        "toolablate lfqa-e tables lfqa_e_zh.json --metric human=verdicts.jsonl",
+    ),
+)
+@click.argument("file", type=options.FilePath())
+@click.option("-o", "--output", type=options.FilePath(dir_okay=False), required=True, help="The page to write.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="So many comparisons, drawn at random.")
+@options.seed("the draw")
+def annotate(file: Path, output: Path, limit: int | None, seed: int) -> None:
+    """Make a page on which a person compares the answers of FILE, beside the reference, by the keys 1, 2 and 0.
+
+    Comparisons come in random order, the two answers of each as well, and nothing shows where they come from. The page
+    needs no server. It saves verdicts.jsonl for `lfqa-e tables FILE --metric human=verdicts.jsonl`.
+    """
+    from toolablate.benchmarks.lfqa_e.annotation import annotation_page
+    from toolablate.benchmarks.lfqa_e.comparisons import drawn, load_comparisons
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.errors import InputError
+    from toolablate.traces.validation import why_unreadable
+
+    comparisons = drawn(load_comparisons(file), limit, seed)
+    try:
+        output.write_text(annotation_page(comparisons, seed=seed), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {output}: {why_unreadable(error)}", code="unwritable") from None
+    click.echo(f"{output}: {counted(len(comparisons), 'comparison')}")
 
 
 @click.command(

@@ -1,6 +1,7 @@
 """Pairs of long answers with an expert's verdict, as LFQA-E publishes them in two forms, and as Xu et al. (2023), "A
 Critical Evaluation of Evaluations for Long-form Question Answering", ACL, publish theirs (without references)."""
 
+import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -138,6 +139,14 @@ def load_comparisons(path: str | Path) -> tuple[Comparison, ...]:
     if not found:
         raise InputError(f"{path}: holds no comparison", hint=_FORMS, code="no_row")
     return tuple(found)
+
+
+def drawn(comparisons: Sequence[Comparison], limit: int | None, seed: int) -> tuple[Comparison, ...]:
+    """So many at random, in the file's order."""
+    if limit is None or limit >= len(comparisons):
+        return tuple(comparisons)
+    chosen = sorted(random.Random(seed).sample(range(len(comparisons)), limit))  # noqa: S311 - a draw, not a secret
+    return tuple(comparisons[place] for place in chosen)
 
 
 def questions_of_comparisons(comparisons: Sequence[Comparison]) -> tuple[Question, ...]:
