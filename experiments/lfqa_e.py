@@ -1,5 +1,6 @@
 """`lfqa-e run`: judges and reward models on LFQA-E's comparisons, by a plan of its own."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +30,7 @@ from toolablate.benchmarks.judging.pairs import (
     stated_preference,
 )
 from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, Comparison, drawn, load_comparisons
-from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts
+from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts, by_difference, with_fitted_tau
 from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.pair_judging import (
     PairMetric,
@@ -172,30 +173,36 @@ def run_lfqa(plan: LfqaPlan, *, max_cost: float | None = None, progress: RunProg
     readings = {metric.name: [_readings(plan, metric, swap, each) for each in comparisons] for metric, swap in metrics}
     if len(readings) < len(metrics):
         raise InputError("metrics: two are the same", hint="leave one out", code="bad_plan")
-    rewards: dict[str, Callable[[], ModelSource]] = {
-        each.name: partial(RewardEndpoint, _reward_model(each), each.api)
+    rewards: list[tuple[OpenAIModel, Callable[[], ModelSource]]] = [
+        (model := _reward_model(each), partial(RewardEndpoint, model, each.api))
         for each in plan.metrics
+        if isinstance(each, RewardMetric)
+    ]
+    taus = {
+        metric.name: each.tau
+        for each, (metric, _) in zip(plan.metrics, metrics, strict=True)
         if isinstance(each, RewardMetric)
     }
     everything = [reading for of in readings.values() for pair in of for reading in pair]
     with VerdictFile(Path(plan.verdicts), in_use='name another file in the plan: verdicts = "FILE"') as kept:
         wanted = lacking(everything, kept.found)
-        judges = [each for each in wanted if each.metric.model.name not in rewards]
+        judges = [each for each in wanted if not isinstance(each.metric, RewardModel)]
         cost = estimated_cost(plan, judges)
         if wanted:
             dear = "at unknown cost: a judge has no price" if cost is None else f"for about ${cost:.4g}"
             progress.tell(f"{counted(len(wanted), 'verdict')} to be asked for, {dear}")
         refuse_too_dear(cost, max_cost)
         work = judge_pairs(plan, wanted, kept, progress, max_cost, others=rewards)
-        judged = tuple(_verdicts(name, of, kept.found) for name, of in readings.items())
+        judged = [_verdicts(name, of, kept.found, taus.get(name, 0.0)) for name, of in readings.items()]
     missing = sum(int((each.codes == FAILED).sum()) for each in judged)
-    return LfqaRun(comparisons, judged, work, missing)
+    fitted = [with_fitted_tau(each, comparisons) for each in judged if each.is_scored]
+    return LfqaRun(comparisons, (*judged, *fitted), work, missing)
 
 
 def _metric(plan: LfqaPlan, metric: Metric) -> tuple[PairMetric, bool]:
     """And whether both orders are asked."""
     if isinstance(metric, RewardMetric):
-        return RewardModel(_reward_model(metric), metric.tau), False
+        return RewardModel(_reward_model(metric), "" if metric.api == "pooling" else metric.api), False
     judge = next(each for each in plan.judges if each.name == metric.judge)
     if isinstance(metric, PairsMetric):
         return PairJudge(judge, metric.mode, plan.asks), metric.swap
@@ -264,10 +271,15 @@ def _readings(plan: LfqaPlan, metric: PairMetric, swap: bool, each: Comparison) 
 
 
 def _verdicts(
-    name: str, readings: Sequence[Sequence[PairReading]], found: Mapping[object, PairVerdict]
+    name: str, readings: Sequence[Sequence[PairReading]], found: Mapping[object, PairVerdict], tau: float
 ) -> MetricVerdicts:
+    """`tau`: up to which two scores are the same, of a metric that gives scores."""
     said = [[found.get(each.key) for each in pair] for pair in readings]
     codes = np.array([_code(each) for each in said])
+    scores = np.array([_scores(each) for each in said])
+    scored = ~np.isnan(scores).any(axis=1)
+    if scored.any():
+        codes[scored] = by_difference(name, scores[scored], tau).codes
     in_both = any(len(each) > 1 for each in said)
     judged = any(isinstance(each.metric, PairJudge) for pair in readings for each in pair)
     contradicted = np.array([any(each is not None and _contradicts_itself(each) for each in pair) for pair in said])
@@ -276,10 +288,18 @@ def _verdicts(
     return MetricVerdicts(
         name,
         codes,
+        scores if scored.any() else None,
+        (tau, tau) if scored.any() else None,
         turned=turned if in_both else None,
         contradicted=contradicted if judged else None,
         asked_again=again if judged else None,
     )
+
+
+def _scores(said: Sequence[PairVerdict | None]) -> tuple[float, float]:
+    """Of a and b; not a number where the verdict is no difference of scores, or there is none."""
+    first = said[0] if len(said) == 1 else None
+    return first.scores if first is not None and first.scores is not None else (math.nan, math.nan)
 
 
 def _contradicts_itself(said: PairVerdict) -> bool:

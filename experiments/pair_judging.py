@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Protocol
 
 from toolablate.agents import ModelSource, RetryPolicy
@@ -177,11 +176,11 @@ def judge_pairs(
     kept: VerdictFile,
     progress: RunProgress,
     max_cost: float | None = None,
-    others: Mapping[str, Callable[[], ModelSource]] = MappingProxyType({}),
+    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
 ) -> PairWork:
     """Asks the plan's judges for what is `wanted`, in random order, and keeps what comes at once: a killed run goes on
-    where it was. An endpoint that fails gives no verdict. `others` open what is asked besides judges, by the name of
-    its model. Raises ToolablateError where nothing can be asked or kept."""
+    where it was. An endpoint that fails gives no verdict. `others` are asked besides judges, see `open_judges`. Raises
+    ToolablateError where nothing can be asked or kept."""
     return asyncio.run(_judge(plan, wanted, kept, progress, max_cost, others)) if wanted else PairWork()
 
 
@@ -191,19 +190,16 @@ async def _judge(
     kept: VerdictFile,
     progress: RunProgress,
     max_cost: float | None,
-    others: Mapping[str, Callable[[], ModelSource]],
+    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]],
 ) -> PairWork:
     stop, lines = StopSwitch(), asked_lines(plan)
-    costs = {name: JudgeCosts() for name in (*(model.name for model in plan.judges), *others)}
+    costs = {model.name: JudgeCosts() for model in (*plan.judges, *(model for model, _ in others))}
 
     def is_spent() -> bool:
         return max_cost is not None and sum(each.known_usd for each in costs.values()) > max_cost
 
     async with AsyncExitStack() as stack:
-        sources = await open_judges(plan, stack, lines, costs, progress.warn)
-        for name, opened in others.items():
-            sources[name] = source = opened()
-            stack.push_async_callback(source.close)
+        sources = await open_judges(plan, stack, lines, costs, progress.warn, others)
         asking = _Asking(sources, RetryPolicy(attempts=plan.runner.attempts, paced=True), kept)
         queues = {name: JudgeQueue[PairReading](name, spent) for name, spent in costs.items()}
         for reading in random.sample(wanted, len(wanted)):

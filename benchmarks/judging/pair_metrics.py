@@ -141,15 +141,16 @@ def _expected(reply: ModelReply, value: str) -> float | None:
 @dataclass(frozen=True, slots=True)
 class RewardModel:
     """What is asked has two messages, the question and an answer; what comes is a number as the reply's content. The
-    reference is not shown: such models have no place for it."""
+    reference is not shown: such models have no place for it. Equal scores are a tie; who takes scores up to a threshold
+    apart for one does so with what is kept, without asking again. `api`: "" for the usual one."""
 
     model: OpenAIModel
-    tau: float = 0.0
+    api: str = ""
     asks: int = 1
 
     @property
     def name(self) -> str:
-        return _called("reward", self.model, tau=f"{self.tau:g}" if self.tau else "")
+        return _called("reward", self.model, api=self.api)
 
     @property
     def version(self) -> int:
@@ -166,7 +167,7 @@ class RewardModel:
         """Raises what `ask` raises."""
         calls = [await ask(request) for request in self.requests(texts)]
         one, other = (float(call.reply.message.content) for call in calls)
-        return Preference(better(one - other, self.tau), f"{one:.6g} and {other:.6g}", tuple(calls), (one, other))
+        return Preference(better(one - other), f"{one:.6g} and {other:.6g}", tuple(calls), (one, other))
 
 
 # A judge that was trained for pairs, in the words that it was trained with.

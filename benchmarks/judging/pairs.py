@@ -318,9 +318,9 @@ def _unread(fault: PairFault, asked: int) -> str:
     return f"no verdict in {replies}: {FAULTS[fault]}"
 
 
-def better(away: float, tau: float = 0.0) -> Preferred:
+def better(away: float) -> Preferred:
     """The verdict of a difference of two scores, a's less b's."""
-    return "same" if abs(away) <= tau else "a" if away > 0 else "b"
+    return "same" if away == 0 else "a" if away > 0 else "b"
 
 
 def by_text(verdict: Preferred, *, exchanged: bool) -> Preferred:

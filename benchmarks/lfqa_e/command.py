@@ -43,7 +43,8 @@ def command() -> None:
 @options.seed("the bootstrap")
 @options.as_json("all figures")
 def tables(file: Path, given: tuple[str, ...], seed: int, as_json: bool) -> None:
-    """Score metrics on the comparisons of FILE, in either form of LFQA-E, or that of Xu et al. (2023).
+    """Score metrics on the comparisons of FILE, in either form of LFQA-E, in that of Xu et al. (2023), or
+    in pairs of Feedback-Bench.
 
     Lengths, ROUGE-1, -2 and -L, BLEU and chrF against the reference, each with the tie threshold 0 and with one fitted
     on other questions; beside them always a, always b, always same, the longer, the shorter, and a random draw. For all
@@ -51,7 +52,7 @@ def tables(file: Path, given: tuple[str, ...], seed: int, as_json: bool) -> None
     intervals from a bootstrap over questions. ROUGE counts words, and each Han or kana sign as a word.
     """
     from toolablate.benchmarks.lfqa_e.comparisons import load_comparisons
-    from toolablate.benchmarks.lfqa_e.metrics import FAILED, metric_of_file, with_fitted_tau
+    from toolablate.benchmarks.lfqa_e.metrics import metric_of_file, with_fitted_tau
     from toolablate.benchmarks.lfqa_e.tables import lfqa_tables
 
     named = dict(_named(each) for each in given)
@@ -59,8 +60,7 @@ def tables(file: Path, given: tuple[str, ...], seed: int, as_json: bool) -> None
         raise click.UsageError("--metric: two have the same name.")
     comparisons = load_comparisons(file)
     others = [metric_of_file(name, path, comparisons) for name, path in named.items()]
-    scored = [each for each in others if each.scores is not None and (each.codes != FAILED).all()]
-    others += [with_fitted_tau(each, comparisons) for each in scored]
+    others += [with_fitted_tau(each, comparisons) for each in others if each.is_scored]
     show(lfqa_tables(comparisons, others, seed=seed), as_json=as_json)
 
 

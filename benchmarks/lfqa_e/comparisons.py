@@ -1,6 +1,8 @@
 """Pairs of long answers with an expert's verdict, as LFQA-E publishes them in two forms, and as Xu et al. (2023), "A
-Critical Evaluation of Evaluations for Long-form Question Answering", ACL, publish theirs (without references)."""
+Critical Evaluation of Evaluations for Long-form Question Answering", ACL, publish theirs (without references), and in
+the pairs of Feedback-Bench (Kim et al. 2024, "Prometheus 2", EMNLP)."""
 
+import json
 import random
 import re
 from collections import Counter, defaultdict
@@ -72,13 +74,20 @@ _KEYS = {
     "answer_b": "a text in quotes",
     "answer_a_type": "a model's name or 'human'",
     "answer_b_type": "a model's name or 'human'",
+    "orig_instruction": _TEXT,
+    "orig_criteria": _TEXT,
+    "orig_reference_answer": _TEXT,
+    "orig_response_A": "a text in quotes",
+    "orig_response_B": "a text in quotes",
+    "orig_preference": "'A' or 'B'",
     "overall_preference": "-1 (a is better), 0 or 1 (b is better)",
 }
 _FORMS = (
     "A row has id, question, context, reference, response_a, response_b, compare_type and label, or, in the older form,"
     " question, Concise_Reference, two of student_answer_a, student_answer_b, model_answer_a and model_answer_b, and a"
     " key such as student_answer_a_vs_model_answer_a; in that of Xu et al. (2023) question, answer_a, answer_b,"
-    " answer_a_type, answer_b_type and overall_preference."
+    " answer_a_type, answer_b_type and overall_preference; in pairs of Feedback-Bench orig_instruction, orig_criteria,"
+    " orig_reference_answer, orig_response_A, orig_response_B and orig_preference."
 )
 
 
@@ -114,6 +123,19 @@ class _Xu(_Row):
     answer_a_type: Text
     answer_b_type: Text
     overall_preference: Literal[-1, 0, 1]
+
+
+class _Feedback(BaseModel):
+    """Their prompts, feedback and scores are not used."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    orig_instruction: Text
+    orig_criteria: Text
+    orig_reference_answer: Text
+    orig_response_A: str
+    orig_response_B: str
+    orig_preference: Literal["A", "B"]
 
 
 _PREFERENCES: dict[int, Preferred] = {-1: "a", 0: "same", 1: "b"}
@@ -162,6 +184,8 @@ def _comparison(content: dict[str, Any]) -> Comparison:
         return _made(row, row.id, row.reference, (row.response_a, row.response_b), row.compare_type, _LABELS[row.label])
     if "overall_preference" in content:
         return _of_xu(content)
+    if "orig_preference" in content:
+        return _of_feedback(content)
     raise LineError(f"a row of another form: its keys are {shown(list(content))}", _FORMS)
 
 
@@ -197,6 +221,16 @@ def _of_xu(content: dict[str, Any]) -> Comparison:
     identity = f"{_question_id(_prompt(row))}/{row.answer_a_type}_vs_{row.answer_b_type}"
     answers = (row.answer_a, row.answer_b)
     return _made(row, identity, "", answers, SETTINGS[2 - humans], _PREFERENCES[row.overall_preference])
+
+
+def _of_feedback(content: dict[str, Any]) -> Comparison:
+    """What the answers are compared by stands with the question, as its material."""
+    given = _checked(_Feedback, content)
+    row = _Row(question=given.orig_instruction, context=f"What counts: {given.orig_criteria}")
+    label: Preferred = "a" if given.orig_preference == "A" else "b"
+    answers = (given.orig_response_A, given.orig_response_B)
+    identity = f"{_question_id(_prompt(row))}/{digest_text(json.dumps(answers))[:ID_CHARS]}"
+    return _made(row, identity, given.orig_reference_answer, answers, "model_vs_model", label)
 
 
 def _older_label(value: Any, key: str, one: str, other: str) -> Preferred:

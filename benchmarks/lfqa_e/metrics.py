@@ -47,6 +47,11 @@ class MetricVerdicts:
     contradicted: NDArray[np.bool_] | None = None
     asked_again: NDArray[np.bool_] | None = None
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether all comparisons have scores, so that a threshold can be fitted."""
+        return self.scores is not None and bool(np.isfinite(self.scores).all())
+
 
 def labels_of(comparisons: Sequence[Comparison]) -> Codes:
     return np.array([VERDICTS.index(each.label) for each in comparisons])

@@ -35,6 +35,16 @@ XU: dict[str, Any] = {
     "overall_preference": -1,
     "justification": "The second is wrong.",
 }
+FEEDBACK: dict[str, Any] = {
+    "orig_instruction": "Why is the sky blue?",
+    "orig_criteria": "Does it name the cause?",
+    "orig_reference_answer": "Air scatters blue light more than red light.",
+    "orig_response_A": "It mirrors the sea.",
+    "orig_response_B": "Blue light is scattered more by air.",
+    "orig_preference": "B",
+    "orig_score_A": "1",
+    "orig_score_B": "5",
+}
 
 
 def written(path: Path, *rows: dict[str, Any]) -> Path:

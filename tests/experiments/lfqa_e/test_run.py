@@ -91,12 +91,14 @@ def test_each_family_is_asked_once_and_scored(chat_server: ChatServer, tmp_path:
     ran = run_lfqa(plan)
     # Both orders of pairs and of the trained judge, each answer for itself on the scale.
     assert len(chat_server.requests) == 4 * (2 + 2 + 2)
-    assert [each.name.partition("[")[0] for each in ran.judged] == ["pairs", "points", "trained"]
-    assert [each.codes.tolist() for each in ran.judged] == [[0, 1, 2, 0]] * 3
+    assert [each.name.partition("[")[0] for each in ran.judged] == ["pairs", "points", "trained", "points"]
+    # The last is the scale again, with a threshold fitted on other questions.
+    assert ran.judged[3].name == f"{ran.judged[1].name}_tau"
+    assert [each.codes.tolist() for each in ran.judged[:3]] == [[0, 1, 2, 0]] * 3
     assert ran.missing == 0
     again = run_lfqa(plan)
     assert len(chat_server.requests) == 24
-    assert [each.codes.tolist() for each in again.judged] == [[0, 1, 2, 0]] * 3
+    assert [each.codes.tolist() for each in again.judged[:3]] == [[0, 1, 2, 0]] * 3
 
 
 @pytest.mark.parametrize("api", ["pooling", "score", "predict"])
@@ -105,6 +107,24 @@ def test_reward_models_over_http(chat_server: ChatServer, tmp_path: Path, api: s
     ran = run_lfqa(load_lfqa_plan(plan_of(tmp_path, chat_server, metric)))
     assert ran.judged[0].codes.tolist() == [0, 1, 2, 0]
     assert ran.judged[0].name.startswith("reward[rm@")
+    assert len(chat_server.requests) == 8
+
+
+def test_a_threshold_of_a_reward_model_is_changed_without_asking_again_and_replies_are_replayed(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    metric = f'[[metrics]]\nkind = "reward"\nname = "rm"\nendpoint = "{chat_server.url}"\ntau = 0.1\n'
+    more = "[replies]\nmode = 'record'\nfile = 'replies.sqlite'\n"
+    path = plan_of(tmp_path, chat_server, f"{metric}\n{more}")
+    ran = run_lfqa(load_lfqa_plan(path))
+    assert [each.name.endswith("_tau") for each in ran.judged] == [False, True]
+    assert (ran.judged[0].codes.tolist(), ran.judged[0].tau) == ([0, 1, 2, 0], (0.1, 0.1))
+    path.write_text(path.read_text(encoding="utf-8").replace("tau = 0.1", "tau = 0.6"), encoding="utf-8")
+    assert run_lfqa(load_lfqa_plan(path)).judged[0].codes.tolist() == [0, 2, 2, 2]
+    assert len(chat_server.requests) == 8
+    Path(load_lfqa_plan(path).verdicts).unlink()
+    path.write_text(path.read_text(encoding="utf-8").replace("'record'", "'replay'"), encoding="utf-8")
+    assert run_lfqa(load_lfqa_plan(path)).judged[0].codes.tolist() == [0, 2, 2, 2]
     assert len(chat_server.requests) == 8
 
 
