@@ -79,12 +79,15 @@ class PreferenceFigures:
     equal_length_points: float | None
     equal_length_ci95: Interval | None
     per_doubling_points: float | None
+    per_doubling_ci95: Interval | None
     longer_points: float | None
     longer_ci95: Interval | None
     like_longer: float | None
+    like_longer_ci95: Interval | None
     first_share: float | None
     first_ci95: Interval | None
     length_ratio: float | None
+    length_ratio_ci95: Interval | None
 
 
 def preference_figures(pairs: Sequence[JudgedPair], *, seed: int = 0, resamples: int = RESAMPLES) -> PreferenceFigures:
@@ -101,23 +104,42 @@ def preference_figures(pairs: Sequence[JudgedPair], *, seed: int = 0, resamples:
     turned = [_mean(pair.between == "turned" for pair in group) for group in asked]
     readings = [[place for pair in group for place in pair.first if place] for group in groups]
     firsts = [float(sum(place > 0 for place in places)) for places in readings]
+    telling = [[pair for pair in group if _tells_length(pair)] for group in groups]
+    liked = [float(sum((pair.value > 0) == (pair.length_after > pair.length_before) for pair in of)) for of in telling]
+    lengths = [_mean(map(_longer_by, group)) for group in groups]
     ones, some = [1.0] * len(groups), [float(bool(group)) for group in asked]
-    nets, sizes, ties, turns, both, first, decided, long = by_unit(
-        units, net, ones, tied, turned, some, firsts, [float(len(places)) for places in readings], longer
+    nets, sizes, ties, turns, both, first, decided, long, likes, told, logs = by_unit(
+        units,
+        net,
+        ones,
+        tied,
+        turned,
+        some,
+        firsts,
+        [float(len(places)) for places in readings],
+        longer,
+        liked,
+        [float(len(of)) for of in telling],
+        lengths,
     )
     found = (
         bootstrap_intervals(
-            [(nets, sizes), (ties, sizes), (turns, both), (first, decided), (long, sizes)],
+            [
+                (nets, sizes),
+                (ties, sizes),
+                (turns, both),
+                (first, decided),
+                (long, sizes),
+                (likes, told),
+                (logs, sizes),
+            ],
             seed=seed,
             resamples=resamples,
         )
         if groups
-        else [None] * 5
+        else [None] * 7
     )
     line = _line(groups, units, seed, resamples)
-    preferred = [
-        pair for pair in pairs if pair.between != "rule" and pair.value and pair.length_after != pair.length_before
-    ]
     return PreferenceFigures(
         pairs=len(pairs),
         questions=len(groups),
@@ -134,18 +156,24 @@ def preference_figures(pairs: Sequence[JudgedPair], *, seed: int = 0, resamples:
         tied_ci95=_hundredfold(found[1]),
         turned=_percent(turns, both),
         turned_ci95=_hundredfold(found[2]),
-        equal_length_points=None if line is None else 100 * line[0],
-        equal_length_ci95=None if line is None else _hundredfold(line[2]),
-        per_doubling_points=None if line is None else 100 * line[1],
+        equal_length_points=None if line is None else 100 * line.at_equal,
+        equal_length_ci95=None if line is None else _hundredfold(line.at_equal_ci95),
+        per_doubling_points=None if line is None else 100 * line.slope,
+        per_doubling_ci95=None if line is None else _hundredfold(line.slope_ci95),
         longer_points=_percent(long, sizes),
         longer_ci95=_hundredfold(found[4]),
-        like_longer=100 * _mean((pair.value > 0) == (pair.length_after > pair.length_before) for pair in preferred)
-        if preferred
-        else None,
+        like_longer=_percent(likes, told),
+        like_longer_ci95=_hundredfold(found[5]),
         first_share=_percent(first, decided),
         first_ci95=_hundredfold(found[3]),
-        length_ratio=math.exp(_mean(_mean(map(_longer_by, group)) for group in groups)) if groups else None,
+        length_ratio=math.exp(_mean(lengths)) if groups else None,
+        length_ratio_ci95=None if found[6] is None else (math.exp(found[6][0]), math.exp(found[6][1])),
     )
+
+
+def _tells_length(pair: JudgedPair) -> bool:
+    """Whether the judge decided it and one answer is longer."""
+    return pair.between != "rule" and pair.value != 0 and pair.length_after != pair.length_before
 
 
 def _longer_by(pair: JudgedPair) -> float:
@@ -153,11 +181,18 @@ def _longer_by(pair: JudgedPair) -> float:
     return math.log(max(pair.length_after, 1) / max(pair.length_before, 1))
 
 
-def _line(
-    groups: Sequence[Sequence[JudgedPair]], units: Sequence[Unit], seed: int, resamples: int
-) -> tuple[float, float, Interval | None] | None:
-    """Intercept and slope per doubling, in shares, and the intercept's interval; each question weighs 1. Pairs that
-    were decided by rule have no length to speak of."""
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Net preference at equal length, and its slope per doubling of the length, in shares."""
+
+    at_equal: float
+    at_equal_ci95: Interval | None
+    slope: float
+    slope_ci95: Interval | None
+
+
+def _line(groups: Sequence[Sequence[JudgedPair]], units: Sequence[Unit], seed: int, resamples: int) -> _Line | None:
+    """Each question weighs 1. Pairs that were decided by rule have no length to speak of."""
     columns: list[tuple[float, ...]] = []
     for group in groups:
         asked = [(_longer_by(pair) / math.log(2), float(pair.value)) for pair in group if pair.between != "rule"]
@@ -169,27 +204,30 @@ def _line(
     sums = list(zip(*by_unit(units, *zip(*columns, strict=True)), strict=True))
     kept = [each for each in sums if each[0] > 0]
     total = tuple(map(math.fsum, zip(*kept, strict=True)))
-    intercept = _intercept(total) if kept else None
-    if intercept is None:
+    intercept, slope = (_intercept(total), _slope(total)) if kept else (None, None)
+    if intercept is None or slope is None:
         return None
-    interval = jackknifed_interval(_intercept, kept, [each[0] for each in kept], seed=seed, resamples=resamples)
-    return intercept, _slope(total), interval
+    sizes = [each[0] for each in kept]
+    at_equal, per_doubling = (
+        jackknifed_interval(figure, kept, sizes, seed=seed, resamples=resamples) for figure in (_intercept, _slope)
+    )
+    return _Line(intercept, at_equal, slope, per_doubling)
 
 
 _FLAT = 1e-9
 
 
-def _slope(sums: Figures) -> float:
+def _slope(sums: Figures) -> float | None:
+    """Of weights, x, y, x squared and x times y; None where x does not vary."""
     size, x, y, xx, xy = sums
+    if size <= _FLAT or size * xx - x * x <= _FLAT * size * size:
+        return None
     return (size * xy - x * y) / (size * xx - x * x)
 
 
 def _intercept(sums: Figures) -> float | None:
-    """Of weights, x, y, x squared and x times y; None where x does not vary."""
-    size, x, _, xx, _ = sums
-    if size <= _FLAT or size * xx - x * x <= _FLAT * size * size:
-        return None
-    return (sums[2] - _slope(sums) * x) / size
+    slope = _slope(sums)
+    return None if slope is None else (sums[2] - slope * sums[1]) / sums[0]
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -237,13 +275,17 @@ class JudgeCalibration:
     counts: dict[Preferred, dict[Preferred, int]]
     clusters: int
     accuracy: float
+    accuracy_ci95: Interval | None
     longer_accuracy: float
+    longer_accuracy_ci95: Interval | None
     above_longer: float
     above_longer_ci95: Interval | None
     sharpness: float | None
     sharpness_ci95: Interval | None
     tie_recall: float | None
+    tie_recall_ci95: Interval | None
     false_ties: float | None
+    false_ties_ci95: Interval | None
 
     @property
     def weak(self) -> str:
@@ -277,10 +319,25 @@ def judge_calibration(
     sharp, decided = [_sharpness(each) for each in checked], [float(each.label != "same") for each in checked]
     units = [each.unit for each in checked]
     above = [mine - theirs for mine, theirs in zip(right, longer, strict=True)]
-    aboves, sizes, sharps, preferences = by_unit(units, above, [1.0] * len(checked), sharp, decided)
-    found = bootstrap_intervals([(aboves, sizes), (sharps, preferences)], seed=seed, resamples=resamples)
-    ties = [each.verdict == "same" for each in checked if each.label == "same"]
-    false = [each.verdict == "same" for each in checked if each.label != "same"]
+    tie = [float(each.label == "same") for each in checked]
+    seen, false = (
+        [float(each.verdict == "same") * of for each, of in zip(checked, some, strict=True)] for some in (tie, decided)
+    )
+    rights, longers, aboves, sizes, sharps, preferences, found_ties, ties, false_ties = by_unit(
+        units, right, longer, above, [1.0] * len(checked), sharp, decided, seen, tie, false
+    )
+    found = bootstrap_intervals(
+        [
+            (rights, sizes),
+            (longers, sizes),
+            (aboves, sizes),
+            (sharps, preferences),
+            (found_ties, ties),
+            (false_ties, preferences),
+        ],
+        seed=seed,
+        resamples=resamples,
+    )
     kinds: tuple[Preferred, ...] = ("a", "b", "same")
     return JudgeCalibration(
         counts={
@@ -289,13 +346,17 @@ def judge_calibration(
         },
         clusters=len(sizes),
         accuracy=100 * _mean(right),
+        accuracy_ci95=_hundredfold(found[0]),
         longer_accuracy=100 * _mean(longer),
+        longer_accuracy_ci95=_hundredfold(found[1]),
         above_longer=100 * _mean(above),
-        above_longer_ci95=_hundredfold(found[0]),
+        above_longer_ci95=_hundredfold(found[2]),
         sharpness=_percent(sharps, preferences),
-        sharpness_ci95=_hundredfold(found[1]),
-        tie_recall=100 * _mean(ties) if ties else None,
-        false_ties=100 * _mean(false) if false else None,
+        sharpness_ci95=_hundredfold(found[3]),
+        tie_recall=_percent(found_ties, ties),
+        tie_recall_ci95=_hundredfold(found[4]),
+        false_ties=_percent(false_ties, preferences),
+        false_ties_ci95=_hundredfold(found[5]),
     )
 
 

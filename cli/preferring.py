@@ -142,6 +142,7 @@ def lfqa_run_command(plan: Path, max_cost: float | None, seed: int, as_json: boo
       judge = "autoj"
       form = "auto-j"         # auto-j, prometheus-2, rm-r1: how it ends
       template = "autoj.txt"  # with {question}, {reference}, {a}, {b}
+      system = ""             # a file with its system message
       [[metrics]]
       kind = "reward"         # one number for each answer
       name = "rm"

@@ -1,6 +1,6 @@
 """`lfqa-e run`: judges and reward models on LFQA-E's comparisons, by a plan of its own."""
 
-import random
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,14 +14,23 @@ from toolablate.agents import ModelSource
 from toolablate.agents.endpoint.rewards import RewardApi, RewardEndpoint
 from toolablate.analysis.preference import CheckedVerdict
 from toolablate.benchmarks.judging.pair_metrics import (
+    ASKS_FOR,
     PointwiseJudge,
     RewardModel,
     TrainedFormat,
     TrainedJudge,
 )
-from toolablate.benchmarks.judging.pairs import ComparedTexts, PairJudge, PairMode, better, of_both_orders
-from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, Comparison, load_comparisons
-from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts
+from toolablate.benchmarks.judging.pairs import (
+    ComparedTexts,
+    PairJudge,
+    PairMode,
+    better,
+    by_text,
+    of_both_orders,
+    stated_preference,
+)
+from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, Comparison, drawn, load_comparisons
+from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts, by_difference, with_fitted_tau
 from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.pair_judging import (
     PairMetric,
@@ -66,11 +75,13 @@ class PointsMetric(_Judged):
 
 
 class TrainedMetric(_Judged):
-    """`template`: a file with the prompt that the judge was trained with, with {question}, {a}, {b} and {reference}."""
+    """`template`: a file with the prompt that the judge was trained with, with {question}, {a}, {b} and {reference};
+    `system`: a file with its system message."""
 
     kind: Literal["trained"]
     form: TrainedFormat
     template: str = Field(min_length=1)
+    system: str = ""
 
 
 class RewardMetric(Section):
@@ -133,7 +144,14 @@ def load_lfqa_plan(path: Path) -> LfqaPlan:
     plan = valid_plan(LfqaPlan, content, path)
     folder = path.parent.resolve()
     metrics = tuple(
-        each.model_copy(update={"template": str(folder / each.template)}) if isinstance(each, TrainedMetric) else each
+        each.model_copy(
+            update={
+                "template": str(folder / each.template),
+                "system": str(folder / each.system) if each.system else "",
+            }
+        )
+        if isinstance(each, TrainedMetric)
+        else each
         for each in plan.metrics
     )
     replies = plan.replies.model_copy(update={"file": str(folder / plan.replies.file)})
@@ -157,47 +175,67 @@ def run_lfqa(plan: LfqaPlan, *, max_cost: float | None = None, progress: RunProg
     progress = progress or RunProgress()
     comparisons = drawn(load_comparisons(plan.comparisons), plan.limit, plan.seed)
     metrics = [_metric(plan, each) for each in plan.metrics]
+    if not all(each.reference for each in comparisons):
+        _refuse_those_that_need_references([metric for metric, _ in metrics])
     readings = {metric.name: [_readings(plan, metric, swap, each) for each in comparisons] for metric, swap in metrics}
     if len(readings) < len(metrics):
         raise InputError("metrics: two are the same", hint="leave one out", code="bad_plan")
-    rewards: dict[str, Callable[[], ModelSource]] = {
-        each.name: partial(RewardEndpoint, _reward_model(each), each.api)
+    rewards: list[tuple[OpenAIModel, Callable[[], ModelSource]]] = [
+        (model := _reward_model(each), partial(RewardEndpoint, model, each.api))
         for each in plan.metrics
+        if isinstance(each, RewardMetric)
+    ]
+    taus = {
+        metric.name: each.tau
+        for each, (metric, _) in zip(plan.metrics, metrics, strict=True)
         if isinstance(each, RewardMetric)
     }
     everything = [reading for of in readings.values() for pair in of for reading in pair]
     with VerdictFile(Path(plan.verdicts), in_use='name another file in the plan: verdicts = "FILE"') as kept:
         wanted = lacking(everything, kept.found)
-        judges = [each for each in wanted if each.metric.model.name not in rewards]
+        judges = [each for each in wanted if not isinstance(each.metric, RewardModel)]
         cost = estimated_cost(plan, judges)
         if wanted:
             dear = "at unknown cost: a judge has no price" if cost is None else f"for about ${cost:.4g}"
             progress.tell(f"{counted(len(wanted), 'verdict')} to be asked for, {dear}")
         refuse_too_dear(cost, max_cost)
         work = judge_pairs(plan, wanted, kept, progress, max_cost, others=rewards)
-        judged = tuple(_verdicts(name, of, kept.found) for name, of in readings.items())
+        judged = [_verdicts(name, of, kept.found, taus.get(name, 0.0)) for name, of in readings.items()]
     missing = sum(int((each.codes == FAILED).sum()) for each in judged)
-    return LfqaRun(comparisons, judged, work, missing)
-
-
-def drawn(comparisons: Sequence[Comparison], limit: int | None, seed: int) -> tuple[Comparison, ...]:
-    """So many at random, in the file's order."""
-    if limit is None or limit >= len(comparisons):
-        return tuple(comparisons)
-    chosen = sorted(random.Random(seed).sample(range(len(comparisons)), limit))  # noqa: S311 - a draw, not a secret
-    return tuple(comparisons[place] for place in chosen)
+    fitted = [with_fitted_tau(each, comparisons) for each in judged if each.is_scored]
+    return LfqaRun(comparisons, (*judged, *fitted), work, missing)
 
 
 def _metric(plan: LfqaPlan, metric: Metric) -> tuple[PairMetric, bool]:
     """And whether both orders are asked."""
     if isinstance(metric, RewardMetric):
-        return RewardModel(_reward_model(metric), metric.tau), False
+        return RewardModel(_reward_model(metric), "" if metric.api == "pooling" else metric.api), False
     judge = next(each for each in plan.judges if each.name == metric.judge)
     if isinstance(metric, PairsMetric):
         return PairJudge(judge, metric.mode, plan.asks), metric.swap
     if isinstance(metric, PointsMetric):
         return PointwiseJudge(judge, plan.asks), False
-    return TrainedJudge(judge, metric.form, _template(Path(metric.template)), plan.asks), metric.swap
+    system = _text("system", Path(metric.system)) if metric.system else ""
+    template = _template(Path(metric.template))
+    mark = ASKS_FOR[metric.form]
+    if mark not in template and mark not in system:
+        raise InputError(
+            f"metrics.template: {metric.template} does not ask for '{mark}', by which form = \"{metric.form}\" is read",
+            hint="use the prompt that the judge was trained with; a system message has a file of its own: system",
+            code="bad_template",
+        )
+    return TrainedJudge(judge, metric.form, template, plan.asks, system), metric.swap
+
+
+def _refuse_those_that_need_references(metrics: Sequence[PairMetric]) -> None:
+    for each in metrics:
+        is_filled_in = isinstance(each, TrainedJudge) and "{reference}" in each.template
+        if isinstance(each, PointwiseJudge) or is_filled_in:
+            raise InputError(
+                f"metrics: {each.name} needs reference answers, which the comparisons lack",
+                hint='use kind = "pairs" or "reward", or a template without {reference}',
+                code="no_reference",
+            )
 
 
 def _reward_model(metric: RewardMetric) -> OpenAIModel:
@@ -210,11 +248,15 @@ def _reward_model(metric: RewardMetric) -> OpenAIModel:
     )
 
 
-def _template(path: Path) -> str:
+def _text(key: str, path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"metrics.template: cannot read {path}: {why_unreadable(error)}", code="unreadable") from None
+        raise InputError(f"metrics.{key}: cannot read {path}: {why_unreadable(error)}", code="unreadable") from None
+
+
+def _template(path: Path) -> str:
+    text = _text("template", path)
     for place in ("{question}", "{a}", "{b}"):
         if place not in text:
             raise InputError(
@@ -236,13 +278,46 @@ def _readings(plan: LfqaPlan, metric: PairMetric, swap: bool, each: Comparison) 
 
 
 def _verdicts(
-    name: str, readings: Sequence[Sequence[PairReading]], found: Mapping[object, PairVerdict]
+    name: str, readings: Sequence[Sequence[PairReading]], found: Mapping[object, PairVerdict], tau: float
 ) -> MetricVerdicts:
+    """`tau`: up to which two scores are the same, of a metric that gives scores."""
     said = [[found.get(each.key) for each in pair] for pair in readings]
     codes = np.array([_code(each) for each in said])
+    scores = np.array([_scores(each) for each in said])
+    scored = ~np.isnan(scores).any(axis=1)
+    if scored.any():
+        codes[scored] = by_difference(name, scores[scored], tau).codes
     in_both = any(len(each) > 1 for each in said)
+    judged = any(isinstance(each.metric, PairJudge) for pair in readings for each in pair)
+    contradicted = np.array([any(each is not None and _contradicts_itself(each) for each in pair) for pair in said])
     turned = np.array([{"a", "b"} == {one.verdict for one in each if one is not None} for each in said])
-    return MetricVerdicts(name, codes, turned=turned if in_both else None)
+    again = np.array([any(each is not None and _was_asked_again(each) for each in pair) for pair in said])
+    return MetricVerdicts(
+        name,
+        codes,
+        scores if scored.any() else None,
+        (tau, tau) if scored.any() else None,
+        turned=turned if in_both else None,
+        contradicted=contradicted if judged else None,
+        asked_again=again if judged else None,
+    )
+
+
+def _scores(said: Sequence[PairVerdict | None]) -> tuple[float, float]:
+    """Of a and b; not a number where the verdict is no difference of scores, or there is none."""
+    first = said[0] if len(said) == 1 else None
+    return first.scores if first is not None and first.scores is not None else (math.nan, math.nan)
+
+
+def _contradicts_itself(said: PairVerdict) -> bool:
+    if said.verdict is None:
+        return False
+    stated = stated_preference(said.calls[-1].reply)
+    return stated is not None and by_text(stated, exchanged=said.exchanged) != said.verdict
+
+
+def _was_asked_again(said: PairVerdict) -> bool:
+    return said.verdict is None or len(said.calls) > 1
 
 
 def _code(said: Sequence[PairVerdict | None]) -> int:

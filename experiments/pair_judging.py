@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from toolablate.agents import ModelSource, RetryPolicy
@@ -179,11 +178,11 @@ def judge_pairs(
     kept: VerdictFile,
     progress: RunProgress,
     max_cost: float | None = None,
-    others: Mapping[str, Callable[[], ModelSource]] = MappingProxyType({}),
+    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
 ) -> PairWork:
     """Asks the plan's judges for what is `wanted`, in random order, and keeps what comes at once: a killed run goes on
-    where it was. An endpoint that fails gives no verdict. `others` open what is asked besides judges, by the name of
-    its model. Raises ToolablateError where nothing can be asked or kept."""
+    where it was. An endpoint that fails gives no verdict. `others` are asked besides judges, see `open_judges`. Raises
+    ToolablateError where nothing can be asked or kept."""
     return asyncio.run(_judge(plan, wanted, kept, progress, max_cost, others)) if wanted else PairWork()
 
 
@@ -193,7 +192,7 @@ async def _judge(
     kept: VerdictFile,
     progress: RunProgress,
     max_cost: float | None,
-    others: Mapping[str, Callable[[], ModelSource]],
+    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]],
 ) -> PairWork:
     def make(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[PairReading], Made]:
         return _Asking(sources, retry, kept).make
@@ -213,22 +212,19 @@ async def have_judged(
     progress: RunProgress,
     task: JudgeTask,
     max_cost: float | None = None,
-    others: Mapping[str, Callable[[], ModelSource]] = MappingProxyType({}),
+    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
 ) -> PairWork:
     """Has the plan's judges make what is `wanted`, in random order, each as many at once as its model allows; Ctrl-C
-    lets those end that were begun. `maker` gets what is asked, by the names of judges and `others`. Raises
-    ToolablateError where nothing can be asked or kept."""
+    lets those end that were begun. `maker` gets what is asked, by the names of judges and `others`, see `open_judges`.
+    Raises ToolablateError where nothing can be asked or kept."""
     stop, lines = StopSwitch(), asked_lines(plan)
-    costs = {name: JudgeCosts() for name in (*(model.name for model in plan.judges), *others)}
+    costs = {model.name: JudgeCosts() for model in (*plan.judges, *(model for model, _ in others))}
 
     def is_spent() -> bool:
         return max_cost is not None and sum(each.known_usd for each in costs.values()) > max_cost
 
     async with AsyncExitStack() as stack:
-        sources = await open_judges(plan, stack, lines, costs, progress.warn)
-        for name, opened in others.items():
-            sources[name] = source = opened()
-            stack.push_async_callback(source.close)
+        sources = await open_judges(plan, stack, lines, costs, progress.warn, others)
         queues = {name: JudgeQueue[T](name, spent) for name, spent in costs.items()}
         for each in random.sample(wanted, len(wanted)):
             queues[model_of(each).name].add(each)
@@ -273,13 +269,12 @@ class _Asking:
 
 def work_told(work: PairWork, of: str = "verdict") -> list[str]:
     """What judges did and cost, and what kept the rest; plain lines for a terminal. `of` names what they made."""
-    unread = "pair" if of == "verdict" else of
     lines = []
     for each in work.judges:
         name = one_line(each.judge)
         cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
         lines.append(f"Judge {name}: {counted(each.graded, of)} ({counted(each.requests, 'request')}, {cost})")
-        lines += [f"{name}: {counted(left.count, unread)} unread: {one_line(left.reason)}" for left in each.unscored]
+        lines += [f"{name}: {counted(left.count, of)} unread: {one_line(left.reason)}" for left in each.unscored]
         lines += [
             f"{name}: {counted(left.count, of)} could not be asked for: {left.code}; the same command tries"
             f" again. {one_line(left.message, max_chars=400)}"

@@ -141,15 +141,16 @@ def _expected(reply: ModelReply, value: str) -> float | None:
 @dataclass(frozen=True, slots=True)
 class RewardModel:
     """What is asked has two messages, the question and an answer; what comes is a number as the reply's content. The
-    reference is not shown: such models have no place for it."""
+    reference is not shown: such models have no place for it. Equal scores are a tie; who takes scores up to a threshold
+    apart for one does so with what is kept, without asking again. `api`: "" for the usual one."""
 
     model: OpenAIModel
-    tau: float = 0.0
+    api: str = ""
     asks: int = 1
 
     @property
     def name(self) -> str:
-        return _called("reward", self.model, tau=f"{self.tau:g}" if self.tau else "")
+        return _called("reward", self.model, api=self.api)
 
     @property
     def version(self) -> int:
@@ -166,7 +167,7 @@ class RewardModel:
         """Raises what `ask` raises."""
         calls = [await ask(request) for request in self.requests(texts)]
         one, other = (float(call.reply.message.content) for call in calls)
-        return Preference(better(one - other, self.tau), f"{one:.6g} and {other:.6g}", tuple(calls), (one, other))
+        return Preference(better(one - other), f"{one:.6g} and {other:.6g}", tuple(calls), (one, other))
 
 
 # A judge that was trained for pairs, in the words that it was trained with.
@@ -184,24 +185,27 @@ _FORMATS: Mapping[TrainedFormat, tuple[re.Pattern[str], Mapping[str, Preferred]]
     # Chen et al. (2025), "RM-R1": knows none.
     "rm-r1": (re.compile(r"<answer>\s{0,8}\[\[([AB])\]\]\s{0,8}</answer>", re.IGNORECASE), {"a": "a", "b": "b"}),
 }
-KNOWS_TIES: frozenset[TrainedFormat] = frozenset({"auto-j"})
+ASKS_FOR: Mapping[TrainedFormat, str] = {"auto-j": "final decision is", "prometheus-2": "[RESULT]", "rm-r1": "<answer>"}
+"""What a prompt of each form tells the judge to end with, by which its verdict is found."""
 PLACES = ("{question}", "{reference}", "{a}", "{b}")
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedJudge:
     """`template` is the prompt that the judge was trained with, {question}, {a}, {b} and perhaps {reference} in it;
-    `form` is how its verdict is read. A reply without one is not explained to it, for which it was not trained: the
-    same is asked again."""
+    `system` the system message that it was trained with, "" for none; `form` is how its verdict is read. A reply
+    without one is not explained to it, for which it was not trained: the same is asked again."""
 
     model: Model
     form: TrainedFormat
     template: str
     asks: int = 3
+    system: str = ""
 
     @property
     def name(self) -> str:
-        return _called("trained", self.model, form=self.form, template=digest_json(self.template)[:8])
+        words = [self.system, self.template] if self.system else self.template
+        return _called("trained", self.model, form=self.form, template=digest_json(words)[:8])
 
     @property
     def version(self) -> int:
@@ -212,7 +216,8 @@ class TrainedJudge:
         given = {"{question}": asked, "{reference}": texts.reference, "{a}": texts.a, "{b}": texts.b}
         # In one pass: an answer that holds "{b}" stays as it is.
         filled = re.sub("|".join(map(re.escape, PLACES)), lambda found: given[found[0]], self.template)
-        return [ModelRequest(messages=(Message(role="user", content=filled),))]
+        system = [Message(role="system", content=self.system)] if self.system else []
+        return [ModelRequest(messages=(*system, Message(role="user", content=filled)))]
 
     async def prefer(self, texts: ComparedTexts, ask: Ask) -> Preference:
         """Raises what `ask` raises."""

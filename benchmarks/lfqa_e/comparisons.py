@@ -1,5 +1,9 @@
-"""Pairs of long answers with an expert's verdict, as LFQA-E publishes them in two forms."""
+"""Pairs of long answers with an expert's verdict, as LFQA-E publishes them in two forms, and as Xu et al. (2023), "A
+Critical Evaluation of Evaluations for Long-form Question Answering", ACL, publish theirs (without references), and in
+the pairs of Feedback-Bench (Kim et al. 2024, "Prometheus 2", EMNLP)."""
 
+import json
+import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -21,6 +25,8 @@ VERDICTS: tuple[Preferred, ...] = get_args(Preferred)
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 SOURCE = "LFQA-E"
 ID_CHARS = 12
+NO_REFERENCE = " "
+"""A question has a target; a blank one measures nothing, which `is_measured` knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,7 @@ class Comparison:
 
     question  its prompt has the material, if any, before the question; its target is the reference
     asked     the question without its material, `context`
+    reference "" where the file has none
     topic     "" where the row has none
     cluster   the question's id: comparisons of one question share texts
     """
@@ -63,11 +70,24 @@ _KEYS = {
     "response_b": "a text in quotes",
     "compare_type": " or ".join(map(repr, SETTINGS)),
     "label": " or ".join(map(repr, _LABELS)),
+    "answer_a": "a text in quotes",
+    "answer_b": "a text in quotes",
+    "answer_a_type": "a model's name or 'human'",
+    "answer_b_type": "a model's name or 'human'",
+    "orig_instruction": _TEXT,
+    "orig_criteria": _TEXT,
+    "orig_reference_answer": _TEXT,
+    "orig_response_A": "a text in quotes",
+    "orig_response_B": "a text in quotes",
+    "orig_preference": "'A' or 'B'",
+    "overall_preference": "-1 (a is better), 0 or 1 (b is better)",
 }
 _FORMS = (
     "A row has id, question, context, reference, response_a, response_b, compare_type and label, or, in the older form,"
     " question, Concise_Reference, two of student_answer_a, student_answer_b, model_answer_a and model_answer_b, and a"
-    " key such as student_answer_a_vs_model_answer_a."
+    " key such as student_answer_a_vs_model_answer_a; in that of Xu et al. (2023) question, answer_a, answer_b,"
+    " answer_a_type, answer_b_type and overall_preference; in pairs of Feedback-Bench orig_instruction, orig_criteria,"
+    " orig_reference_answer, orig_response_A, orig_response_B and orig_preference."
 )
 
 
@@ -93,16 +113,44 @@ class _Older(_Row):
     Concise_Reference: Text
 
 
+class _Xu(_Row):
+    """What else their rows have (documents, preferences of other kinds, a justification) is not used."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    answer_a: str
+    answer_b: str
+    answer_a_type: Text
+    answer_b_type: Text
+    overall_preference: Literal[-1, 0, 1]
+
+
+class _Feedback(BaseModel):
+    """Their prompts, feedback and scores are not used."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    orig_instruction: Text
+    orig_criteria: Text
+    orig_reference_answer: Text
+    orig_response_A: str
+    orig_response_B: str
+    orig_preference: Literal["A", "B"]
+
+
+_PREFERENCES: dict[int, Preferred] = {-1: "a", 0: "same", 1: "b"}
+
+
 def load_comparisons(path: str | Path) -> tuple[Comparison, ...]:
-    """Those of a file in either published form. Raises InputError that names the file, the row, the key, what was found
-    and what is allowed."""
+    """Those of a file in any of the published forms. Raises InputError that names the file, the row, the key, what was
+    found and what is allowed."""
     identities, named = Identities("comparison"), Counter[str]()
     found = []
     for place, content in rows_of(path):
         try:
             comparison = _comparison(content)
             if "label" not in content:
-                # The older form has no id of a comparison: that of the question, and who is compared.
+                # These forms have no id of a comparison: that of the question, and who is compared.
                 named[comparison.id] += 1
                 again = named[comparison.id]
                 comparison = comparison if again == 1 else replace(comparison, id=f"{comparison.id}#{again}")
@@ -113,6 +161,14 @@ def load_comparisons(path: str | Path) -> tuple[Comparison, ...]:
     if not found:
         raise InputError(f"{path}: holds no comparison", hint=_FORMS, code="no_row")
     return tuple(found)
+
+
+def drawn(comparisons: Sequence[Comparison], limit: int | None, seed: int) -> tuple[Comparison, ...]:
+    """So many at random, in the file's order."""
+    if limit is None or limit >= len(comparisons):
+        return tuple(comparisons)
+    chosen = sorted(random.Random(seed).sample(range(len(comparisons)), limit))  # noqa: S311 - a draw, not a secret
+    return tuple(comparisons[place] for place in chosen)
 
 
 def questions_of_comparisons(comparisons: Sequence[Comparison]) -> tuple[Question, ...]:
@@ -126,6 +182,10 @@ def _comparison(content: dict[str, Any]) -> Comparison:
     if {"response_a", "response_b", "label", "compare_type"} & content.keys():
         row = _checked(_Unified, content)
         return _made(row, row.id, row.reference, (row.response_a, row.response_b), row.compare_type, _LABELS[row.label])
+    if "overall_preference" in content:
+        return _of_xu(content)
+    if "orig_preference" in content:
+        return _of_feedback(content)
     raise LineError(f"a row of another form: its keys are {shown(list(content))}", _FORMS)
 
 
@@ -151,6 +211,26 @@ def _of_older(content: dict[str, Any]) -> Comparison:
     row = _checked(_Older, {key: value for key, value in content.items() if key not in (*answers, versus[0])})
     base = row.id or _question_id(_prompt(row))
     return _made(row, f"{base}/{versus[0]}", row.Concise_Reference, (texts[0], texts[1]), _setting(one, other), label)
+
+
+def _of_xu(content: dict[str, Any]) -> Comparison:
+    if isinstance(content["overall_preference"], bool):  # True is 1 to a literal
+        raise LineError(f"'overall_preference' must be {_KEYS['overall_preference']}; found true or false")
+    row = _checked(_Xu, content)
+    humans = sum(kind.strip().lower() == "human" for kind in (row.answer_a_type, row.answer_b_type))
+    identity = f"{_question_id(_prompt(row))}/{row.answer_a_type}_vs_{row.answer_b_type}"
+    answers = (row.answer_a, row.answer_b)
+    return _made(row, identity, "", answers, SETTINGS[2 - humans], _PREFERENCES[row.overall_preference])
+
+
+def _of_feedback(content: dict[str, Any]) -> Comparison:
+    """What the answers are compared by stands with the question, as its material."""
+    given = _checked(_Feedback, content)
+    row = _Row(question=given.orig_instruction, context=f"What counts: {given.orig_criteria}")
+    label: Preferred = "a" if given.orig_preference == "A" else "b"
+    answers = (given.orig_response_A, given.orig_response_B)
+    identity = f"{_question_id(_prompt(row))}/{digest_text(json.dumps(answers))[:ID_CHARS]}"
+    return _made(row, identity, given.orig_reference_answer, answers, "model_vs_model", label)
 
 
 def _older_label(value: Any, key: str, one: str, other: str) -> Preferred:
@@ -199,7 +279,7 @@ def _made(
     question = Question(
         id=_question_id(prompt),
         prompt=prompt,
-        target=ReferenceTarget(answer=reference),
+        target=ReferenceTarget(answer=reference or NO_REFERENCE),
         domain=topic,
         language=language,
         source=SOURCE,

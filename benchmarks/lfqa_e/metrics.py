@@ -1,7 +1,9 @@
-"""Metrics that need no model: what each says of a pair of answers, and constants beside them."""
+"""Metrics that need no model: what each says of a pair of answers, constants beside them, and verdicts from a file."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.typing import NDArray
 
 from toolablate.benchmarks.judging.pairs import better
 from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, Comparison
+from toolablate.benchmarks.rows.row_errors import LineError, at, shown
+from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.benchmarks.scoring.rouge import rouge_l, rouge_n, rouge_tokens
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
@@ -16,6 +20,8 @@ from toolablate.traces.installing import to_install
 UNREAD = 3
 FAILED = -1
 """Beside the places of VERDICTS: a reply without a verdict, and no reply."""
+
+LENGTHS = ("length_chars", "length_tokens")
 
 Codes = NDArray[np.int64]
 
@@ -26,7 +32,9 @@ class MetricVerdicts:
 
     `scores` are those of a and b that the verdicts rest on, None where there are none. `tau` is the lowest and the
     highest difference up to which two scores are a tie, None for a verdict that is no difference of scores. `turned`
-    says of each whether the verdict turned with the order, None where one order was asked.
+    says of each whether the verdict turned with the order, None where one order was asked; `contradicted` whether a
+    reply's reasons end with another preference than its verdict, `asked_again` whether a reply had none that could be
+    read, None where there are no replies in words.
     `drawn_evenly`: each verdict has chance 1/3, and figures are expected ones; `codes` then mean nothing.
     """
 
@@ -36,6 +44,13 @@ class MetricVerdicts:
     tau: tuple[float, float] | None = None
     drawn_evenly: bool = False
     turned: NDArray[np.bool_] | None = None
+    contradicted: NDArray[np.bool_] | None = None
+    asked_again: NDArray[np.bool_] | None = None
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether all comparisons have scores, so that a threshold can be fitted."""
+        return self.scores is not None and bool(np.isfinite(self.scores).all())
 
 
 def labels_of(comparisons: Sequence[Comparison]) -> Codes:
@@ -44,12 +59,16 @@ def labels_of(comparisons: Sequence[Comparison]) -> Codes:
 
 def static_metrics(comparisons: Sequence[Comparison], *, with_fitted: bool = True) -> tuple[list[MetricVerdicts], str]:
     """Lengths, ROUGE, BLEU and chrF with a tau of 0, then each with a tau fitted on other questions (`NAME_tau`), and
-    what is missing: how sacrebleu is installed where BLEU and chrF are left out, else ""."""
+    what is missing, else "": references, without which there are lengths only, or sacrebleu and how it is installed."""
     scores, missing = _text_scores(comparisons), ""
-    try:
-        scores |= _sacrebleu_scores(comparisons)
-    except InputError as error:
-        missing = str(error)
+    if all(each.reference for each in comparisons):
+        try:
+            scores |= _sacrebleu_scores(comparisons)
+        except InputError as error:
+            missing = str(error)
+    else:
+        scores = {name: found for name, found in scores.items() if name in LENGTHS}
+        missing = "no reference answers: ROUGE, BLEU and chrF are left out"
     made = [by_difference(name, found) for name, found in scores.items()]
     if with_fitted:
         made += [with_fitted_tau(each, comparisons) for each in made]
@@ -110,6 +129,57 @@ def _codes(away: NDArray[np.float64], tau: NDArray[np.float64]) -> Codes:
 
 def _sign(away: float) -> int:
     return VERDICTS.index(better(away))
+
+
+# What people or programs elsewhere say: a second annotator, BERTScore.
+
+
+_GIVEN = "A row has id and verdict ('a', 'b' or 'same'), or id and the scores a and b, two numbers."
+
+
+def metric_of_file(name: str, path: str | Path, comparisons: Sequence[Comparison]) -> MetricVerdicts:
+    """Rows of `id` with a `verdict`, or with scores `a` and `b`; further keys are not used. A comparison without a row
+    has no verdict (FAILED). Raises InputError that names the row and key."""
+    places = {each.id: place for place, each in enumerate(comparisons)}
+    said: dict[int, str | tuple[float, float]] = {}
+    for where, row in rows_of(path):
+        try:
+            place = places.get(row.get("id", ""))
+            if place is None:
+                raise LineError(f"no comparison has the id {shown(row.get('id'))}", _GIVEN)
+            if place in said:
+                raise LineError(f"a second row of the id {shown(row['id'])}", "Name another file for each annotator.")
+            said[place] = _given(row)
+        except LineError as error:
+            raise at(where, error) from error
+    if not said:
+        raise InputError(f"{path}: holds no row", hint=_GIVEN, code="no_row")
+    if len({isinstance(each, str) for each in said.values()}) > 1:
+        raise InputError(f"{path}: some rows have a verdict, others scores", hint=_GIVEN, code="bad_row")
+    codes = np.full(len(comparisons), FAILED)
+    if all(isinstance(each, str) for each in said.values()):
+        for place, verdict in said.items():
+            codes[place] = [*VERDICTS].index(verdict)  # type: ignore[arg-type]
+        return MetricVerdicts(name, codes)
+    scores = np.full((len(comparisons), 2), np.nan)
+    for place, pair in said.items():
+        scores[place] = pair
+        codes[place] = _sign(float(scores[place, 0] - scores[place, 1]))
+    return MetricVerdicts(name, codes, scores, (0.0, 0.0))
+
+
+def _given(row: dict[str, Any]) -> str | tuple[float, float]:
+    if "verdict" in row:
+        if row["verdict"] not in VERDICTS:
+            raise LineError(f"'verdict' must be 'a', 'b' or 'same'; found {shown(row['verdict'])}")
+        return str(row["verdict"])
+    for key in ("a", "b"):
+        if key not in row:
+            raise LineError(f"the key '{key}' is missing", _GIVEN)
+        value = row[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise LineError(f"'{key}' must be a number; found {shown(value)}")
+    return float(row["a"]), float(row["b"])
 
 
 Scores = dict[str, NDArray[np.float64]]

@@ -1,7 +1,8 @@
 """How far metrics agree with experts on LFQA-E: accuracy, macro-F1, ties and kappa, by language, setting and topic."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -16,11 +17,13 @@ from toolablate.analysis.statistics.intervals import (
     Floats,
     Interval,
     bootstrap_intervals,
+    by_unit,
     effective_clusters,
     pseudo_values,
 )
 from toolablate.benchmarks.lfqa_e.comparisons import SETTINGS, VERDICTS, Comparison, Triples, triples
 from toolablate.benchmarks.lfqa_e.metrics import FAILED, UNREAD, MetricVerdicts, baselines, labels_of, static_metrics
+from toolablate.traces.errors import InputError
 
 ALL = "all"
 KINDS = len(VERDICTS)
@@ -33,8 +36,11 @@ class ClassFigures:
     """In percent. `recall` is the accuracy where this verdict is right; `precision` None where it is never given."""
 
     precision: float | None
+    precision_ci95: Interval | None
     recall: float | None
+    recall_ci95: Interval | None
     f1: float
+    f1_ci95: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,8 @@ class MetricFigures:
     kappa          with the experts (Cohen, unweighted); None where undefined
     classes        by a, b and same
     turned         share of comparisons that were read in both orders whose verdict turned with it; a tie then
+    contradicted   share whose reasons end with another preference than the verdict, as far as `stated_preference` reads
+    asked_again    share of which some reply had no verdict that could be read
     tau            the lowest and highest difference of scores up to which two are the same
     ..._ci95       95 % intervals by a bootstrap over questions; None where the data cannot tell
     """
@@ -67,15 +75,22 @@ class MetricFigures:
     macro_f1: float | None
     macro_f1_ci95: Interval | None
     micro_f1: float | None
+    micro_f1_ci95: Interval | None
     ties_predicted: float
     tie_acc: float | None
     tie_acc_ci95: Interval | None
     tie_precision: float | None
+    tie_precision_ci95: Interval | None
     kappa: float | None
     kappa_ci95: Interval | None
     classes: dict[str, ClassFigures]
     tau: tuple[float, float] | None
     turned: float | None
+    turned_ci95: Interval | None
+    contradicted: float | None
+    contradicted_ci95: Interval | None
+    asked_again: float | None
+    asked_again_ci95: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +102,16 @@ class KappaFigure:
 @dataclass(frozen=True, slots=True)
 class Average:
     """The paper does not say over what it averages: the unweighted mean over cells of language and setting, and the
-    figure of all comparisons in one, both in percent."""
+    figure of all comparisons in one, both in percent, with 95 % intervals over questions."""
 
     acc_of_cells: float | None
+    acc_of_cells_ci95: Interval | None
     acc_pooled: float | None
+    acc_pooled_ci95: Interval | None
     macro_f1_of_cells: float | None
+    macro_f1_of_cells_ci95: Interval | None
     macro_f1_pooled: float | None
+    macro_f1_pooled_ci95: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +135,23 @@ def lfqa_tables(
     seed: int = 0,
     resamples: int = RESAMPLES,
 ) -> LfqaTables:
-    """Of `judged` metrics, those that need no model, and baselines."""
+    """Of `judged` metrics, those that need no model, and baselines. Raises InputError where two have one name."""
     static, missing = static_metrics(comparisons)
     constant = baselines(comparisons)
+    taken = sorted({each.name for each in judged} & {each.name for each in (*static, *constant)})
+    if taken:
+        raise InputError(f"the name {taken[0]!r} is that of another metric", hint="choose another", code="name_taken")
     metrics = [*judged, *static, *constant]
     figures = _Figures(comparisons, seed, resamples)
-    groups = {name: figures.of(metrics, rows) for name, rows in group_rows(comparisons)}
+    grouped = dict(group_rows(comparisons))
+    groups = {name: figures.of(metrics, rows) for name, rows in grouped.items()}
+    cells = [rows for name, rows in grouped.items() if "/" in name]
     topics = {name: figures.of(metrics, rows) for name, rows in _by(comparisons, lambda each: each.topic) if name}
-    cells = [name for name in groups if "/" in name]
-    compared = [*judged, *(each for each in static if not each.name.endswith("_tau"))]
+    compared = [each for each in (*judged, *static) if not each.name.endswith("_tau")]
     return LfqaTables(
         groups=groups,
         topics=topics,
-        averages={each.name: _average(each.name, groups, cells) for each in metrics},
+        averages=figures.averages(metrics, groups[ALL], cells),
         between=figures.between(compared),
         labels={verdict: sum(each.label == verdict for each in comparisons) for verdict in VERDICTS},
         triples=triples(comparisons),
@@ -156,21 +179,6 @@ def _by(comparisons: Sequence[Comparison], key: Callable[[Comparison], str]) -> 
     for place, each in enumerate(comparisons):
         found.setdefault(key(each), []).append(place)
     return sorted(found.items())
-
-
-def _average(metric: str, groups: dict[str, dict[str, MetricFigures]], cells: Sequence[str]) -> Average:
-    pooled = groups[ALL][metric]
-
-    def mean(values: list[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return math.fsum(known) / len(known) if known else None
-
-    return Average(
-        acc_of_cells=mean([groups[cell][metric].acc for cell in cells]),
-        acc_pooled=pooled.acc,
-        macro_f1_of_cells=mean([groups[cell][metric].macro_f1 for cell in cells]),
-        macro_f1_pooled=pooled.macro_f1,
-    )
 
 
 # Figures of a table of labels (rows a, b, same) by verdicts (columns a, b, same, unread).
@@ -222,6 +230,9 @@ def kappa_of(table: Figures) -> float | None:
     return cohens_kappa([(agreed, *first, 0, *second)])
 
 
+Ratio = tuple[list[float], list[float]]
+
+
 class _Figures:
     """Figures of any group of the comparisons; all intervals of a group are from the same resamples."""
 
@@ -242,7 +253,7 @@ class _Figures:
         pairs = list(combinations(metrics, 2))
         everything = np.arange(len(self._labels))
         read = [replace(each, codes=np.where(each.codes == UNREAD, FAILED, each.codes)) for each in metrics]
-        tables = [self._tables(one.codes, other.codes, everything) for one, other in combinations(read, 2)]
+        tables = [self._tables(one.codes, other.codes, everything, everything) for one, other in combinations(read, 2)]
         kappas = [kappa_of(_total(table)) for table in tables]
         intervals = self._intervals([_kappa_ratio(table) for table in tables])
         found: dict[str, dict[str, KappaFigure]] = {each.name: {} for each in metrics}
@@ -250,32 +261,91 @@ class _Figures:
             found[one.name][other.name] = found[other.name][one.name] = KappaFigure(kappa, _within(interval, 1.0))
         return found
 
-    def _group(self, metrics: Sequence[MetricVerdicts], rows: Any) -> dict[str, MetricFigures]:
-        tables = [
-            self._even(rows) if each.drawn_evenly else self._tables(self._labels, each.codes, rows) for each in metrics
-        ]
-        ratios = [ratio for table in tables for ratio in _ratios(table)]
-        intervals = iter(self._intervals(ratios))
-        return {
-            each.name: self._figures(each, table, rows, [next(intervals) for _ in range(4)])
-            for each, table in zip(metrics, tables, strict=True)
-        }
-
-    def _tables(self, labels: Any, codes: Any, rows: Any) -> Floats:
-        """Of each question of the group, a table; a question of which nothing has a verdict keeps an empty one."""
-        _, places = np.unique(self._clusters[rows], return_inverse=True)
-        found = np.zeros((int(places.max(initial=-1)) + 1, CELLS))
-        kept = (codes[rows] != FAILED) & (labels[rows] != FAILED)
-        np.add.at(found, (places[kept], labels[rows][kept] * (KINDS + 1) + codes[rows][kept]), 1.0)
+    def averages(
+        self, metrics: Sequence[MetricVerdicts], pooled: dict[str, MetricFigures], cells: Sequence[Sequence[int]]
+    ) -> dict[str, Average]:
+        everything = np.arange(len(self._labels))
+        # Beside each other, so that a question with comparisons in several cells is drawn once with all of them.
+        wide = [np.hstack([self._of(each, everything, np.array(rows)) for rows in cells]) for each in metrics]
+        over = (_mean_of_cells(accuracy_of), _mean_of_cells(macro_f1_of))
+        intervals = iter(self._intervals([_jackknifed(figure, table) for table in wide for figure in over]))
+        found = {}
+        for each, table in zip(metrics, wide, strict=True):
+            acc, macro_f1 = (_percent(figure(_total(table))) for figure in over)
+            acc_ci95, macro_f1_ci95 = (_within(next(intervals), 100.0) for _ in over)
+            of = pooled[each.name]
+            found[each.name] = Average(
+                acc_of_cells=acc,
+                acc_of_cells_ci95=None if each.drawn_evenly else acc_ci95,
+                acc_pooled=of.acc,
+                acc_pooled_ci95=of.acc_ci95,
+                macro_f1_of_cells=macro_f1,
+                macro_f1_of_cells_ci95=None if each.drawn_evenly else macro_f1_ci95,
+                macro_f1_pooled=of.macro_f1,
+                macro_f1_pooled_ci95=of.macro_f1_ci95,
+            )
         return found
 
-    def _even(self, rows: Any) -> Floats:
-        thirds = [self._tables(self._labels, np.full(len(self._labels), kind), rows) for kind in range(KINDS)]
+    def _group(self, metrics: Sequence[MetricVerdicts], rows: Any) -> dict[str, MetricFigures]:
+        tables = [self._of(each, rows, rows) for each in metrics]
+        marked = [self._marked(each, rows) for each in metrics]
+        named = [
+            (each.name, figure, ratio)
+            for each, table, marks in zip(metrics, tables, marked, strict=True)
+            # Expected figures of a random draw do not vary with it.
+            for figure, ratio in (*_ratios(table, varies=not each.drawn_evenly).items(), *marks.items())
+        ]
+        intervals: dict[str, dict[str, Interval | None]] = defaultdict(dict)
+        found = self._intervals([ratio for _, _, ratio in named])
+        for (name, figure, _), interval in zip(named, found, strict=True):
+            intervals[name][figure] = _within(interval, 1.0 if figure == "kappa" else 100.0)
+        return {
+            each.name: self._figures(each, table, rows, intervals[each.name], marks)
+            for each, table, marks in zip(metrics, tables, marked, strict=True)
+        }
+
+    def _of(self, metric: MetricVerdicts, drawn: Any, rows: Any) -> Floats:
+        """A table of `rows` for each question of `drawn`, which has them all."""
+        if not metric.drawn_evenly:
+            return self._tables(self._labels, metric.codes, drawn, rows)
+        thirds = [self._tables(self._labels, np.full(len(self._labels), kind), drawn, rows) for kind in range(KINDS)]
         even: Floats = np.sum(thirds, axis=0) / KINDS
         return even
 
+    def _marked(self, metric: MetricVerdicts, rows: Any) -> dict[str, Ratio | None]:
+        """What is told of verdicts besides whether they are right: by question, how many it is true of, and of how
+        many it could be. Of unread ones only that they were asked again is known."""
+        read = (metric.codes[rows] >= 0) & (metric.codes[rows] < KINDS)
+        said = metric.codes[rows] != FAILED
+        given = {
+            "turned": (metric.turned, read),
+            "contradicted": (metric.contradicted, read),
+            "asked_again": (metric.asked_again, said),
+        }
+        found: dict[str, Ratio | None] = dict.fromkeys(given)
+        for name, (marks, of) in given.items():
+            if marks is not None:
+                columns = [(marks[rows] & of).astype(float).tolist(), of.astype(float).tolist()]
+                sums, sizes = by_unit(self._clusters[rows].tolist(), *columns)
+                found[name] = (sums, sizes)
+        return found
+
+    def _tables(self, labels: Any, codes: Any, drawn: Any, rows: Any) -> Floats:
+        """Of each question of `drawn`, a table of its `rows`; one of which nothing has a verdict keeps an empty one."""
+        questions = np.unique(self._clusters[drawn])
+        found = np.zeros((len(questions), CELLS))
+        kept = rows[(codes[rows] != FAILED) & (labels[rows] != FAILED)]
+        places = np.searchsorted(questions, self._clusters[kept])
+        np.add.at(found, (places, labels[kept] * (KINDS + 1) + codes[kept]), 1.0)
+        return found
+
     def _figures(
-        self, metric: MetricVerdicts, table: Floats, rows: Any, intervals: Sequence[Interval | None]
+        self,
+        metric: MetricVerdicts,
+        table: Floats,
+        rows: Any,
+        intervals: Mapping[str, Interval | None],
+        marks: Mapping[str, Ratio | None],
     ) -> MetricFigures:
         total = _total(table)
         sizes = table.sum(axis=1)
@@ -287,24 +357,29 @@ class _Figures:
             unread=round(_said(total, KINDS)),
             failed=0 if metric.drawn_evenly else int((metric.codes[rows] == FAILED).sum()),
             acc=_percent(accuracy_of(total)),
-            acc_ci95=_within(intervals[0], 100.0),
+            acc_ci95=intervals["acc"],
             macro_f1=_percent(macro_f1_of(total)),
-            macro_f1_ci95=_within(intervals[1], 100.0),
+            macro_f1_ci95=intervals["macro_f1"],
             micro_f1=_percent(_micro_f1(total)),
+            micro_f1_ci95=intervals["micro_f1"],
             ties_predicted=round(ties_said, 6) if metric.drawn_evenly else round(ties_said),
             tie_acc=100 * _hits(total, 2) / ties if ties else None,
-            tie_acc_ci95=_within(intervals[2], 100.0),
+            tie_acc_ci95=intervals["recall same"],
             tie_precision=100 * _hits(total, 2) / ties_said if ties_said else None,
+            tie_precision_ci95=intervals["precision same"],
             kappa=kappa_of(total),
-            kappa_ci95=_within(intervals[3], 1.0),
-            classes={verdict: _class_figures(total, kind) for kind, verdict in enumerate(VERDICTS)},
+            kappa_ci95=intervals["kappa"],
+            classes={verdict: _class_figures(total, kind, intervals) for kind, verdict in enumerate(VERDICTS)},
             tau=metric.tau,
-            turned=_turned(metric, rows),
+            turned=_share_of(marks["turned"]),
+            turned_ci95=intervals["turned"],
+            contradicted=_share_of(marks["contradicted"]),
+            contradicted_ci95=intervals["contradicted"],
+            asked_again=_share_of(marks["asked_again"]),
+            asked_again_ci95=intervals["asked_again"],
         )
-        if not metric.drawn_evenly:
-            return found
-        # Expected figures do not vary with the draw; a draw that reads nothing agrees by chance alone.
-        return replace(found, acc_ci95=None, macro_f1_ci95=None, tie_acc_ci95=None, kappa=0.0, kappa_ci95=None)
+        # A draw that reads nothing agrees by chance alone.
+        return replace(found, kappa=0.0) if metric.drawn_evenly else found
 
     def _intervals(self, ratios: Sequence[tuple[list[float], list[float]] | None]) -> list[Interval | None]:
         known = [ratio for ratio in ratios if ratio is not None]
@@ -312,22 +387,24 @@ class _Figures:
         return [None if ratio is None else next(found) for ratio in ratios]
 
 
-Ratio = tuple[list[float], list[float]]
-
-
-def _ratios(table: Floats) -> list[Ratio | None]:
-    """Sums and sizes of accuracy, macro-F1, tie accuracy and kappa."""
+def _ratios(table: Floats, *, varies: bool) -> dict[str, Ratio | None]:
+    """Sums and sizes of each figure; None where it has no interval."""
     sizes = table.sum(axis=1)
-    hits = sum(table[:, kind * (KINDS + 1) + kind] for kind in range(KINDS))
-    ties = table[:, 2 * (KINDS + 1) : 3 * (KINDS + 1)].sum(axis=1)
-    if not sizes.sum():
-        return [None] * 4
-    return [
-        (np.asarray(hits).tolist(), sizes.tolist()),
-        _jackknifed(macro_f1_of, table),
-        (table[:, 2 * (KINDS + 1) + 2].tolist(), ties.tolist()) if ties.sum() else None,
-        _kappa_ratio(table),
-    ]
+    hits = [table[:, kind * (KINDS + 1) + kind] for kind in range(KINDS)]
+    said = [table[:, kind :: KINDS + 1].sum(axis=1) for kind in range(KINDS)]
+    label = [table[:, kind * (KINDS + 1) : (kind + 1) * (KINDS + 1)].sum(axis=1) for kind in range(KINDS)]
+    all_hits = np.sum(hits, axis=0)
+    plain = {"acc": (all_hits, sizes), "micro_f1": (2 * all_hits, sizes + np.sum(said, axis=0))}
+    for kind, verdict in enumerate(VERDICTS):
+        plain[f"precision {verdict}"] = (hits[kind], said[kind])
+        plain[f"recall {verdict}"] = (hits[kind], label[kind])
+        plain[f"f1 {verdict}"] = (2 * hits[kind], said[kind] + label[kind])
+    found: dict[str, Ratio | None] = {
+        name: (top.tolist(), below.tolist()) if varies and below.any() else None for name, (top, below) in plain.items()
+    }
+    found["macro_f1"] = _jackknifed(macro_f1_of, table) if varies else None
+    found["kappa"] = _kappa_ratio(table) if varies else None
+    return found
 
 
 def _kappa_ratio(table: Floats) -> Ratio | None:
@@ -344,20 +421,34 @@ def _total(table: Floats) -> Figures:
     return tuple(table.sum(axis=0).tolist())
 
 
-def _class_figures(table: Figures, kind: int) -> ClassFigures:
-    said, label = _said(table, kind), _label(table, kind)
+def _class_figures(table: Figures, kind: int, intervals: Mapping[str, Interval | None]) -> ClassFigures:
+    said, label, verdict = _said(table, kind), _label(table, kind), VERDICTS[kind]
     return ClassFigures(
         precision=100 * _hits(table, kind) / said if said else None,
+        precision_ci95=intervals[f"precision {verdict}"],
         recall=100 * _hits(table, kind) / label if label else None,
+        recall_ci95=intervals[f"recall {verdict}"],
         f1=100 * _f1(table, kind),
+        f1_ci95=intervals[f"f1 {verdict}"],
     )
 
 
-def _turned(metric: MetricVerdicts, rows: Any) -> float | None:
-    if metric.turned is None:
+def _share_of(ratio: Ratio | None) -> float | None:
+    if ratio is None:
         return None
-    read = (metric.codes[rows] >= 0) & (metric.codes[rows] < KINDS)
-    return 100 * float(metric.turned[rows][read].mean()) if read.any() else None
+    size = math.fsum(ratio[1])
+    return 100 * math.fsum(ratio[0]) / size if size else None
+
+
+def _mean_of_cells(figure: Callable[[Figures], float | None]) -> Callable[[Figures], float | None]:
+    """Of tables that stand beside each other: the unweighted mean over those with a figure."""
+
+    def mean(tables: Figures) -> float | None:
+        values = [figure(tables[start : start + CELLS]) for start in range(0, len(tables), CELLS)]
+        known = [value for value in values if value is not None]
+        return math.fsum(known) / len(known) if known else None
+
+    return mean
 
 
 def _percent(value: float | None) -> float | None:

@@ -142,17 +142,22 @@ async def open_judges(
     lines: Mapping[str, Line],
     costs: Mapping[str, JudgeCosts],
     warn: Callable[[str], None],
+    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
 ) -> dict[str, ModelSource]:
     """The models of the plan's judges by name, as `open_sources` does it; recorded into the file of the models' replies
-    and replayed from there. What their endpoints reply is booked in `costs`, by name. Raises InputError where one
-    cannot be had."""
+    and replayed from there. What their endpoints reply is booked in `costs`, by name. `others` are asked as judges are,
+    and are no chat models: each with what opens it. Raises InputError where one cannot be had."""
     live = await _live(plan, "judges", plan.judges, stack, lines, warn)
-    paid = {
+    paid: dict[str, ModelSource] = {
         model.name: PaidSource.of(model, live[model.name], costs[model.name])
         for model in plan.judges
         if model.name in live
     }
-    return await _open(plan, plan.judges, paid, stack, {})
+    for model, opened in others:
+        if not is_replayed(plan, model):
+            paid[model.name] = source = opened()
+            stack.push_async_callback(source.close)
+    return await _open(plan, (*plan.judges, *(model for model, _ in others)), paid, stack, {})
 
 
 async def _live(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticKnownError
@@ -202,6 +202,9 @@ class Plan(Section):
         return conditions
 
 
+PlanKind = TypeVar("PlanKind", bound=Section)
+
+
 def load_plan(path: Path) -> tuple[Plan, str]:
     """Reads a plan; relative paths in it are relative to its folder. Returns it with its text.
 
@@ -225,6 +228,9 @@ def read_plan(text: str, path: Path) -> Plan:
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
     return plan.model_copy(update=priced)
+
+
+# What plans of other kinds share with it.
 
 
 def _known_conditions(plan: Plan) -> list[Condition]:

@@ -32,6 +32,7 @@ def preference_table(
             figures("p", [numbers.p_value(row.p_value) for row in rows]),
             figures("turned %", [numbers.percent(row.turned) for row in rows]),
             figures("at equal length", [numbers.signed(row.equal_length_points) for row in rows]),
+            figures("at equal length, 95 %", [numbers.interval(row.equal_length_ci95) for row in rows], spare=4),
             figures("longer", [numbers.signed(row.longer_points) for row in rows], spare=3),
             figures("like longer %", [numbers.percent(row.like_longer) for row in rows], spare=2),
             figures("first %", [numbers.percent(row.first_share) for row in rows], spare=1),
@@ -45,7 +46,7 @@ def preference_table(
 def _notes(rows: Sequence[PreferenceFigures], has_floor: bool, baseline: str) -> Iterator[str]:
     yield "net: won less lost, in points of all pairs; interval by a bootstrap over clusters, p by sign flips."
     yield "turned: of pairs, those whose verdict turned with the order, which count as ties."
-    yield "at equal length: net where both answers are equally long, by a line through log lengths."
+    yield "at equal length: net where both answers are equally long, by a line through log lengths, and its interval."
     yield "longer: what net would be if the longer answer always won."
     yield "like longer: of the pairs that the judge decided, the share in which it prefers the longer answer."
     yield "first: decided readings that prefer what stood first; 50 without a bias of place."

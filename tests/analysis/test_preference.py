@@ -83,6 +83,13 @@ def test_the_line_is_that_of_least_squares() -> None:
     assert found.per_doubling_points == pytest.approx(100 * slope)
     assert found.equal_length_ci95 is not None
     assert found.equal_length_ci95[0] < 100 * intercept < found.equal_length_ci95[1]
+    for interval, value in (
+        (found.per_doubling_ci95, found.per_doubling_points),
+        (found.like_longer_ci95, found.like_longer),
+        (found.length_ratio_ci95, found.length_ratio),
+    ):
+        assert interval is not None
+        assert interval[0] < value < interval[1]
 
 
 def world(drawn: np.random.Generator, clusters: int, net: float, per_doubling: float) -> list[JudgedPair]:
@@ -119,8 +126,9 @@ def test_intervals_hold_the_truth_and_length_is_regressed_out() -> None:
     truth = preference_figures(world(np.random.default_rng(1), 10_000, 0.1, 0.15), resamples=10)
     assert truth.equal_length_points == pytest.approx(10, abs=1.5)
     assert truth.net_points == pytest.approx(22, abs=1.5)
-    names = ("net", "equal_length", "tied", "turned", "first")
+    names = ("net", "equal_length", "tied", "turned", "first", "per_doubling", "like_longer", "length_ratio")
     values = [22.0, 10.0, truth.tied, truth.turned, 60.0]
+    values += [truth.per_doubling_points, truth.like_longer, truth.length_ratio]
     hits = dict.fromkeys(names, 0)
     for _ in range(worlds):
         found = preference_figures(world(drawn, 80, 0.1, 0.15), resamples=2_000)
@@ -155,6 +163,10 @@ def test_a_calibration_by_hand() -> None:
     assert (found.tie_recall, found.false_ties) == (50, 20)
     assert found.sees_ties
     assert "not reliably right more often" in found.weak
+    assert found.accuracy_ci95 is not None
+    assert found.accuracy_ci95[0] < found.accuracy < found.accuracy_ci95[1]
+    # Of two ties a resample may have none.
+    assert found.tie_recall_ci95 is None
 
 
 def test_a_judge_as_good_as_the_longer_answer_is_too_weak_and_a_sharp_one_is_not() -> None:

@@ -74,11 +74,12 @@ def test_a_chinese_answer_is_rated_in_chinese() -> None:
     assert ZH.context in requests[0].messages[1].content
 
 
-def test_a_reward_model_gives_numbers_and_tau_makes_ties() -> None:
-    assert preferred(RewardModel(MODEL), "1.5", "1.25")[0].verdict == "a"
-    found, requests = preferred(RewardModel(MODEL, tau=0.25), "1.5", "1.25")
-    assert (found.verdict, found.scores) == ("same", (1.5, 1.25))
+def test_a_reward_model_gives_numbers() -> None:
+    found, requests = preferred(RewardModel(MODEL), "1.5", "1.25")
+    assert (found.verdict, found.scores) == ("a", (1.5, 1.25))
+    assert preferred(RewardModel(MODEL), "1.5", "1.5")[0].verdict == "same"
     assert [each.messages[-1].content for each in requests] == [TEXTS.a, TEXTS.b]
+    assert RewardModel(MODEL).name != RewardModel(MODEL, api="score").name
 
 
 @pytest.mark.parametrize(

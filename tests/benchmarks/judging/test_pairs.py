@@ -1,6 +1,7 @@
 """The judge of pairs: what it is shown, how its verdict is read, and what the published script gets wrong."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from toolablate.benchmarks.judging.pairs import (
     of_both_orders,
     pair_request,
     read_preferred,
+    stated_preference,
 )
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import JudgeCall, Message, ModelReply, ModelRequest, OpenAIModel
@@ -93,6 +95,40 @@ def test_a_request_has_all_parts_fenced_and_no_origin(texts: ComparedTexts, mode
         assert "condition" not in told.lower()
     assert ("答案" in system.content) == (texts is ZH)
     assert system.content.count('"') % 2 == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("texts", [TEXTS, ZH])
+def test_without_a_reference_none_is_spoken_of(texts: ComparedTexts, mode: str) -> None:
+    bare = replace(texts, reference="")
+    system, user = pair_request(bare, mode).messages  # type: ignore[arg-type]
+    for told in (system.content, user.content):
+        assert "reference" not in told
+        assert "参考" not in told
+        assert "{" not in told.replace('{"better"', "")
+    assert pair_request(bare) != pair_request(texts)
+
+
+@pytest.mark.parametrize(
+    ("said", "stated"),
+    [
+        ('B is vague. Answer A is clearly better.\n{"better": "b"}', "a"),
+        ('**B** seems more complete.\n```json\n{"better": "b"}\n```', "b"),
+        ('I prefer answer B.\n{"better": "a"}', "b"),
+        ('Both are equally good.\n{"better": "same"}', "same"),
+        ('综上，答案 A 更完整。\n{"better": "a"}', "a"),
+        ('两个答案质量相当。\n{"better": "same"}', "same"),
+        ('Although A is better in style, B covers more.\n{"better": "b"}', None),
+        ('Answer A is not better.\n{"better": "b"}', None),
+        ('A better answer would name air.\n{"better": "b"}', None),
+        ('Answer A is better. It names air.\n{"better": "b"}', None),
+        ('<think>Answer A is better.</think>\n{"better": "b"}', None),
+        ('{"better": "b"}', None),
+        ("Answer A is better.", None),
+    ],
+)
+def test_the_preference_that_reasons_end_with(said: str, stated: str | None) -> None:
+    assert stated_preference(replied(said)) == stated
 
 
 def test_material_is_left_out_where_it_is_not_given() -> None:

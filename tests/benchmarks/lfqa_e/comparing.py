@@ -26,6 +26,26 @@ OLDER: dict[str, Any] = {
     "student_answer_a_vs_model_answer_b": "student_answer_a",
 }
 
+XU: dict[str, Any] = {
+    "question": "Why is the sky blue?",
+    "answer_a": "Blue light is scattered more by air.",
+    "answer_b": "It mirrors the sea.",
+    "answer_a_type": "human",
+    "answer_b_type": "gpt3",
+    "overall_preference": -1,
+    "justification": "The second is wrong.",
+}
+FEEDBACK: dict[str, Any] = {
+    "orig_instruction": "Why is the sky blue?",
+    "orig_criteria": "Does it name the cause?",
+    "orig_reference_answer": "Air scatters blue light more than red light.",
+    "orig_response_A": "It mirrors the sea.",
+    "orig_response_B": "Blue light is scattered more by air.",
+    "orig_preference": "B",
+    "orig_score_A": "1",
+    "orig_score_B": "5",
+}
+
 
 def written(path: Path, *rows: dict[str, Any]) -> Path:
     path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.benchmarks.conftest import DATA
-from tests.benchmarks.lfqa_e.comparing import OLDER, UNIFIED, compared, without, written
+from tests.benchmarks.lfqa_e.comparing import FEEDBACK, OLDER, UNIFIED, XU, compared, without, written
 
 from toolablate.benchmarks.lfqa_e.comparisons import Triples, load_comparisons, questions_of_comparisons, triples
 from toolablate.traces.errors import InputError
@@ -31,6 +31,28 @@ def test_both_forms_give_the_same_comparison(tmp_path: Path) -> None:
 def test_labels_of_the_older_form(tmp_path: Path, label: str, read: str) -> None:
     (one,) = load_comparisons(written(tmp_path / "a.json", {**OLDER, "student_answer_a_vs_model_answer_b": label}))
     assert one.label == read
+
+
+def test_the_form_of_xu_et_al_has_no_reference(tmp_path: Path) -> None:
+    rows = [XU, {**XU, "overall_preference": 0}, {**XU, "answer_a_type": "webgpt", "overall_preference": 1}]
+    one, again, other = load_comparisons(written(tmp_path / "a.json", *rows))
+    assert [each.label for each in (one, again, other)] == ["a", "same", "b"]
+    assert [each.setting for each in (one, other)] == ["human_vs_model", "model_vs_model"]
+    assert again.id == f"{one.id}#2"
+    assert one.cluster == other.cluster == load_comparisons(written(tmp_path / "b.json", UNIFIED))[0].cluster
+    assert one.reference == ""
+
+
+def test_pairs_of_feedback_bench_bring_what_they_are_compared_by(tmp_path: Path) -> None:
+    (one,) = load_comparisons(written(tmp_path / "a.json", FEEDBACK))
+    assert (one.a, one.b, one.label, one.setting) == (
+        FEEDBACK["orig_response_A"],
+        FEEDBACK["orig_response_B"],
+        "b",
+        "model_vs_model",
+    )
+    assert one.question.prompt == "What counts: Does it name the cause?\n\nWhy is the sky blue?"
+    assert one.reference == FEEDBACK["orig_reference_answer"]
 
 
 def test_comparisons_of_the_older_form_that_share_a_name_keep_apart(tmp_path: Path) -> None:
@@ -62,6 +84,13 @@ def test_material_stands_before_the_question(tmp_path: Path) -> None:
         ({**OLDER, "model_answer_a": "x"}, 'the key "model_answer_a" is not compared'),
         ({**OLDER, "student_answer_a_vs_model_answer_a": "same"}, "two verdicts"),
         (without(OLDER, "Concise_Reference"), "the key 'Concise_Reference' is missing"),
+        (
+            {**XU, "overall_preference": 2},
+            "'overall_preference' must be -1 (a is better), 0 or 1 (b is better); found 2",
+        ),
+        ({**XU, "overall_preference": True}, "found true or false"),
+        ({**FEEDBACK, "orig_preference": "C"}, "'orig_preference' must be 'A' or 'B'; found \"C\""),
+        (without(XU, "answer_b_type"), "the key 'answer_b_type' is missing"),
         ({**UNIFIED}, 'the id "7f1c" is already taken by row 1'),
     ],
 )

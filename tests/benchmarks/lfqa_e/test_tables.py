@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from tests.benchmarks.conftest import DATA
-from tests.benchmarks.lfqa_e.comparing import UNIFIED, compared, written
+from tests.benchmarks.lfqa_e.comparing import UNIFIED, XU, compared, written
 
 from toolablate.benchmarks.lfqa_e.comparisons import VERDICTS, load_comparisons
 from toolablate.benchmarks.lfqa_e.metrics import (
@@ -19,12 +20,14 @@ from toolablate.benchmarks.lfqa_e.metrics import (
     MetricVerdicts,
     baselines,
     by_difference,
+    metric_of_file,
     static_metrics,
     with_fitted_tau,
 )
 from toolablate.benchmarks.lfqa_e.tables import kappa_of, lfqa_tables, macro_f1_of
 from toolablate.benchmarks.scoring.rouge import common_subsequence, rouge_l, rouge_n, rouge_tokens
 from toolablate.cli import group
+from toolablate.traces.errors import InputError
 
 PUBLISHED = DATA / "lfqa_e_zh.json"
 published = pytest.mark.skipif(not PUBLISHED.exists(), reason=f"LFQA-E is not in {DATA} (set TOOLABLATE_DATA)")
@@ -148,6 +151,30 @@ def test_unread_is_wrong_and_failed_is_left_out() -> None:
     assert found.classes["b"].f1 == 0
 
 
+def test_every_figure_has_an_interval() -> None:
+    """Wherever the data can tell one: of a metric that is sometimes right about each of the three verdicts."""
+    drawn = np.random.default_rng(6)
+    labels = drawn.choice(3, size=240)
+    said = np.where(drawn.random(240) < 0.6, labels, drawn.choice(3, size=240))
+    rows = [
+        compared(n, VERDICTS[label], cluster=f"q{n // 2}", setting="human_vs_model" if n % 4 else "model_vs_model")
+        for n, label in enumerate(labels.tolist())
+    ]
+    told = ("turned", "contradicted", "asked_again")
+    judged = MetricVerdicts("judge", said, **{name: drawn.random(240) < 0.2 for name in told})
+    found = lfqa_tables(rows, [judged], resamples=300)
+    for of in (found.groups["all"]["judge"], *found.groups["all"]["judge"].classes.values(), found.averages["judge"]):
+        values = asdict(of)
+        for name, interval in values.items():
+            if name.endswith("_ci95"):
+                assert interval is not None, name
+                assert interval[0] < values[name.removesuffix("_ci95")] < interval[1], name
+    whole = asdict(found.groups["all"]["judge"])
+    shares = {"acc", "macro_f1", "micro_f1", "tie_acc", "tie_precision", "kappa", *told}
+    assert {name.removesuffix("_ci95") for name in whole if name.endswith("_ci95")} == shares
+    assert whole["tie_acc"] == whole["classes"]["same"]["recall"]
+
+
 def test_kappa_of_two_metrics_is_the_same_both_ways_round() -> None:
     """Over comparisons that both read; an unread reply of either is no verdict to agree with."""
     rows = [compared(n, "a") for n in range(8)]
@@ -200,6 +227,59 @@ def test_groups_topics_and_averages() -> None:
     assert {name: of["longer"].acc for name, of in found.topics.items()} == {"law": 100, "physics": 50}
     average = found.averages["longer"]
     assert (average.acc_of_cells, average.acc_pooled) == (75, pytest.approx(200 / 3))
+
+
+def test_without_references_there_are_lengths_only(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.json", XU)
+    metrics, missing = static_metrics(load_comparisons(path))
+    assert {each.name.removesuffix("_tau") for each in metrics} == {"length_chars", "length_tokens"}
+    assert missing == "no reference answers: ROUGE, BLEU and chrF are left out"
+    refused = CliRunner().invoke(group, ["lfqa-e", "import", str(path), "-o", str(tmp_path / "q.jsonl")])
+    assert refused.exit_code != 0
+    assert "has no reference answers to grade by" in str(refused.exception)
+
+
+def of_others(path: Path, *rows: dict[str, Any]) -> Path:
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return path
+
+
+def test_a_second_annotator_and_scores_from_elsewhere_stand_in_the_tables(tmp_path: Path) -> None:
+    rows = [{**UNIFIED, "id": str(n), "label": "same" if n == 3 else "response_a"} for n in range(4)]
+    path = written(tmp_path / "rows.json", *rows)
+    human = of_others(tmp_path / "human.jsonl", *({"id": str(n), "verdict": "a", "by": "ann"} for n in range(3)))
+    scores = of_others(tmp_path / "scores.jsonl", *({"id": str(n), "a": 0.9, "b": 0.1 * n + 0.6} for n in range(4)))
+    given = ["--metric", f"human={human}", "--metric", f"bertscore={scores}"]
+    shown = CliRunner().invoke(group, ["lfqa-e", "tables", str(path), *given, "--json"])
+    assert shown.exit_code == 0, shown.output
+    found = json.loads(shown.stdout)
+    human_row, scored = found["all"]["human"], found["all"]["bertscore"]
+    assert (human_row["n"], human_row["failed"], human_row["acc"]) == (3, 1, 100)
+    assert (scored["n"], scored["ties_predicted"], scored["acc"]) == (4, 1, 100)
+    assert "bertscore_tau" in found["all"]
+    assert found["between"]["human"]["bertscore"]["kappa"] is None  # both always say a
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"id": "8", "verdict": "a"}, 'no comparison has the id "8"'),
+        ({"id": "7f1c", "verdict": "A"}, "'verdict' must be 'a', 'b' or 'same'; found \"A\""),
+        ({"id": "7f1c", "a": 1}, "the key 'b' is missing"),
+        ({"id": "7f1c", "a": 1, "b": "2"}, "'b' must be a number; found \"2\""),
+    ],
+)
+def test_what_is_wrong_with_a_row_of_another_metric_is_said(tmp_path: Path, row: dict[str, Any], said: str) -> None:
+    comparisons = load_comparisons(written(tmp_path / "rows.json", UNIFIED))
+    path = of_others(tmp_path / "other.jsonl", row)
+    with pytest.raises(InputError) as caught:
+        metric_of_file("other", path, comparisons)
+    assert f"{path}:1: {said}" in str(caught.value)
+    mine = of_others(tmp_path / "mine.jsonl", {"id": "7f1c", "verdict": "a"})
+    for metric, told in ((f"longer={mine}", "'longer' is that of another metric"), ("x", "NAME=FILE is expected")):
+        refused = CliRunner().invoke(group, ["lfqa-e", "tables", str(tmp_path / "rows.json"), "--metric", metric])
+        assert refused.exit_code != 0
+        assert told in f"{refused.exception} {refused.output}"
 
 
 def test_without_sacrebleu_the_rest_is_shown_and_the_command_told(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.benchmarks.lfqa_e.comparing import UNIFIED, written
+from tests.benchmarks.lfqa_e.comparing import UNIFIED, XU, written
 from tests.servers.chat_server import ChatServer, Json, Status, reply
 
 from toolablate.benchmarks.judging.pairs import PairJudge
@@ -17,7 +17,10 @@ from toolablate.experiments.lfqa_e import checked_verdicts, load_lfqa_plan, run_
 from toolablate.experiments.pair_judging import VerdictFile
 from toolablate.traces.errors import InputError
 
-TEMPLATE = "Query: {question}\nReference: {reference}\nResponse 1: {a}\nResponse 2: {b}\n"
+TEMPLATE = (
+    "Query: {question}\nReference: {reference}\nResponse 1: {a}\nResponse 2: {b}\n"
+    'End with "So, the final decision is Response 1 / Response 2 / Tie".\n'
+)
 QUALITY = {"best": 9, "good": 7, "poor": 2}
 ROWS = [
     {**UNIFIED, "id": str(n), "question": f"Why {n}?", "response_a": a, "response_b": b, "label": label}
@@ -60,13 +63,13 @@ def answers(request: dict[str, Any]) -> Any:
     if request["messages"][-1]["role"] == "assistant":
         return Json({"data": [{"index": 0, "data": [[0.0], [rank(text) / 10]]}]})
     if text.startswith("Query"):
-        one, other = re.findall(r"Response \d: (.*)", text)
+        one, other = re.findall(r"Response \d: (.*)", text)[:2]
         said = "Tie" if rank(one) == rank(other) else f"Response {1 if rank(one) > rank(other) else 2}"
         return reply(f"Both speak of air. So, the final decision is {said}.")
     shown = re.findall(r"<answer(?: [AB])? [0-9a-f]+>\n(.*?)\n</answer", text, re.S)
     if len(shown) == 1:
         return reply(f'Hm.\n{{"score": {rank(shown[0])}}}')
-    one, other = map(rank, shown)
+    one, other = map(rank, shown[-2:])
     return reply(f'{{"better": "{"same" if one == other else "a" if one > other else "b"}"}}')
 
 
@@ -88,12 +91,14 @@ def test_each_family_is_asked_once_and_scored(chat_server: ChatServer, tmp_path:
     ran = run_lfqa(plan)
     # Both orders of pairs and of the trained judge, each answer for itself on the scale.
     assert len(chat_server.requests) == 4 * (2 + 2 + 2)
-    assert [each.name.partition("[")[0] for each in ran.judged] == ["pairs", "points", "trained"]
-    assert [each.codes.tolist() for each in ran.judged] == [[0, 1, 2, 0]] * 3
+    assert [each.name.partition("[")[0] for each in ran.judged] == ["pairs", "points", "trained", "points"]
+    # The last is the scale again, with a threshold fitted on other questions.
+    assert ran.judged[3].name == f"{ran.judged[1].name}_tau"
+    assert [each.codes.tolist() for each in ran.judged[:3]] == [[0, 1, 2, 0]] * 3
     assert ran.missing == 0
     again = run_lfqa(plan)
     assert len(chat_server.requests) == 24
-    assert [each.codes.tolist() for each in again.judged] == [[0, 1, 2, 0]] * 3
+    assert [each.codes.tolist() for each in again.judged[:3]] == [[0, 1, 2, 0]] * 3
 
 
 @pytest.mark.parametrize("api", ["pooling", "score", "predict"])
@@ -103,6 +108,77 @@ def test_reward_models_over_http(chat_server: ChatServer, tmp_path: Path, api: s
     assert ran.judged[0].codes.tolist() == [0, 1, 2, 0]
     assert ran.judged[0].name.startswith("reward[rm@")
     assert len(chat_server.requests) == 8
+
+
+def test_a_threshold_of_a_reward_model_is_changed_without_asking_again_and_replies_are_replayed(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    metric = f'[[metrics]]\nkind = "reward"\nname = "rm"\nendpoint = "{chat_server.url}"\ntau = 0.1\n'
+    more = "[replies]\nmode = 'record'\nfile = 'replies.sqlite'\n"
+    path = plan_of(tmp_path, chat_server, f"{metric}\n{more}")
+    ran = run_lfqa(load_lfqa_plan(path))
+    assert [each.name.endswith("_tau") for each in ran.judged] == [False, True]
+    assert (ran.judged[0].codes.tolist(), ran.judged[0].tau) == ([0, 1, 2, 0], (0.1, 0.1))
+    path.write_text(path.read_text(encoding="utf-8").replace("tau = 0.1", "tau = 0.6"), encoding="utf-8")
+    assert run_lfqa(load_lfqa_plan(path)).judged[0].codes.tolist() == [0, 2, 2, 2]
+    assert len(chat_server.requests) == 8
+    Path(load_lfqa_plan(path).verdicts).unlink()
+    path.write_text(path.read_text(encoding="utf-8").replace("'record'", "'replay'"), encoding="utf-8")
+    assert run_lfqa(load_lfqa_plan(path)).judged[0].codes.tolist() == [0, 2, 2, 2]
+    assert len(chat_server.requests) == 8
+
+
+def test_a_trained_judge_has_its_system_message(chat_server: ChatServer, tmp_path: Path) -> None:
+    """What asks for the verdict may stand there alone."""
+    metric = '[[metrics]]\nkind = "trained"\njudge = "j"\nform = "rm-r1"\ntemplate = "rm.txt"\nsystem = "system.txt"\n'
+    plan = plan_of(tmp_path, chat_server, metric)
+    (tmp_path / "rm.txt").write_text("{question}\n[A] {a}\n[B] {b}", encoding="utf-8")
+    (tmp_path / "system.txt").write_text("End with <answer>[[A]]</answer>.", encoding="utf-8")
+    chat_server.answers(lambda request: reply("<eval>x</eval> <answer>[[B]]</answer>"))
+    ran = run_lfqa(load_lfqa_plan(plan))
+    assert [each["role"] for each in chat_server.requests[0]["messages"]] == ["system", "user"]
+    assert chat_server.requests[0]["messages"][0]["content"] == "End with <answer>[[A]]</answer>."
+    assert ran.judged[0].codes.tolist() == [2] * 4  # by place, so that it turns with the order
+
+
+def test_verdicts_unlike_their_reasons_and_replies_asked_for_again_are_told(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = plan_of(tmp_path, chat_server, '[[metrics]]\nkind = "pairs"\njudge = "j"\n')
+
+    def careless(request: dict[str, Any]) -> Any:
+        text = str(request["messages"])
+        if "Why 1?" in text:
+            again = "cannot be used" in text
+            return answers({"messages": request["messages"][:2]}) if again else reply("Well.")
+        return reply('Answer A is better.\n{"better": "b"}') if "Why 0?" in text else answers(request)
+
+    chat_server.answers(careless)
+    shown = CliRunner().invoke(group, ["lfqa-e", "run", str(path), "--json"])
+    found = json.loads(shown.stdout)["all"]
+    (name,) = [each for each in found if each.startswith("pairs[")]
+    assert (found[name]["contradicted"], found[name]["asked_again"]) == (25, 25)
+    assert found["longer"]["contradicted"] is None
+    assert "contradicted:" in CliRunner().invoke(group, ["lfqa-e", "run", str(path)]).stdout
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        ('kind = "points"\njudge = "j"', "needs reference answers"),
+        ('kind = "trained"\njudge = "j"\nform = "auto-j"\ntemplate = "autoj.txt"', "needs reference answers"),
+        ('kind = "pairs"\njudge = "j"', ""),
+    ],
+)
+def test_comparisons_without_references(chat_server: ChatServer, tmp_path: Path, metric: str, said: str) -> None:
+    path = plan_of(tmp_path, chat_server, f"[[metrics]]\n{metric}\n")
+    written(tmp_path / "rows.json", {**XU, "answer_a": "best", "answer_b": "poor"})
+    if said:
+        with pytest.raises(InputError, match=said):
+            run_lfqa(load_lfqa_plan(path))
+        assert chat_server.requests == []
+    else:
+        assert run_lfqa(load_lfqa_plan(path)).judged[0].codes.tolist() == [0]
 
 
 def test_an_outage_leaves_the_comparison_out_and_an_unread_reply_is_wrong(
@@ -204,6 +280,10 @@ def test_material_can_be_left_out_as_published(chat_server: ChatServer, tmp_path
         (
             '[[metrics]]\nkind = "trained"\njudge = "j"\nform = "auto-j"\ntemplate = "rows.json"\n',
             "a template has {question}, {a} and {b}; it may have {reference}",
+        ),
+        (
+            '[[metrics]]\nkind = "trained"\njudge = "j"\nform = "rm-r1"\ntemplate = "autoj.txt"\n',
+            "does not ask for '<answer>', by which form = \"rm-r1\" is read",
         ),
         ("[[metrics]]\nkind = 'points'\njudge = 'j'\n[[metrics]]\nkind = 'points'\njudge = 'j'\n", "two are the same"),
     ],
