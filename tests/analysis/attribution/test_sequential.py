@@ -8,16 +8,15 @@ from scipy.stats import betabinom
 from tests.analysis.attribution.stories import falling
 
 from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
+from toolablate.analysis.attribution.fall_search import FallSearch, next_step
 from toolablate.analysis.attribution.sequential import (
     HIGH,
     LEAST_GAIN,
     LOOKAHEAD,
     LOW,
-    FallSearch,
     best_of,
     expected_gains,
     information,
-    next_step,
 )
 from toolablate.analysis.statistics.intervals import Floats
 
