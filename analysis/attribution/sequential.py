@@ -22,7 +22,7 @@ error was .15 in place of .07."""
 LOOKAHEAD = 4
 """Runs that a gain is reckoned for: fewer could not change what is likeliest, and would seem to be worth nothing."""
 
-LEAST_GAIN = 0.01
+LEAST_GAIN = 0.02
 """Of the probability of the likeliest; below it nothing more is run."""
 
 

@@ -56,14 +56,14 @@ def _first_steps(trial: ChosenTrial, design: ReplayDesign) -> Sequence[int]:
     every = range(len(trial.case.steps))
     if design.steps == "all":
         return every
-    return sorted({*every[:1], *(() if _draws_last_reply(trial) else every[-1:])})
+    return sorted({*every[:1], *(() if _draws_last_reply(trial, design) else every[-1:])})
 
 
-def _draws_last_reply(trial: ChosenTrial) -> bool:
+def _draws_last_reply(trial: ChosenTrial, design: ReplayDesign) -> bool:
     """Freely, not as an early answer: a forced answer to all results may differ from a free one. Where a limit ended
     the trial its last reply was forced as well."""
     case = trial.case
-    return trial.is_wrong and bool(case.results) and case.budget is None
+    return design.steps == "search" and trial.is_wrong and bool(case.results) and case.budget is None
 
 
 def without_results(
@@ -107,7 +107,7 @@ def _first_round(trial: ChosenTrial, design: ReplayDesign) -> Iterator[ReplayReq
         return
     if extended:
         yield _request(case, case.last, Rerun(budget=case.budget), design.rollouts, *extended)
-    if _draws_last_reply(trial):
+    if _draws_last_reply(trial, design):
         yield _request(case, case.last, Rerun(), design.samples, LAST_REPLY)
     if trial.is_wrong and "code" in case.used:
         yield _request(case, case.steps[-1], IgnoreTools(), design.samples, ReplayPurpose(kind="ignore_tools"))
@@ -252,7 +252,7 @@ def _where_it_falls(
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     asked = {each.step: (round(each.right.mean * each.samples), each.samples) for each in beliefs}
     step = next_step(FallSearch(len(case.steps) - 1, most=MOST, prior=prior), asked)
-    if step == len(case.steps) - 1 and _draws_last_reply(trial):
+    if step == len(case.steps) - 1 and _draws_last_reply(trial, design):
         return LAST_REPLY
     return None if step is None else ReplayPurpose(kind="early_answer", step=step)
 
@@ -275,7 +275,7 @@ def at_most_undecided(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, 
     """As much as all that can be, from where it costs most."""
     if case.last is None:
         return ()
-    levels = 1 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
+    levels = 2 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
     event = case.results[0].event if case.results else case.last
     return (
         _request(case, event, Rerun(), levels * max(MOST, design.rollouts), ReplayPurpose(kind="rollout")),
