@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="PROBABILITY",
     callback=finite,
-    default=0.9,
+    default=0.8,
     show_default=True,
     help="Replay a wrong trial further until its mechanism is as probable as this.",
 )

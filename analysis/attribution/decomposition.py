@@ -60,6 +60,7 @@ class Replay:
     signals   by other runs than `rollouts`: a signal that is a sign of their noise would make that noise a mechanism
     re_asked    what the same answer scores with its format re-asked, where the inputs do not know it
     short     with short placebos of all of them; None where results are short as they are, so that it is the same
+    last_reply  with nothing but the last reply drawn again; no term is made of it
     """
 
     extended: Scores = ()
@@ -68,6 +69,7 @@ class Replay:
     signals: frozenset[Signal] = frozenset()
     re_asked: Scores = ()
     short: Scores | None = ()
+    last_reply: Scores = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from toolablate.analysis.attribution.trace_rules import faults, ran_out
 from toolablate.traces.records import ReplayPurpose
 
 AGAIN, EXTENDED, REPAIRED = "reasoned again after the same results", "with twice the budget", "with tools that work"
+LAST_REPLY = "with its last reply drawn again"
 SHORT = "short results of other questions"
 OFFERED, SHAM, PLACEBO, SCAFFOLD = (
     "from the start, its tools only offered",
@@ -118,7 +119,10 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
     """As it was, repaired from outside, drawn again, and without the results of one kind of tool after another."""
     replay, signals = evidence.all_runs or Replay(), evidence.signals
     stopped, broken = ran_out(signals), bool(faults(signals))
-    yield _believed("again", evidence, forcing, len(evidence.steps) - 1)
+    if replay.last_reply:
+        yield Level("again", tally_of(replay.last_reply), LAST_REPLY, ReplayPurpose(kind="last_reply"))
+    else:
+        yield _believed("again", evidence, forcing, len(evidence.steps) - 1)
     if stopped:
         yield Level("budget", tally_of(replay.extended), EXTENDED, ReplayPurpose(kind="extended"))
     if broken:

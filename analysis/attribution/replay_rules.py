@@ -32,7 +32,7 @@ from toolablate.analysis.attribution.level_chances import (
 )
 from toolablate.analysis.attribution.levels import AGAIN, Level, arm_levels, chains, tally_of
 from toolablate.analysis.attribution.report import mechanism_name
-from toolablate.analysis.attribution.sequential import HIGH, LOW, best_of, expected_gains, log_beta
+from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
 from toolablate.analysis.attribution.trace_rules import ArmShares, distraction, faults
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.statistics.intervals import Floats
@@ -266,6 +266,9 @@ def _shared(
 _TOGETHER = 0.1
 """Of two kinds of tools: how likely it is that both were needed for the harm, before anything is seen, beside one of
 them alone; and that either of them sufficed."""
+_ALONE_LOW, _ALONE_HIGH = (0.5, 3.0), (3.0, 0.5)
+"""Chances without the results of one kind. Sharper than those of levels, or no number of runs would show that both took
+part."""
 
 
 def _over_orders(evidence: Evidence, of_orders: Sequence[Mapping[Part, float]]) -> dict[_Blamed, float]:
@@ -298,7 +301,7 @@ def _alone_or_both(without: Sequence[LevelTally]) -> tuple[Floats, Floats, Float
     high = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)
     right = np.array([tally.right for tally in without])
     wrong = np.array([tally.runs for tally in without]) - right
-    before = [np.where(high, HIGH[part], LOW[part]) for part in (0, 1)]
+    before = [np.where(high, _ALONE_HIGH[part], _ALONE_LOW[part]) for part in (0, 1)]
     good, bad = before[0] + right, before[1] + wrong
     found = (log_beta(good, bad) - log_beta(*before)).sum(axis=1)
     weights = np.exp(found - found.max()) * [1, 1, _TOGETHER, _TOGETHER]

@@ -277,6 +277,7 @@ def _plain(value: Any) -> Any:
             "repaired": value.repaired,
             "rollouts": rollouts,
             "short": value.short,
+            "last_reply": value.last_reply,
             "signals": sorted(value.signals),
         }
     if is_dataclass(value) and not isinstance(value, type):

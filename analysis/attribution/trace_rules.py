@@ -220,7 +220,7 @@ def _beside_arms(finding: _Finding, signals: Signals, arms: ArmShares, expected:
         found[finding.mechanism] *= likelier
         found["unknown"] = results
     elif finding.mechanism in _ANYWHERE:
-        found[finding.mechanism] = (1 - found["sampling_noise"] - found["own_error"]) * likelier
+        found[finding.mechanism] = (1 - found["sampling_noise"] - found["own_error"]) * likelier * _SPOILS
     else:
         found[finding.mechanism] = results * likelier
     mechanism = max(found, key=lambda each: found[each])
@@ -242,6 +242,9 @@ def _beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism
 
 _ANYWHERE = ("format", "budget", "tool_fault")
 """What spoils a trial under the arms as well."""
+_SPOILS = 0.6
+"""How likely it spoils a trial that shows a sign of it, beside all that arms leave to the condition: many a limit is
+reached on the way to an answer that is wrong anyway (on development halves of the structural generator)."""
 
 _BESIDE_ARMS: Mapping[Mechanism, str] = {
     "volume": "beside the arms, the volume of results explains it best",

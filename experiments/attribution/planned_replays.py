@@ -10,12 +10,12 @@ from toolablate.analysis.attribution.belief import BeliefFlip
 from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.replay_rules import next_level
-from toolablate.analysis.attribution.sequential import FallSearch, next_step
+from toolablate.analysis.attribution.fall_search import FallSearch, fall_prior, next_step
+from toolablate.analysis.attribution.replay_rules import blame, next_level
 from toolablate.analysis.shapley import ALL_ORDERS
 from toolablate.analysis.shapley import design as orders
 from toolablate.experiments.attribution.cases import Case, ending_of
-from toolablate.experiments.attribution.replay_evidence import COMPARED, Outcomes
+from toolablate.experiments.attribution.replay_evidence import COMPARED, LAST_REPLY, Outcomes
 from toolablate.experiments.attribution.sampled_trials import ChosenTrial
 from toolablate.experiments.replay.requests import Content, ReplayRequest
 from toolablate.traces.records import (
@@ -48,13 +48,22 @@ def early_answers(case: Case, step: int, samples: int) -> ReplayRequest:
 def first_round(trial: ChosenTrial, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
     """Of every trial, right or wrong; nothing where no request was answered."""
     case = trial.case
-    answers = (early_answers(case, step, design.samples) for step in _first_steps(case, design))
+    answers = (early_answers(case, step, design.samples) for step in _first_steps(trial, design))
     return (*answers, *_first_round(trial, design))
 
 
-def _first_steps(case: Case, design: ReplayDesign) -> Sequence[int]:
-    every = range(len(case.steps))
-    return every if design.steps == "all" else sorted({*every[:1], *every[-1:]})
+def _first_steps(trial: ChosenTrial, design: ReplayDesign) -> Sequence[int]:
+    every = range(len(trial.case.steps))
+    if design.steps == "all":
+        return every
+    return sorted({*every[:1], *(() if _draws_last_reply(trial, design) else every[-1:])})
+
+
+def _draws_last_reply(trial: ChosenTrial, design: ReplayDesign) -> bool:
+    """Freely, not as an early answer: a forced answer to all results may differ from a free one. Where a limit ended
+    the trial its last reply was forced as well."""
+    case = trial.case
+    return design.steps == "search" and trial.is_wrong and bool(case.results) and case.budget is None
 
 
 def without_results(
@@ -98,6 +107,8 @@ def _first_round(trial: ChosenTrial, design: ReplayDesign) -> Iterator[ReplayReq
         return
     if extended:
         yield _request(case, case.last, Rerun(budget=case.budget), design.rollouts, *extended)
+    if _draws_last_reply(trial, design):
+        yield _request(case, case.last, Rerun(), design.samples, LAST_REPLY)
     if trial.is_wrong and "code" in case.used:
         yield _request(case, case.steps[-1], IgnoreTools(), design.samples, ReplayPurpose(kind="ignore_tools"))
     rollouts = {placebos: _rollout(case, placebos) for placebos in _subsets(case.used)}
@@ -160,7 +171,12 @@ MOST = 8
 """Runs of one level, and samples of one step, at most; or as many as the design asks for at once, if these are more."""
 
 
-ROUNDS: frozenset[ReplayPurposeKind] = frozenset({"early_answer", "rollout", "short", "extended", "repaired"})
+LEAST_FALL = 0.3
+"""How likely a fall has to be, by the mechanisms, for a search of its step."""
+
+ROUNDS: frozenset[ReplayPurposeKind] = frozenset(
+    {"early_answer", "rollout", "last_reply", "short", "extended", "repaired"}
+)
 """What rounds ask for more of."""
 
 
@@ -172,7 +188,7 @@ def undecided(
     that is `begun` has ended."""
     case = trial.case
     levels = _levels(trial, design)
-    answers = _answers_at_most(case, design) - _answers_after_round_one(case, outcomes, design)
+    answers = _answers_at_most(case, design) - _answers_after_round_one(trial, outcomes, design)
 
     def cost(purpose: ReplayPurpose) -> float | None:
         """Requests of one run, about: as many as the trial itself made from there on. Replays count whether or not they
@@ -187,7 +203,7 @@ def undecided(
 
     wanted = [
         next_level(evidence, rates, precision=design.precision, cost=cost),
-        _where_it_falls(case, evidence, design) if answers > 0 else None,
+        _where_it_falls(trial, evidence, rates, design) if answers > 0 else None,
     ]
     found = []
     for purpose in dict.fromkeys(each for each in wanted if each is not None):
@@ -223,12 +239,21 @@ def _early(case: Case, purpose: ReplayPurpose) -> ReplayRequest | None:
     return None if purpose.step is None else early_answers(case, purpose.step, 0)
 
 
-def _where_it_falls(case: Case, evidence: Evidence, design: ReplayDesign) -> ReplayPurpose | None:
+def _where_it_falls(
+    trial: ChosenTrial, evidence: Evidence, rates: ChangeRates, design: ReplayDesign
+) -> ReplayPurpose | None:
+    """Not asked for where no mechanism that is at all likely makes a belief fall."""
+    case = trial.case
     if design.steps == "all" or not case.results:
+        return None
+    prior = fall_prior(evidence, blame(evidence, rates))
+    if sum(prior[:-2]) < LEAST_FALL:
         return None
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     asked = {each.step: (round(each.right.mean * each.samples), each.samples) for each in beliefs}
-    step = next_step(FallSearch(len(case.steps) - 1, design.precision, MOST), asked)
+    step = next_step(FallSearch(len(case.steps) - 1, most=MOST, prior=prior), asked)
+    if step == len(case.steps) - 1 and _draws_last_reply(trial, design):
+        return LAST_REPLY
     return None if step is None else ReplayPurpose(kind="early_answer", step=step)
 
 
@@ -237,8 +262,8 @@ def _answers_at_most(case: Case, design: ReplayDesign) -> int:
     return (2 + (len(case.steps) - 1).bit_length()) * max(MOST, design.samples)
 
 
-def _answers_after_round_one(case: Case, outcomes: Outcomes, design: ReplayDesign) -> int:
-    first = set(_first_steps(case, design))
+def _answers_after_round_one(trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> int:
+    first = set(_first_steps(trial, design))
     return sum(
         max(0, len(replays) - design.samples) if purpose.step in first else len(replays)
         for purpose, replays in outcomes.items()
@@ -250,7 +275,7 @@ def at_most_undecided(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, 
     """As much as all that can be, from where it costs most."""
     if case.last is None:
         return ()
-    levels = 1 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
+    levels = 2 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
     event = case.results[0].event if case.results else case.last
     return (
         _request(case, event, Rerun(), levels * max(MOST, design.rollouts), ReplayPurpose(kind="rollout")),

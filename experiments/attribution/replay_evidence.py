@@ -23,6 +23,8 @@ from toolablate.traces.store import Counterfactual, Store, TrialSummary
 TAU = 0.3
 """How far a belief in the right answer has to fall for a flip."""
 
+LAST_REPLY = ReplayPurpose(kind="last_reply")
+
 Outcomes = Mapping[ReplayPurpose, Sequence[Counterfactual]]
 """A trial's replays by what they are for, in the order of their repeats, those that did not end among them."""
 
@@ -38,19 +40,23 @@ def outcomes_of(case: Case, counterfactuals: Iterable[Counterfactual]) -> Outcom
     return found
 
 
-def belief_of(outcomes: Outcomes) -> Trajectory | None:
-    """By the probes that there are, None without any."""
+def belief_of(case: Case, outcomes: Outcomes) -> Trajectory | None:
+    """By the probes that there are, None without any. Before its last reply a trial is asked freely, by drawing
+    it again."""
     probes = [
         probe
         for purpose, replays in outcomes.items()
         if purpose.step is not None and (probe := _probe(purpose.step, replays)) is not None
     ]
+    last = _probe(len(case.steps) - 1, outcomes.get(LAST_REPLY, ()))
+    if last is not None:
+        probes = [*(probe for probe in probes if probe.step != last.step), last]
     return trajectory(probes) if probes else None
 
 
-def flip_of(outcomes: Outcomes) -> BeliefFlip | None:
+def flip_of(case: Case, outcomes: Outcomes) -> BeliefFlip | None:
     """Where the belief falls by TAU for good."""
-    found = belief_of(outcomes)
+    found = belief_of(case, outcomes)
     return flip_step(found, TAU) if found else None
 
 
@@ -69,7 +75,9 @@ def _probe(step: int, replays: Sequence[Counterfactual]) -> Probe | None:
     return Probe(step, options, unreadable, sum(map(is_right, scored))) if scored else None
 
 
-COMPARED: frozenset[ReplayPurposeKind] = frozenset({"rollout", "short", "extended", "repaired", "pivotal", "shapley"})
+COMPARED: frozenset[ReplayPurposeKind] = frozenset(
+    {"rollout", "last_reply", "short", "extended", "repaired", "pivotal", "shapley"}
+)
 """Replays that run to their end. Of the others each is asked for its answer alone."""
 
 
@@ -176,9 +184,9 @@ def replays_of(
         outcomes = {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in outcomes.items()}
     if not outcomes:
         return Replays()
-    re_asked, flip = _values(outcomes, "answer_re_ask"), flip_of(outcomes)
+    re_asked, flip = _values(outcomes, "answer_re_ask"), flip_of(case, outcomes)
     return Replays(
-        trajectory=belief_of(outcomes),
+        trajectory=belief_of(case, outcomes),
         flip=flip,
         re_asked=re_asked,
         ignore_tools=_values(outcomes, "ignore_tools"),
@@ -214,6 +222,7 @@ def _replay(case: Case, own: Scores, re_asked: Scores, outcomes: Outcomes, re_as
         repaired=_re_asked(outcomes, "repaired", re_asks) if case.fault is not None else extended,
         rollouts=rollouts,
         short=_re_asked(outcomes, "short", re_asks) if case.is_long else None,
+        last_reply=_re_asked(outcomes, "last_reply", re_asks),
         re_asked=() if own else re_asked,
     )
 

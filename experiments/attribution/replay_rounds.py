@@ -282,7 +282,7 @@ def without_results_of(
     store: Store, trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign
 ) -> tuple[ReplayRequest, ...]:
     """Of a wrong trial, where its belief falls."""
-    flip = flip_of(outcomes) if trial.is_wrong and design.each_result else None
+    flip = flip_of(trial.case, outcomes) if trial.is_wrong and design.each_result else None
     if flip is None:
         return ()
     nothing = asyncio.run(nothing_found(trial.case, store.trace(trial.case.trial), trial.condition))

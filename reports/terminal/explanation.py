@@ -22,6 +22,7 @@ from toolablate.analysis.attribution.evidence import Evidence, Explained, Explan
 from toolablate.analysis.attribution.levels import (
     AGAIN,
     EXTENDED,
+    LAST_REPLY,
     OFFERED,
     PLACEBO,
     REPAIRED,
@@ -391,6 +392,7 @@ def _rollouts(evidence: Evidence) -> Iterator[Without]:
     budget = ("twice the budget",) if ran_out(evidence.signals) else ()
     tools = ("tools that work",) if faults(evidence.signals) else ()
     repaired = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
+    yield Without(LAST_REPLY, replay.last_reply)
     for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
         if not swapped:
             yield Without(f"{AGAIN if inputs.tools else 'replied again'}{repaired}", scores)

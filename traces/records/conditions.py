@@ -122,7 +122,16 @@ ReplayChange = Annotated[
 
 
 ReplayPurposeKind = Literal[
-    "early_answer", "answer_re_ask", "ignore_tools", "extended", "repaired", "rollout", "short", "pivotal", "shapley"
+    "early_answer",
+    "answer_re_ask",
+    "ignore_tools",
+    "extended",
+    "repaired",
+    "rollout",
+    "last_reply",
+    "short",
+    "pivotal",
+    "shapley",
 ]
 
 
@@ -231,5 +240,5 @@ class ReplayDesign(TaggedRecord):
     samples: int = Field(default=2, gt=0)
     rollouts: int = Field(default=2, gt=0)
     steps: Literal["all", "search"] = "search"
-    precision: float = Field(default=0.9, gt=0, lt=1)
+    precision: float = Field(default=0.8, gt=0, lt=1)
     each_result: bool = False

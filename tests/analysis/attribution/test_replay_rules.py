@@ -161,7 +161,7 @@ def test_where_both_tools_took_part_it_is_their_interaction(
         )
         assert told in found.note
         # That either tool did it alone is likelier before anything is seen, and two runs do not rule it out.
-        assert (found.confidence >= 0.9) == (runs == 8)
+        assert (found.confidence >= 0.85) == (runs == 8)
         assert found.evidence == (1, 3)
         assert found.shares["lock_in"] == pytest.approx(found.shares["retrieval_distraction"], abs=0.02)
     else:

@@ -69,10 +69,10 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
         "shapley": 4 * 2,
     }
     assert done.replays == len(replays_of(store)) == 34
-    found = belief_of(outcomes_in(store))
+    found = belief_of(case_in(store), outcomes_in(store))
     assert found is not None
     assert [belief.right.mean for belief in found.beliefs] == [1, 1, 1, 1, 0]
-    flip = flip_of(outcomes_in(store))
+    flip = flip_of(case_in(store), outcomes_in(store))
     assert flip is not None
     assert (flip.after, flip.step, case_in(store).turned_by(flip)) == (3, 4, 3)
     assert values(store, ReplayPurpose(kind="ignore_tools")) == [1] * 3
@@ -171,7 +171,7 @@ def test_a_search_goes_on_in_rounds_until_it_has_found_the_fall(chat_server: Cha
     design = ReplayDesign(samples=2, rollouts=1)
     done = attribute(store, design)
     assert (done.missing, done.refused) == (0, ())
-    found, flip = belief_of(outcomes_in(store)), flip_of(outcomes_in(store))
+    found, flip = belief_of(case_in(store), outcomes_in(store)), flip_of(case_in(store), outcomes_in(store))
     assert found is not None
     assert flip is not None
     assert (flip.after, flip.step) == (9, 10)

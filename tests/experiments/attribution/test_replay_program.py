@@ -91,8 +91,9 @@ FIRST_FAULTY = case(*searched("gas", "down", status="error", error="timeout"), *
 
 def test_round_one_asks_at_both_ends_and_draws_again_under_every_choice_of_tools() -> None:
     wanted = wanted_of(USED)
-    assert [each.event for each in wanted if each.purposes[0].kind == "early_answer"] == [0, 6]
-    assert {each.repeats for each in wanted if each.purposes[0].kind in ("early_answer", "ignore_tools")} == {5}
+    # The last reply is drawn again freely, and is no early answer.
+    at_the_ends = {each.purposes[0].kind: each.event for each in wanted if each.repeats == 5}
+    assert at_the_ends == {"early_answer": 0, "last_reply": 6, "ignore_tools": 6}
     (aside,) = [each for each in wanted if each.purposes[0].kind == "ignore_tools"]
     assert (aside.event, aside.change) == (6, IgnoreTools())
     rollouts = {frozenset(each.purposes[0].placebos): each for each in wanted if each.purposes[0].kind == "rollout"}
@@ -103,14 +104,15 @@ def test_round_one_asks_at_both_ends_and_draws_again_under_every_choice_of_tools
         frozenset({"search"}): Rerun(substitute="placebo", tools=("browser_open", "web_search")),
         frozenset({"code", "search"}): Rerun(substitute="placebo", tools=("browser_open", "python", "web_search")),
     }
-    assert set(kinds(wanted)) == {"early_answer", "ignore_tools", "rollout"}
+    assert set(kinds(wanted)) == {"early_answer", "last_reply", "ignore_tools", "rollout"}
 
 
 def test_every_step_is_asked_for_at_once_where_the_design_says_so() -> None:
     of_all = wanted_of(USED, DESIGN.model_copy(update={"steps": "all"}))
     assert [each.event for each in of_all if each.purposes[0].kind == "early_answer"] == list(range(7))
     without = [each for each in of_all if each.purposes[0].kind != "early_answer"]
-    assert without == [each for each in wanted_of(USED) if each.purposes[0].kind != "early_answer"]
+    at_the_ends = ("early_answer", "last_reply")
+    assert without == [each for each in wanted_of(USED) if each.purposes[0].kind not in at_the_ends]
 
 
 def test_only_an_answer_that_cannot_be_read_is_asked_for_again() -> None:
@@ -350,7 +352,7 @@ def test_all_answers_of_all_rounds_are_no_more_than_was_told() -> None:
 
 def step_of(of: Case, outcomes: Outcomes, design: ReplayDesign) -> ReplayRequest | None:
     (world,) = [each for each in worlds(1.0, 0.0) if each.name == "code"]
-    known = replace(evidence(world, np.random.default_rng(0)), trajectory=belief_of(outcomes), flip=None)
+    known = replace(evidence(world, np.random.default_rng(0)), trajectory=belief_of(of, outcomes), flip=None)
     seen = TrialSummary("q", "m", "tools", value=0.0, verdict="wrong", trial=of.trial)
     wanted = undecided(ChosenTrial(seen, of, CONDITION), known, outcomes, ChangeRates(), design)
     return next((each for each in wanted if each.purposes[0].kind == "early_answer"), None)
