@@ -262,6 +262,7 @@ def test_a_score_may_be_missing_and_a_bad_byte_is_told(tmp_path: Path) -> None:
         read_others(path)
 
 
+@pytest.mark.deep
 def test_the_domain_table_is_drawn_as_a_radar(store: Path, tmp_path: Path) -> None:
     for name in ("radar.svg", "again.svg", "radar.png"):
         done = ran(store, "--plot", tmp_path / "figures" / name)
