@@ -176,8 +176,11 @@ def next_level(
     shared, of_two_kinds = _alone_or_both_next(evidence, named, likely, len(orders))
     for purpose, gain in of_two_kinds.items():
         gains[purpose] += gain
-    if max((likely | shared).values()) >= precision:
+    # What a lost form may explain no run of a level does.
+    left = 1 - _lost_by_form(evidence)
+    if max(1 - left, left * max((likely | shared).values())) >= precision:
         return None
+    gains = {purpose: left * gain for purpose, gain in gains.items()}
     costs = {purpose: known for purpose in gains if (known := cost(purpose)) is not None}
     place = best_of([gains[purpose] for purpose in costs], list(costs.values()))
     return None if place is None else list(costs)[place]

@@ -108,13 +108,12 @@ def annotate(file: Path, output: Path, limit: int | None, seed: int) -> None:
     from toolablate.benchmarks.lfqa_e.comparisons import drawn, load_comparisons
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
-    from toolablate.traces.validation import why_unreadable
+    from toolablate.traces.output import export
 
     comparisons = drawn(load_comparisons(file), limit, seed)
-    try:
-        output.write_text(annotation_page(comparisons, seed=seed), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {output}: {why_unreadable(error)}", code="unwritable") from None
+    if output.resolve() == file.resolve():
+        raise InputError(f"{output} is the file that is read", hint="Name another file to write.", code="same_file")
+    export(annotation_page(comparisons, seed=seed), output, "--output")
     click.echo(f"{output}: {counted(len(comparisons), 'comparison')}")
 
 

@@ -144,7 +144,8 @@ def metric_of_file(name: str, path: str | Path, comparisons: Sequence[Comparison
     said: dict[int, str | tuple[float, float]] = {}
     for where, row in rows_of(path):
         try:
-            place = places.get(row.get("id", ""))
+            id_ = row.get("id")
+            place = places.get(id_) if isinstance(id_, str) else None
             if place is None:
                 raise LineError(f"no comparison has the id {shown(row.get('id'))}", _GIVEN)
             if place in said:

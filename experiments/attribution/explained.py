@@ -29,7 +29,7 @@ from toolablate.analysis.attribution.replay_rules import (
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
 from toolablate.analysis.from_store import chosen_run, observe
-from toolablate.analysis.pairing import RIGHT, counts, unit
+from toolablate.analysis.pairing import RIGHT, counts, mean, unit
 from toolablate.experiments.attribution.cases import scorers_of
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
 from toolablate.experiments.attribution.replay_evidence import AnswerReAsks, Ladders, Replays, replays_of
@@ -316,11 +316,11 @@ def _rates(reading: _Reading) -> ChangeRates:
 
 def _forcing(found: Sequence[Evidence]) -> dict[str, Forcing]:
     """By model: early answers before anything was called beside the arm whose tools are only offered, and those of
-    trials that called nothing beside runs of the same."""
-    forced, free = defaultdict[tuple[str, str], list[float]](list), defaultdict[tuple[str, str], list[float]](list)
-    offered: dict[tuple[str, str], Scores] = {}
+    trials that called nothing beside runs of the same; of one condition each, as they have one state."""
+    forced, free = (defaultdict[tuple[str, str, str], list[float]](list) for _ in range(2))
+    offered: dict[tuple[str, str, str], Scores] = {}
     for each in found:
-        key = each.model, each.question
+        key = _start(each)
         if each.inputs.arms.offered:
             offered[key] = each.inputs.arms.offered
         if not each.called and each.all_runs is not None:
@@ -328,10 +328,18 @@ def _forcing(found: Sequence[Evidence]) -> dict[str, Forcing]:
         elif not each.inputs.arms.offered:
             continue
         forced[key] += _at_outset(each)
-    pairs: dict[str, list[ForcedAndFree]] = defaultdict(list)
+    pairs: dict[tuple[str, str], list[ForcedAndFree]] = defaultdict(list)
     for key, scores in forced.items():
-        pairs[key[0]].append(ForcedAndFree(scores, (*free[key], *offered.get(key, ()))))
-    return {model: forcing_of(of_model) for model, of_model in pairs.items()}
+        pairs[key[:2]].append(ForcedAndFree(scores, (*free[key], *offered.get(key, ()))))
+    of_models: dict[str, list[ForcedAndFree]] = defaultdict(list)
+    for (model, _), of_question in pairs.items():
+        both = [each for each in of_question if each.forced and each.free]
+        if both:
+            # One question counts once, however many conditions it has.
+            of_models[model].append(
+                ForcedAndFree([mean(each.forced) for each in both], [mean(each.free) for each in both])
+            )
+    return {model: forcing_of(of_model) for model, of_model in of_models.items()}
 
 
 def _found(

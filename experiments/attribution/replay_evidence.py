@@ -180,8 +180,13 @@ def replays_of(
     """`own` is the trial's score where its answer could be read, else nothing; `traces` reads a trial's trace. The
     decomposition gets the first `rollouts` runs of each level: whether more were run depends on what these came to."""
     outcomes = outcomes_of(case, counterfactuals)
+    # The first of all, and then those of them that count: which a later run would replace depends on what they came to.
+    first: Outcomes = {purpose: replays[:rollouts] for purpose, replays in outcomes.items()}
     if fail_by_themselves(signals.troubles):
-        outcomes = {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in outcomes.items()}
+        outcomes, first = (
+            {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in some.items()}
+            for some in (outcomes, first)
+        )
     if not outcomes:
         return Replays()
     re_asked, flip = _values(outcomes, "answer_re_ask"), flip_of(case, outcomes)
@@ -193,12 +198,8 @@ def replays_of(
         pivotal=_pivotal(case, flip, outcomes, re_asks),
         shapley=_shapley(case, outcomes, re_asks),
         runs=_replay(case, own, re_asked, outcomes, re_asks),
-        replay=_replay(case, own, re_asked, _first(outcomes, rollouts), re_asks),
+        replay=_replay(case, own, re_asked, first, re_asks),
     )
-
-
-def _first(outcomes: Outcomes, runs: int) -> Outcomes:
-    return {purpose: replays[:runs] for purpose, replays in outcomes.items()}
 
 
 def _with_tools_that_work(

@@ -460,7 +460,8 @@ def _run(rounds: Rounds, chosen: Chosen, known: Callable[[], Gathered[Explained]
         recorder.keep_design(chosen.design)
     rounds.run(requests)
     # What failed just now is for the next call.
-    rounds.run([each for each in begun_requests(rounds.store, chosen) if each not in set(requests)])
+    asked = set(requests)
+    rounds.run([each for each in begun_requests(rounds.store, chosen) if each not in asked])
     rounds.run(last_requests(rounds.store, chosen))
     _decide(rounds, chosen, known)
     rounds.run(requests_without_results(rounds.store, chosen))

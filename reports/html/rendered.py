@@ -362,6 +362,7 @@ LONGEST_RICH, MOST_CELLS = 400_000, 5_000
 _OPENED = re.compile("<([a-zA-Z][a-zA-Z0-9]*)")
 _PLAIN = frozenset(("html", "head", "body", "meta", "section", "article", "thead", "tfoot", "colgroup", "col"))
 _EMPTY_HEAD = re.compile("<th[^>]*></th>")
+_CELL = re.compile(r'<t[dh](?:[^>]* colspan="(?P<columns>\d+)")?')
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +403,8 @@ def _laid_out(data: str) -> Rich:
     if sum(tag in ("td", "th") for tag in opened) > MOST_CELLS or len(opened) > 4 * MOST_CELLS:
         raise Unsafe(f"it has more than {MOST_CELLS:,} cells")
     made = safe(data, "table")
+    if PRIVATE.search(made):
+        raise Unsafe("it has characters for private use")
     if _widest(made) > MOST_COLUMNS:
         raise Unsafe(f"it has a table of more than {MOST_COLUMNS} columns")
     if deepest(made) > MOST_DEEP:
@@ -415,5 +418,6 @@ def _laid_out(data: str) -> Rich:
 
 
 def _widest(markup: str) -> int:
-    rows = markup.split("<tr>")[1:]
-    return max((row.count("<td") + row.count("<th") for row in rows), default=0)
+    """In columns: a cell may span several."""
+    rows = ([*_CELL.finditer(row)] for row in markup.split("<tr>")[1:])
+    return max((sum(int(cell["columns"] or 1) for cell in row) for row in rows), default=0)

@@ -17,7 +17,7 @@ from toolablate.traces.terminal_text import one_line
 from toolablate.viewer.finding.event_texts import EventText, texts_of
 from toolablate.viewer.finding.query import TEXT_FIELDS, Query, Term, compiled, literal_words
 from toolablate.viewer.finding.scope import SearchScope, mask_of
-from toolablate.viewer.finding.text_index import CALLS, OTHER, SHARED
+from toolablate.viewer.finding.text_index import CALLS, SHARED
 from toolablate.viewer.finding.tokens import Span, spans_of
 
 SHOWN = 20
@@ -289,7 +289,7 @@ class Search:
             return False
         if calls is None or (field and field not in _OF_CALLS):
             return True
-        return any((each.tool, each.status) == self._calls.get(key) for key in calls) or OTHER in calls
+        return any((each.tool, each.status) == self._calls.get(key) for key in calls)
 
     # What is shown of the hits.
 

@@ -254,16 +254,14 @@ def _put(connection: sqlite3.Connection, made: Iterable[tuple[str, str, Document
 def _call_key(connection: sqlite3.Connection, calls: dict[tuple[str, str], int], call: tuple[str, str]) -> int:
     if call == ("", ""):
         return 0
-    if call not in calls:
+    tool, status = call
+    shown = tool.encode(errors="replace").decode(), status
+    if shown not in calls:
         if len(calls) >= OTHER - 1:
             return OTHER
-        tool, status = call
-        shown = tool.encode(errors="replace").decode()
-        if (shown, status) in calls:
-            return calls[shown, status]
-        calls[call] = len(calls) + 1
-        connection.execute("INSERT INTO calls VALUES (?, ?, ?)", (calls[call], shown, status))
-    return calls[call]
+        calls[shown] = len(calls) + 1
+        connection.execute("INSERT INTO calls VALUES (?, ?, ?)", (calls[shown], *shown))
+    return calls[shown]
 
 
 def _put_document(connection: sqlite3.Connection, document: int, columns: Mapping[str, Sequence[str]]) -> None:

@@ -46,5 +46,7 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
     shown = CliRunner().invoke(group, ["lfqa-e", "annotate", str(rows), "-o", str(page), "--limit", "3"])
     assert shown.output == f"{page}: 3 comparisons\n"
     assert page.read_text(encoding="utf-8").count("</script>") == 2
-    refused = CliRunner().invoke(group, ["lfqa-e", "annotate", str(rows), "-o", str(tmp_path / "no" / "page.html")])
-    assert "cannot write" in str(refused.exception)
+    refused = CliRunner().invoke(group, ["lfqa-e", "annotate", str(rows), "-o", str(page / "page.html")])
+    assert "cannot make the folder" in str(refused.exception)
+    refused = CliRunner().invoke(group, ["lfqa-e", "annotate", str(rows), "-o", str(rows)])
+    assert "is the file that is read" in str(refused.exception)

@@ -1,6 +1,7 @@
 """The process beside a viewer takes texts into the index, and the viewer's page searches it."""
 
 import asyncio
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ def test_texts_are_indexed_some_at_a_time_and_those_that_come_later(
     path = filled(tmp_path / "s.sqlite")
     scope = ViewScope(path, baseline="none")
     texts = texts_of(scope, tmp_path / "texts")
-    kept = KeeperRounds(scope, ViewerIndex.open(tmp_path / "index.sqlite"), texts=texts)
+    # A clock on which all work has rested whenever it is asked for.
+    clock = count(0.0, 100.0).__next__
+    kept = KeeperRounds(scope, ViewerIndex.open(tmp_path / "index.sqlite"), clock, texts=texts)
     while kept.round():
         pass
     found = texts.find(parse("log*"))
