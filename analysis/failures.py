@@ -51,8 +51,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """`trials` are those that count, wrong or not; `conditions` are in the order of the plan; `unscored` trials failed,
-    or have no score."""
+    """`trials` are those that count, wrong or not, of which so many are `wrong`: `failures` are these, or those of them
+    that were chosen; `conditions` are in the order of the plan; `unscored` trials failed, or have no score."""
 
     failures: tuple[Failure, ...]
     trials: int
@@ -60,6 +60,7 @@ class Failures:
     baseline: str
     unscored: int
     simulated: bool
+    wrong: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ def read_failures(
         found.baseline,
         len(found.summaries) - len(counting),
         any(seen.simulated for seen in counting),
+        len(failures),
     )
 
 

@@ -95,7 +95,12 @@ def failures_command(
             if listed
             else {"by": keys, "groups": [_group_json(group) for group in grouped(found, keys)]}
         )
-        about = {"baseline": found.baseline, "wrong": len(found.failures), "unscored": found.unscored}
+        about = {
+            "baseline": found.baseline,
+            "wrong": found.wrong,
+            "chosen": len(found.failures),
+            "unscored": found.unscored,
+        }
         click.echo(json.dumps({**about, **rows}, ensure_ascii=False, indent=2))
         return
     from rich.console import Console

@@ -27,7 +27,7 @@ _TOLD_TRIALS = 1_000
 )
 @click.argument("store", type=options.FilePath())
 @click.argument("query")
-@click.option("--field", metavar="NAME", default="", help="The field of words that name none: see below.")
+@click.option("--field", metavar="NAME", default="", help="The field of words that name none; one of those above.")
 @click.option(
     "--where",
     metavar="KEY=VALUE",

@@ -60,7 +60,8 @@ def failures_view(found: Failures, limit: int) -> RenderableType:
     )
     more = len(found.failures) - len(shown)
     left = f"; {more} more, see --limit and --where" if more else ""
-    return Group(*_banner(found), table, Text(f"{counted(len(shown), 'wrong trial')}{left}."))
+    of_all = f", of {found.wrong} in all" if len(found.failures) < found.wrong else ""
+    return Group(*_banner(found), table, Text(f"{counted(len(shown), 'wrong trial')}{left}{of_all}."))
 
 
 def _banner(found: Failures) -> Iterator[RenderableType]:
@@ -69,7 +70,9 @@ def _banner(found: Failures) -> Iterator[RenderableType]:
 
 
 def _notes(found: Failures, store: Path) -> RenderableType:
-    lines = [f"{len(found.failures)} of {counted(found.trials, 'scored trial')} are wrong."]
+    lines = [f"{found.wrong} of {counted(found.trials, 'scored trial')} are wrong."]
+    if len(found.failures) < found.wrong:
+        lines.append(f"{len(found.failures)} of them are in these groups.")
     if found.unscored:
         lines.append(f"{counted(found.unscored, 'trial')} more failed or have no score; they are no wrong answers.")
     lines.append(f"The trials of a group: toolablate failures {one_line(str(store))} --where KEY=VALUE --list")
