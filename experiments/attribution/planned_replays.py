@@ -60,10 +60,13 @@ def _first_steps(trial: ChosenTrial, design: ReplayDesign) -> Sequence[int]:
 
 
 def _draws_last_reply(trial: ChosenTrial, design: ReplayDesign) -> bool:
+    return trial.is_wrong and _may_draw_last_reply(trial.case, design)
+
+
+def _may_draw_last_reply(case: Case, design: ReplayDesign) -> bool:
     """Freely, not as an early answer: a forced answer to all results may differ from a free one. Where a limit ended
     the trial its last reply was forced as well."""
-    case = trial.case
-    return design.steps == "search" and trial.is_wrong and bool(case.results) and case.budget is None
+    return design.steps == "search" and bool(case.results) and case.budget is None
 
 
 def without_results(
@@ -275,7 +278,8 @@ def at_most_undecided(case: Case, design: ReplayDesign) -> tuple[ReplayRequest, 
     """As much as all that can be, from where it costs most."""
     if case.last is None:
         return ()
-    levels = 2 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
+    levels = 1 + 2 ** len(case.used) + case.is_long + (case.budget is not None) + (case.fault is not None)
+    levels += _may_draw_last_reply(case, design)
     event = case.results[0].event if case.results else case.last
     return (
         _request(case, event, Rerun(), levels * max(MOST, design.rollouts), ReplayPurpose(kind="rollout")),

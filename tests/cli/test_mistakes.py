@@ -16,6 +16,8 @@ MORE = {
     "replay": ["3f", "--from", "0"],
     "explain": ["3f"],
     "view": ["--no-open"],
+    "find": ["word"],
+    "lpfqa pilot": ["-o", "tiered.jsonl"],
     "report": ["-o", "report.html"],
     "export jsonl": ["-o", "out.jsonl"],
     "export parquet": ["-o", "out"],

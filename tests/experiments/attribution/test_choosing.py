@@ -139,13 +139,13 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
     design = ReplayDesign(failures=1, successes=0, samples=2, rollouts=1)
     with Heard() as heard:
         done = attribute(scored, design, progress=heard)
-    # The trial with a result: 2 ends and ignore-tools of 2 each, and 2 rollouts. Of those without results each a step of
+    # The trial with a result: an early answer, its last reply and ignore-tools, 2 of each, and 2 rollouts. Of those without results each a step of
     # 2 and a rollout, and 2 re-asks of the one without an answer.
     assert heard.told[0].startswith("3 trials to be replayed: 16 replays for about $")
-    # Then at most 8 runs of each level (extended or again, its own results, placebos) and 8 answers before each of 4
-    # steps; of those without results 8 runs of 2 levels, and 8 answers twice. One in twelve answers cannot be read: 3 of
-    # 24 + 2 runs, and 2 of 16 + 1 twice. And the sham's answer for sure.
-    most = (3 * 8 + 4 * 8) + 2 * (2 * 8 + 2 * 8) + (3 + 2 + 2) + 1
+    # Then at most 8 runs of each level (extended or again, its own results, placebos, its last reply) and 8 answers
+    # before each of 4 steps; of those without results 8 runs of 2 levels, and 8 answers twice. One in twelve answers
+    # cannot be read: 3 of 32 + 4 runs, and 2 of 16 + 1 twice. And the sham's answer for sure.
+    most = (4 * 8 + 4 * 8) + 2 * (2 * 8 + 2 * 8) + (3 + 2 + 2) + 1
     assert f" more by what these show, at most {most} replays for about $" in heard.told[0]
     assert f", and then about {1 + math.ceil(LIKELY_SHARE * (most - 1))} replays for about $" in heard.told[0]
     assert done.replays == len(replays_of(scored))
