@@ -50,8 +50,8 @@ class WorkPace:
         self.rests_until = now + seconds * (1 / self.share - 1)
 
 
-# Of one core, however large the store: together a third.
-_TABLES, _EFFECTS, _WHY, _TEXTS = 1 / 8, 1 / 16, 1 / 16, 1 / 16
+# Of one core, however large the store: together a quarter.
+_TABLES, _EFFECTS, _WHY, _TEXTS = 1 / 8, 1 / 24, 1 / 24, 1 / 24
 
 _LIVING_SECONDS = 5.0
 """A recorder that is killed changes nothing in the file, and its trials run no more."""
