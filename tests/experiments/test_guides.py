@@ -53,11 +53,20 @@ def test_replies_are_recorded_and_replayed_as_the_guide_says(tmp_path: Path) -> 
 
 @pytest.mark.deep
 def test_what_reads_a_store_reads_that_of_the_readme(cli: Cli, tmp_path: Path) -> None:
+    search = '\n[search]\nprovider = "corpus"\ncorpus = "corpus.jsonl"\n'
+    page = {"id": "page", "url": "https://page.example/", "title": "A page", "text": "Of something else."}
+    (tmp_path / "corpus.jsonl").write_text(json.dumps(page), encoding="utf-8")
     with endpoint() as url:
-        write(tmp_path, "README.md", url)
-        ran = cli("run", "plan.toml")
-    assert ran.returncode == 0, ran.stderr
-    shutil.copy(tmp_path / "runs/plan.sqlite", tmp_path / "runs/pilot.sqlite")
+        write(tmp_path, "README.md", url, more=search)
+        plan = (tmp_path / "plan.toml").read_text(encoding="utf-8")
+        models = "".join(f'[[models]]\nprovider = "openai"\nname = "{name}"\nendpoint = "{url}"\n' for name in ("a", "b", "c"))
+        pilot = plan[: plan.index("[[models]]")] + models
+        (tmp_path / "pilot.toml").write_text(pilot, encoding="utf-8")
+        for name in ("plan.toml", "pilot.toml"):
+            ran = cli("run", name)
+            assert ran.returncode == 0, ran.stderr
+    annotated = plan.replace("questions.jsonl", "annotated.jsonl")
+    (tmp_path / "annotated.toml").write_text(f'store = "runs/plan.sqlite"\n{annotated}', encoding="utf-8")
     rows = (ROOT / "examples/lpfqa/rows.jsonl").read_text(encoding="utf-8").splitlines()
     (tmp_path / "LPFQA-data.json").write_text(json.dumps([json.loads(row) for row in rows]), encoding="utf-8")
     (tmp_path / "others.csv").write_text("model,MMLU\nmy-model,71.5\nother,60\n", encoding="utf-8")
