@@ -309,7 +309,8 @@ class PairVerdict(TaggedRecord):
     `judge` is its name with its options and `wording` the version of what it is asked. `pair` names what was compared,
     `texts` is the digest of all that was shown: of another text it is another verdict. `exchanged`: b stood first.
     `verdict` is by text, whatever stood first; None where no reply of `calls` has any, as `reason` then says. `scores`
-    are those of a and b, where the verdict is a difference of scores.
+    are those of a and b, where the verdict is a difference of scores. `begun`: a later request failed, and `calls` is
+    what was paid for before it; nothing is said yet.
     """
 
     version: Literal[1] = 1
@@ -322,6 +323,7 @@ class PairVerdict(TaggedRecord):
     scores: tuple[float, float] | None = None
     reason: str = ""
     calls: tuple[JudgeCall, ...] = ()
+    begun: bool = False
 
     @property
     def asked(self) -> tuple[str, int, str, str, bool]:
