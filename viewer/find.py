@@ -98,12 +98,14 @@ def _address(query: str, number: int) -> str:
 
 
 def _asked_address(query: str) -> str:
-    """Of the same words in the questions: such a query has no fields, so that each word can be given one."""
+    """Of the same words in the questions: such a query has no fields, so that each word can be given one. "" where it
+    would be longer than can be asked."""
     words = [
         word if word in ("OR", "AND") else f"-question:{word[1:]}" if word.startswith("-") else f"question:{word}"
         for word in _words(query)
     ]
-    return _address(" ".join(words), 1)
+    asked = " ".join(words)
+    return _address(asked, 1) if len(asked) <= LONGEST else ""
 
 
 def _words(query: str) -> list[str]:
