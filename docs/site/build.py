@@ -1,4 +1,4 @@
-"""The documentation as a site in `build/docs/site`: the pages of `docs`, searchable offline. `make docs` calls it."""
+"""The documentation as a site in FOLDER/site, by default `build/docs/site`: the pages of `docs`, searchable offline."""
 
 import re
 import shutil
@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WORK = ROOT / "build/docs"
 REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
 _SHIM = "https://unpkg.com/iframe-worker/shim"
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)#]*)(#[^)]*)?\)")
@@ -36,21 +35,22 @@ PAGES = {
 }
 
 
-def main() -> None:
-    shutil.rmtree(WORK, ignore_errors=True)
-    pages = WORK / "pages"
+def build(folder: Path) -> None:
+    """What was in the folder is gone. Raises CalledProcessError where a link leads nowhere."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pages = folder / "pages"
     shutil.copytree(ROOT / "docs/images", pages / "images")
-    shutil.copy(ROOT / "docs/site/zensical.toml", WORK)
+    shutil.copy(ROOT / "docs/site/zensical.toml", folder)
     for source, name in PAGES.items():
         path = ROOT / source
         (pages / name).write_text(on_the_site(path.read_text("utf-8"), path.parent), encoding="utf-8")
-    subprocess.run([Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean"], cwd=WORK, check=True)
+    subprocess.run([Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean"], cwd=folder, check=True)
     # A browser starts no worker for pages that are files; the search needs this in its place, from nobody's server.
-    shutil.copy(ROOT / "docs/site/iframe-worker.js", WORK / "site/assets/javascripts")
-    for page in (WORK / "site").glob("*.html"):
+    shutil.copy(ROOT / "docs/site/iframe-worker.js", folder / "site/assets/javascripts")
+    for page in (folder / "site").glob("*.html"):
         text = page.read_text("utf-8")
         page.write_text(text.replace(_SHIM, "assets/javascripts/iframe-worker.js"), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    build(Path(*sys.argv[1:2]) if sys.argv[1:] else ROOT / "build/docs")
