@@ -20,6 +20,7 @@ from toolablate.reports.html.beliefs import marks_of
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
+from toolablate.reports.html.outline import Timeline, timeline, took
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
 from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
@@ -127,6 +128,7 @@ class ShownTrace:
     says: tuple[str, ...]
     right: str
     belief: Markup | None
+    line: Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,7 @@ def _traces(report: Report) -> Iterator[ShownTrace]:
             says=tuple(_says(each)),
             right=right_answer(each.question),
             belief=_belief(each, anchor),
+            line=timeline(took(each.conversation)),
         )
 
 
