@@ -86,6 +86,7 @@ def trial(request: Request) -> Response:
         raw_at=switched(trial_address(identity), request.query_params, raw=True),
         marks=marks,
         why=None if hidden or told is None else _why(told),
+        sentence="" if hidden or told is None else next(why(told), ""),
         leads_to=leads_to,
         evidence_at=lambda number: f"#{leads_to(number)}",
         trouble=trouble,
@@ -102,6 +103,8 @@ def trial(request: Request) -> Response:
         before=before,
         after=following,
         attempt=attempt,
+        trial_at=trial_address(identity),
+        attempted="" if attempt is None else f"?attempt={attempt}",
     )
 
 
