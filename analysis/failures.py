@@ -252,7 +252,7 @@ def words_of(said: str, answer: str, asked: Collection[str]) -> list[str]:
 def chosen(found: Failures[One], wanted: Mapping[str, str]) -> Failures[One]:
     """Those with these values of keys. Raises InputError for a key that there is not, and for a value that no failure
     has."""
-    metadata = _metadata(found.failures)
+    metadata = metadata_keys(found.failures)
     left = chosen_among(found.failures, wanted, keys=KEYS, metadata=metadata, what="Failures", one="wrong trial")
     return replace(found, failures=tuple(left))
 
@@ -285,7 +285,7 @@ def chosen_among(
 def grouped(found: Failures[One], by: Sequence[str], *, most: int | None = None) -> list[FailureGroup[One]]:
     """By the values of these keys, crossed; the largest group first, at most so many. A failure whose question's
     metadata has several values is in several groups. Raises InputError for a key that there is not."""
-    metadata = _metadata(found.failures)
+    metadata = metadata_keys(found.failures)
     for key in by:
         _require(key, KEYS, metadata, "Failures")
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -320,7 +320,7 @@ def sampled(found: Failures[One], by: Sequence[str], size: int, seed: int) -> tu
     return replace(found, failures=of_drawn), chances
 
 
-def _metadata(failures: Sequence[Failed]) -> list[str]:
+def metadata_keys(failures: Sequence[Failed]) -> list[str]:
     return sorted({name for metadata in {each.metadata for each in failures} for name, _ in metadata})
 
 

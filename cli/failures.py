@@ -31,8 +31,8 @@ LISTED = 20
     default="relation",
     show_default=True,
     help="Group by relation (of the answer to the right one), mechanism, cluster (of what trials say), flip (whether"
-    " the baseline is right), model, condition, question, domain, difficulty, language, kind, verdict or metadata.KEY. Keys"
-    " joined by commas are crossed.",
+    " the baseline is right), model, condition, question, domain, difficulty, language, kind, verdict or metadata.KEY."
+    " Keys joined by commas are crossed.",
 )
 @click.option(
     "--where",
