@@ -16,8 +16,7 @@ from toolablate.reports import found_wording, numbers
 from toolablate.traces.errors import InputError
 from toolablate.viewer.finding.query import FIELDS, LONGEST, parse
 from toolablate.viewer.rendering import View, page, view_of
-from toolablate.viewer.selection import trial_address
-from toolablate.viewer.trial import FIRST_EVENTS
+from toolablate.viewer.selection import event_address, trial_address
 
 AT_ONCE = 20
 MOST_PAGES = 1_000
@@ -82,15 +81,8 @@ def _found(view: View, query: str, number: int) -> Found | None:
 
 
 def _shown(hit: Hit) -> ShownHit:
-    address = trial_address(hit.trial)
-    return ShownHit(hit, address, tuple((each, _event_address(address, each.event)) for each in hit.snippets))
-
-
-def _event_address(trial: str, event: int | None) -> str:
-    if event is None:
-        return trial
-    # The first events are on the page; those after them a browser without scripts has to ask for.
-    return f"{trial}?from={event}#event-{event}" if event >= FIRST_EVENTS else f"{trial}#event-{event}"
+    quotes = tuple((each, event_address(hit.trial, each.event)) for each in hit.snippets)
+    return ShownHit(hit, trial_address(hit.trial), quotes)
 
 
 def _address(query: str, number: int) -> str:

@@ -25,6 +25,7 @@ from toolablate.viewer.index import TrialRow
 from toolablate.viewer.labels import panel_of
 from toolablate.viewer.rendering import View, page, view_of
 from toolablate.viewer.selection import (
+    FIRST_EVENTS,
     LONGEST_TEXT,
     asked,
     carried,
@@ -35,7 +36,7 @@ from toolablate.viewer.selection import (
 )
 from toolablate.viewer.trial_head import TrialReading, explained, read, row_of, whole_id
 
-FIRST_EVENTS, MORE_EVENTS = 40, 100
+MORE_EVENTS = 100
 PART_CHARS, MEANT_CHARS = 600_000, 100_000
 """How many events a part of a page holds at most, and about how many characters of texts; fewer of those that are read
 as Markdown, at about a megabyte a second."""
