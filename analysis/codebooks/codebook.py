@@ -22,8 +22,8 @@ RESERVED = frozenset("bcdefgjkmnwxy")
 
 
 class Code(Record):
-    """`name` is what a label keeps, `key` what chooses it on the keyboard: one letter or digit. `title` is the name that
-    people read, where it differs."""
+    """`name` is what a label keeps, `key` what chooses it on the keyboard: one letter or digit. `title` is the name
+    that people read, where it differs."""
 
     name: str = Field(min_length=1, max_length=80)
     key: str = Field(pattern=r"^[0-9a-z]$")

@@ -48,12 +48,12 @@ def test_where_nothing_can_be_said_nothing_is() -> None:
 
 def _drawn(rng: random.Random, units: int) -> list[list[list[str]]]:
     """Trials in clusters of two that share their truth, of which three people read some."""
-    found = []
-    for _ in range(units):
-        truth = rng.choice("aabc")
-        said = lambda: truth if rng.random() < 0.7 else rng.choice("abc")  # noqa: E731
-        found.append([[said() for _ in range(rng.choice((1, 2, 3)))] for _ in range(2)])
-    return found
+
+    def said(truth: str) -> str:
+        return truth if rng.random() < 0.7 else rng.choice("abc")
+
+    truths = [rng.choice("aabc") for _ in range(units)]
+    return [[[said(truth) for _ in range(rng.choice((1, 2, 3)))] for _ in range(2)] for truth in truths]
 
 
 def test_its_interval_covers_what_it_says() -> None:
