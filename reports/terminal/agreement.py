@@ -452,7 +452,7 @@ def _notes(report: LabelReport) -> Iterator[str]:
     if any(not row.person for row in report.with_attribution):
         yield "(decided): what two or more people say alike, or what was decided where they differed."
     if report.undecided:
-        yield f"{counted(report.undecided, 'trial')} on which people differ still to be decided: toolablate view, Labels."
+        yield f"{counted(report.undecided, 'trial')} on which people differ still to be decided, on the page of labels."
     if report.error_types:
         yield "Types: % of the trials that each names one of, with the 95 % interval over questions."
     if any(row.small and row.ci95 for row in (*shown, *report.reliability)):
