@@ -75,6 +75,18 @@ def share_over_units(sums: Sequence[float], sizes: Sequence[float]) -> tuple[flo
     return mean, wilson_interval(mean, cases)
 
 
+def weighted_share(hits: Sequence[bool], weights: Sequence[float], units: Sequence[Hashable]) -> tuple[float, Interval]:
+    """The share of hits where each case stands for so many (1 / its inclusion probability: Hajek's estimator), with its
+    95 % interval as `clustered_share` has it. Raises ValueError of no case."""
+    if not hits:
+        raise ValueError("there is no share of no case")
+    sums, sizes = by_unit(units, [weight * hit for hit, weight in zip(hits, weights, strict=True)], weights)
+    mean, error = math.fsum(sums) / math.fsum(sizes), clustered_standard_error(sums, sizes)
+    if not error or mean <= 0 or mean >= 1:
+        return min(max(mean, 0.0), 1.0), wilson_interval(round(mean), effective_clusters(sizes))
+    return mean, wilson_interval(mean, min(mean * (1 - mean) / error**2, len(hits)))
+
+
 def wilson_interval(share: float, cases: float, *, confidence: float = 0.95) -> Interval:
     """Of a share of independent cases: the shares that a score test would not reject. It never leaves [0, 1], and says
     something where all cases are alike. Wilson (1927), "Probable inference, the law of succession, and statistical

@@ -25,6 +25,7 @@ from toolablate.analysis.attribution.identified import (
 from toolablate.analysis.attribution.judge_labels import error_types, judged_distractions
 from toolablate.analysis.attribution.report import FORM_NAMES, AttributionReport, ResultLengths
 from toolablate.analysis.attribution.signals.signal_types import Form
+from toolablate.analysis.calibration import calibrated, calibrations
 from toolablate.analysis.flips import Floor, floors
 from toolablate.analysis.from_store import chosen_run, observe, paired
 from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report
@@ -524,6 +525,16 @@ def read_labels(path: str | PathLike[str], *, people: Sequence[str] = (), scorer
                     about[each.attribution.trial], mechanism=each.attribution.mechanism, method=each.attribution.method
                 )
     return label_report(held(labels, about.__getitem__), diagnoses)
+
+
+def with_calibrated_confidences(path: Path, report: AttributionReport) -> AttributionReport:
+    """As far as people decided of enough of its trials: see `analysis.calibration`. Raises StoreError."""
+    with Store(path) as store:
+        labels = store.labels()
+        units = {trial: _question(store, trial).unit for trial in {label.trial for label in labels}}
+    labelled = [each for each in report.explained if each.attribution and each.attribution.trial in units]
+    found = calibrations(labelled, labels, units)
+    return replace(report, explained=calibrated(report.explained, found), calibrations=found)
 
 
 def _question(store: Store, trial: str) -> AttributedCause:

@@ -21,6 +21,7 @@ from openinference.semconv.trace import (
 from toolablate.formats.exporting import Exported
 from toolablate.formats.otlp.requests import Span, SpanEvent, Value, shown
 from toolablate.traces.records import (
+    MECHANISM_BOOK,
     Answer,
     Attribution,
     Event,
@@ -71,9 +72,9 @@ def _annotations(exported: Exported) -> Iterator[_Annotation]:
     for each in exported.diagnoses:
         yield _Annotation("type of error", "LLM", each.error_type, explanation=each.reason, identifier=each.judge)
     for label in exported.labels:
-        yield _Annotation(
-            "mechanism (label)", "HUMAN", label.mechanism, explanation=label.note, identifier=label.person
-        )
+        of = "mechanism" if label.book == MECHANISM_BOOK else label.book
+        said = ", ".join(label.said) or None
+        yield _Annotation(f"{of} (label)", "HUMAN", said, explanation=label.note, identifier=label.person)
 
 
 def _score(score: Score) -> _Annotation:

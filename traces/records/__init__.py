@@ -59,6 +59,8 @@ from toolablate.traces.records.events import (
     Usage,
 )
 from toolablate.traces.records.judgements import (
+    ERROR_TYPE_BOOK,
+    MECHANISM_BOOK,
     Attribution,
     Continuation,
     Diagnosis,
@@ -116,6 +118,8 @@ from toolablate.traces.records.trials import REPLIES, Environment, ImportedLog, 
 
 __all__ = [
     "CHARACTERS_PER_TOKEN",
+    "ERROR_TYPE_BOOK",
+    "MECHANISM_BOOK",
     "REPLIES",
     "Again",
     "Answer",
