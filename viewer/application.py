@@ -150,7 +150,7 @@ def application(view: View) -> ASGIApp:
         },
     )
     app.state.view = view
-    app.state.figures = Figures()
+    app.state.figures = Figures() if view.bundle is None else Figures(None)
     # Around all of it: what starlette answers to an exception of a page does not pass its own middleware.
     return Access(app, token=view.token)
 

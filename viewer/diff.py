@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from toolablate.analysis.alignment import align, settings
+from toolablate.analysis.alignment import Differing, align, settings
 from toolablate.analysis.selection import Ending
 from toolablate.reports.cause_wording import right_answer
 from toolablate.reports.html.side_by_side import side_by_side
@@ -85,7 +85,7 @@ def diff(request: Request) -> Response:
         left=left,
         right=right,
         found=side_by_side(alignment, question, fell=(left.fell, right.fell)),
-        settings=settings(*((side.trace.trial, side.model, side.condition) for side in (left, right))),
+        settings=_settings(view, left, right),
         choices=tuple(_choices(view, left)),
         endings=ENDINGS,
         parent=_parent(left, right),
@@ -162,6 +162,15 @@ def _side(view: View, store: Store, trial: str) -> DiffSide:
         conversation=conversation,
         fell=_fell(view, trial),
     )
+
+
+_SENT = frozenset({"model", "condition", "repeat", "prompt", "tool choice", "parallel calls", "budget", "change"})
+"""Settings that cannot name an endpoint or a file of this machine."""
+
+
+def _settings(view: View, left: DiffSide, right: DiffSide) -> tuple[Differing, ...]:
+    found = settings(*((side.trace.trial, side.model, side.condition) for side in (left, right)))
+    return found if view.bundle is None else tuple(each for each in found if each.name in _SENT)
 
 
 def _planned(view: View, trial: str) -> TrialRow | None:
