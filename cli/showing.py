@@ -243,10 +243,12 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
     epilog=options.example(
         "toolablate view STORE",
         "toolablate view STORE --blind --person Ada",
+        "toolablate view STORE OTHER",
         "toolablate view STORE --bundle pages --where ending=wrong",
     ),
 )
 @click.argument("store", type=options.FilePath())
+@click.argument("other", type=options.FilePath(), required=False)
 @options.run("latest")
 @options.scorer
 @options.baseline
@@ -272,6 +274,7 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
 @click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
 def view_command(
     store: Path,
+    other: Path | None,
     run: str,
     scorer: str | None,
     baseline: str | None,
@@ -287,6 +290,9 @@ def view_command(
 
     Serves this machine only, at the printed address, until Ctrl-C. Follows a run that writes the store. The pages'
     index is kept in `~/.cache/toolablate/view` and can be deleted.
+
+    With OTHER a page more sets the stores beside each other, as `compare STORE --against OTHER` does, and leads to the
+    trials of each flip side by side.
 
     --bundle writes the same pages as files, to be sent or put on a web server: DIR/index.html opens in any browser.
     """
@@ -307,6 +313,7 @@ def view_command(
     scope, reader = ViewScope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
     if bundle is not None:
         options.refuse_given(OF_SERVING, "is for serving, and --bundle serves nothing")
+        options.refuse_given(("other",), "goes without --bundle")
         _bundle(scope, bundle, where, reader, as_json=as_json)
         return
     options.refuse_given(("where",), "is for --bundle: pages have filters of their own")
@@ -317,7 +324,7 @@ def view_command(
             if not no_open and has_browser():
                 show(url)
 
-        serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True))
+        serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True), other=other)
 
 
 def _bundle(scope: "ViewScope", folder: Path, where: tuple[str, ...], reader: "Reader", *, as_json: bool) -> None:

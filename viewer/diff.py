@@ -68,14 +68,22 @@ def diff(request: Request) -> Response:
     view = view_of(request)
     with Store(view.store) as store:
         ids = [store.find_trial(request.path_params[name]) for name in ("left", "right")]
-        sides = {trial: _side(view, store, trial) for trial in dict.fromkeys(ids)}
+        sides = {trial: side_of(view, store, trial) for trial in dict.fromkeys(ids)}
         left, right = (sides[trial] for trial in ids)
-        if left.trace.trial.question != right.trace.trial.question:
-            raise HTTPException(
-                HTTPStatus.BAD_REQUEST,
-                "These two trials are of different questions, so there is nothing to set side by side.",
-            )
         question = store.question(left.trace.trial.question)
+    return shown_beside(request, left, right, question)
+
+
+def shown_beside(
+    request: Request, left: DiffSide, right: DiffSide, question: Question, *, stores: tuple[str, str] | None = None
+) -> Response:
+    """`stores` are the names of both, where the right side is of another one, whose other trials are not here."""
+    view = view_of(request)
+    if left.trace.trial.question != right.trace.trial.question:
+        raise HTTPException(
+            HTTPStatus.BAD_REQUEST,
+            "These two trials are of different questions, so there is nothing to set side by side.",
+        )
     alignment = align(left.conversation, right.conversation)
     return page(
         request,
@@ -84,9 +92,10 @@ def diff(request: Request) -> Response:
         right_answer=_right_answer(question),
         left=left,
         right=right,
+        stores=stores,
         found=side_by_side(alignment, question, fell=(left.fell, right.fell)),
         settings=_settings(view, left, right),
-        choices=tuple(_choices(view, left)),
+        choices=() if stores else tuple(_choices(view, left)),
         endings=ENDINGS,
         parent=_parent(left, right),
         swapped=diff_address(right.trial, left.trial) + carried(request.query_params),
@@ -152,15 +161,17 @@ def _partner(own: TrialRow, row: QuestionRow, baseline: str) -> _Partner:
     )
 
 
-def _side(view: View, store: Store, trial: str) -> DiffSide:
-    trace, condition, conversation = recorded(view.store, trial, None, view.index.version())
+def side_of(view: View, store: Store, trial: str, *, version: int | None = None) -> DiffSide:
+    """`version` is that of a store that is not the one viewed: of its trials the index knows nothing."""
+    known = view.index.version() if version is None else version
+    trace, condition, conversation = recorded(store.path, trial, None, known)
     return DiffSide(
         trace=trace,
         model=store.model(trace.trial.model),
         condition=condition,
         scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
         conversation=conversation,
-        fell=_fell(view, trial),
+        fell=_fell(view, trial) if version is None else None,
     )
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -20,6 +20,9 @@ from toolablate.reports.plots.figures import Printed, printed
 from toolablate.viewer.finding.store_texts import StoreTexts
 from toolablate.viewer.index import ArmCounts, ViewerIndex
 from toolablate.viewer.selection import carried, questions_address
+
+if TYPE_CHECKING:
+    from toolablate.viewer.against import OtherStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class View:
     person   the name under which labels are kept; `blind` hides what the attribution says of a trial until that person
              has said what they hold for its cause
     texts    what is searched, None where nothing is
+    other    the store that this one is shown beside, if any
     bundle   of a static copy, whose pages have no form, token and local path, and all events at once
     """
 
@@ -55,6 +59,7 @@ class View:
     blind: bool = False
     texts: StoreTexts | None = None
     bundle: BundleNote | None = None
+    other: "OtherStore | None" = None
 
     @property
     def place(self) -> str:
