@@ -12,11 +12,14 @@ if TYPE_CHECKING:
 
     from toolablate.traces.records import Score
     from toolablate.traces.store import Store
+    from toolablate.viewer.keeping.serving import Reader
+    from toolablate.viewer.keeping.shown_trials import ViewScope
     from toolablate.viewer.reporting import ReportSelection
 
 SHOWN_RESUMPTIONS = 20
 OF_TRACES = ("attempt", "full", "whole")
 OF_WHY = ("run", "scorer")
+OF_SERVING = ("port", "no_open")
 OF_LISTS = ("question", "model", "condition", "verdict", "limit")
 
 
@@ -235,8 +238,17 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
         console.print(Text(f"Read one: toolablate show {store.path} TRIAL"), soft_wrap=True)
 
 
-@click.command("view", epilog=options.example("toolablate view STORE", "toolablate view STORE --blind --person Ada"))
+@click.command(
+    "view",
+    epilog=options.example(
+        "toolablate view STORE",
+        "toolablate view STORE --blind --person Ada",
+        "toolablate view STORE OTHER",
+        "toolablate view STORE --bundle pages --where ending=wrong",
+    ),
+)
 @click.argument("store", type=options.FilePath())
+@click.argument("other", type=options.FilePath(), required=False)
 @options.run("latest")
 @options.scorer
 @options.baseline
@@ -246,9 +258,23 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
     "--person", metavar="NAME", help="The name under which labels are kept; by default yours on this machine."
 )
 @click.option("--blind", is_flag=True, help="Hide what the attribution says of a trial until you have labelled it.")
+@click.option(
+    "--bundle",
+    type=options.FilePath(file_okay=False),
+    metavar="DIR",
+    help="Serve nothing: write the pages into this folder as files that need neither toolablate nor the store.",
+)
+@click.option(
+    "--where",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="With --bundle: only questions that fit, by a filter of the page Questions, such as ending=wrong or"
+    " condition=python. May be given several times: several values of a key widen it, keys narrow.",
+)
 @click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
 def view_command(
     store: Path,
+    other: Path | None,
     run: str,
     scorer: str | None,
     baseline: str | None,
@@ -256,12 +282,19 @@ def view_command(
     no_open: bool,
     person: str | None,
     blind: bool,
+    bundle: Path | None,
+    where: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show STORE in a browser: scores, effects, questions, traces, and attributions.
 
     Serves this machine only, at the printed address, until Ctrl-C. Follows a run that writes the store. The pages'
     index is kept in `~/.cache/toolablate/view` and can be deleted.
+
+    With OTHER a page more sets the stores beside each other, as `compare STORE --against OTHER` does, and leads to the
+    trials of each flip side by side.
+
+    --bundle writes the same pages as files, to be sent or put on a web server: DIR/index.html opens in any browser.
     """
     import json
 
@@ -278,6 +311,12 @@ def view_command(
 
     require_view()
     scope, reader = ViewScope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
+    if bundle is not None:
+        options.refuse_given(OF_SERVING, "is for serving, and --bundle serves nothing")
+        options.refuse_given(("other",), "goes without --bundle")
+        _bundle(scope, bundle, where, reader, as_json=as_json)
+        return
+    options.refuse_given(("where",), "is for --bundle: pages have filters of their own")
     with listening(port or 0) as listener, browser() as show:
 
         def ready(url: str) -> None:
@@ -285,7 +324,21 @@ def view_command(
             if not no_open and has_browser():
                 show(url)
 
-        serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True))
+        serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True), other=other)
+
+
+def _bundle(scope: "ViewScope", folder: Path, where: tuple[str, ...], reader: "Reader", *, as_json: bool) -> None:
+    import json
+
+    from toolablate.reports.plots.drawing import require_matplotlib
+    from toolablate.viewer.bundle.writing import write_bundle
+
+    require_matplotlib("view --bundle")
+    made = write_bundle(scope, folder, where, reader, lambda text: click.echo(text, err=True))
+    if as_json:
+        click.echo(json.dumps({"bundle": str(folder), "pages": made.pages, "bytes": made.size, "trials": made.trials}))
+        return
+    click.echo(f"{folder / 'index.html'}: {made.pages:,} pages of {made.trials:,} trials, {made.size / 1e6:,.1f} MB")
 
 
 TELLING = 4

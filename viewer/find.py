@@ -35,6 +35,8 @@ class ShownHit:
 def search(request: Request) -> Response:
     """All of it is in the address: `q`, and `page` from 1. A query that cannot be read is told on the page (400)."""
     view, query, number = view_of(request), request.query_params.get("q", "").strip(), _page(request)
+    if view.bundle is not None:
+        return page(request, "bundle_find.html")
     found, refused = None, None
     if query:
         try:

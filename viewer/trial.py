@@ -78,8 +78,10 @@ def trial(request: Request) -> Response:
         request,
         "trial.html",
         reading=reading,
-        panel=panel if row and attempt is None else None,
-        part=_part(reading, _number(request, "from") or 0, FIRST_EVENTS, raw=is_raw(request.query_params)),
+        panel=panel if row and attempt is None and view.bundle is None else None,
+        part=TrialPart(reading.cards, 0, None)
+        if view.bundle
+        else _part(reading, _number(request, "from") or 0, FIRST_EVENTS, raw=is_raw(request.query_params)),
         outlined=reading.cards[:MOST_OUTLINED],
         links=_links(request, identity, attempt),
         raw=is_raw(request.query_params),
