@@ -82,6 +82,7 @@ from toolablate.traces.records.judgements import (
 from toolablate.traces.records.models import (
     Capabilities,
     ImportedModel,
+    LangChainModel,
     Model,
     OpenAIModel,
     Price,
@@ -90,6 +91,7 @@ from toolablate.traces.records.models import (
     RegisteredModel,
     Sampling,
     ScriptedModel,
+    ServedModel,
     SimulatedModel,
 )
 from toolablate.traces.records.questions import (
@@ -155,6 +157,7 @@ __all__ = [
     "Judgement",
     "KeptCall",
     "Label",
+    "LangChainModel",
     "Limit",
     "Link",
     "Lookup",
@@ -206,6 +209,7 @@ __all__ = [
     "SearchReply",
     "SearchResult",
     "SearchStatus",
+    "ServedModel",
     "ShownResult",
     "SimulatedModel",
     "SpansTarget",
