@@ -55,8 +55,7 @@ def is_blocking(chat: BaseChatModel) -> bool:
 
 async def close_clients(chat: BaseChatModel) -> None:
     """Closes the connections, as far as the class lets one."""
-    for name in _ASYNC_CLIENTS:
-        client = vars(chat).get(name)
+    for client in (chat, *(vars(chat).get(name) for name in _ASYNC_CLIENTS)):
         closing = getattr(client, "aclose", None) or getattr(client, "close", None)
         if closing is not None:
             with suppress(Exception):

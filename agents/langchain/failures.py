@@ -148,9 +148,10 @@ def _google_wait(body: object) -> str:
 
 def _body(error: BaseException) -> object:
     """The body of a refusal as its client keeps it."""
-    body = getattr(error, "body", None)
-    if isinstance(body, Mapping) and body:
-        return body
+    for name in ("body", "details"):
+        body = getattr(error, name, None)
+        if isinstance(body, Mapping) and body:
+            return body
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):
         told = _inside(response, "Error")

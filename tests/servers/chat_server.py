@@ -245,7 +245,7 @@ class ChatServers:
             self._port = listening.getsockname()[1]
             paths = ("chat/completions", "completions", "responses", "pooling", "score", "predict", "messages")
             routes = [Route(f"/{{key}}/v1/{path}", self._complete, methods=["POST"]) for path in paths]
-            routes.append(Route("/{key}/v1beta/models/{method:path}", self._complete, methods=["POST"]))
+            routes.append(Route("/{key}/{version}/models/{method:path}", self._complete, methods=["POST"]))
             app = Starlette(routes=routes)
             # A planned broken body makes uvicorn complain in its log; that is the point of it.
             config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
