@@ -28,9 +28,9 @@ from toolablate.traces.records import (
     JudgeCall,
     Model,
     ModelRequest,
-    OpenAIModel,
     PairVerdict,
     Question,
+    ServedModel,
     digest_json,
 )
 from toolablate.traces.terminal_text import one_line
@@ -167,7 +167,7 @@ def estimated_cost(plan: JudgingPlan, wanted: Sequence[PairReading]) -> float | 
 def estimated_requests(plan: JudgingPlan, model: Model, requests: Iterable[tuple[ModelRequest, int]]) -> float | None:
     """US dollars, each asked once and replied to in that many tokens; None where the price is not known. Recorded
     replies cost nothing."""
-    if not isinstance(model, OpenAIModel) or is_replayed(plan, model):
+    if not isinstance(model, ServedModel) or is_replayed(plan, model):
         return 0.0
     total = 0.0
     for request, written in requests:
@@ -195,7 +195,7 @@ def judge_pairs(
     kept: VerdictFile,
     progress: RunProgress,
     max_cost: float | None = None,
-    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
+    others: Sequence[tuple[ServedModel, Callable[[], ModelSource]]] = (),
 ) -> PairWork:
     """Asks the plan's judges for what is `wanted`, in random order, and keeps what comes at once: a killed run goes on
     where it was. An endpoint that fails gives no verdict. `others` are asked besides judges, see `open_judges`. Raises
@@ -209,7 +209,7 @@ async def _judge(
     kept: VerdictFile,
     progress: RunProgress,
     max_cost: float | None,
-    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]],
+    others: Sequence[tuple[ServedModel, Callable[[], ModelSource]]],
 ) -> PairWork:
     def make(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[PairReading], Made]:
         return _Asking(sources, retry, kept).make
@@ -229,7 +229,7 @@ async def have_judged(
     progress: RunProgress,
     task: JudgeTask,
     max_cost: float | None = None,
-    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
+    others: Sequence[tuple[ServedModel, Callable[[], ModelSource]]] = (),
 ) -> PairWork:
     """Has the plan's judges make what is `wanted`, in random order, each as many at once as its model allows; Ctrl-C
     lets those end that were begun. `maker` gets what is asked, by the names of judges and `others`, see `open_judges`.

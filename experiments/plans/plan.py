@@ -32,13 +32,14 @@ from toolablate.experiments.plans.sections import (
 from toolablate.experiments.plans.written import YAML, kept_text, plan_content, plan_text, take_env, with_values
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.tools.text import one_line
-from toolablate.tools.user_code import package_of, registered
+from toolablate.tools.user_code import class_source, package_of, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import MISSING
 from toolablate.traces.records import (
     Budget,
     Condition,
+    LangChainModel,
     Model,
     Price,
     Question,
@@ -304,10 +305,12 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
 
 def with_source(model: Model, folder: Path, section: str) -> Model:
     """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is; and
-    the package that another provider's model comes from."""
+    the package or the module that another provider's model comes from."""
     key = f"{section}: {model.name}"
     if isinstance(model, RegisteredModel):
         return model.model_copy(update={"package": package_of(model.provider, "providers")})
+    if isinstance(model, LangChainModel):
+        return model.model_copy(update=class_source(model.module, folder))
     if isinstance(model, ScriptedModel):
         script = folder / model.script
         return model.model_copy(update={"script": str(script), "script_digest": file_digest(script, key)})

@@ -13,7 +13,7 @@ from toolablate.tools.user_code import load_own, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import is_not
-from toolablate.traces.records import Condition, OpenAIModel, ScriptedModel
+from toolablate.traces.records import Condition, LangChainModel, OpenAIModel, ScriptedModel
 from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class PlaceboSection(Section):
 # The parts of a plan that say who judges answers, and how they are asked.
 
 
-JudgeModel = Annotated[OpenAIModel | ScriptedModel, Field(discriminator="provider")]
+JudgeModel = Annotated[OpenAIModel | LangChainModel | ScriptedModel, Field(discriminator="provider")]
 """A model that can judge: a simulated one has beliefs about questions, and none about answers."""
 
 

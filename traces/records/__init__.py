@@ -84,6 +84,7 @@ from toolablate.traces.records.judgements import (
 from toolablate.traces.records.models import (
     Capabilities,
     ImportedModel,
+    LangChainModel,
     Model,
     OpenAIModel,
     Price,
@@ -92,6 +93,7 @@ from toolablate.traces.records.models import (
     RegisteredModel,
     Sampling,
     ScriptedModel,
+    ServedModel,
     SimulatedModel,
 )
 from toolablate.traces.records.questions import (
@@ -159,6 +161,7 @@ __all__ = [
     "Judgement",
     "KeptCall",
     "Label",
+    "LangChainModel",
     "Limit",
     "Link",
     "Lookup",
@@ -210,6 +213,7 @@ __all__ = [
     "SearchReply",
     "SearchResult",
     "SearchStatus",
+    "ServedModel",
     "ShownResult",
     "SimulatedModel",
     "SpansTarget",
