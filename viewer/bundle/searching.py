@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from toolablate.viewer.finding.event_texts import texts_of
-
+from toolablate.analysis.event_texts import texts_of
 from toolablate.traces.store import Outlines, Store
 from toolablate.traces.terminal_text import one_line
 from toolablate.viewer.bundle.part import BundlePart
