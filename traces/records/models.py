@@ -310,7 +310,8 @@ def _secret_in(value: JsonValue, key: str) -> str:
         return next((found for name, part in inner if (found := _secret_in(part, name))), "")
     if isinstance(value, dict):
         for name, part in value.items():
-            if _SECRET_NAME.search(_WORDS_BEGIN.sub("_", name).lower().strip("_")) and part not in (None, False, True):
+            held = isinstance(part, str | list | dict) and part
+            if held and _SECRET_NAME.search(_WORDS_BEGIN.sub("_", name).lower().strip("_")):
                 return f"{key}.{name}"
             if found := _secret_in(part, f"{key}.{name}"):
                 return found

@@ -189,6 +189,7 @@ async def test_what_a_class_raises_is_a_failure_of_the_model(ask: Ask) -> None:
 def test_the_record() -> None:
     one = model("a.b:C", kwargs={"model_name": "x", "max_output_tokens": 7}, concurrency=4, package="a 1.0")
     assert (one.wire_name, one.max_tokens, one.endpoint) == ("x", 7, "a.b:C")
+    assert model("a.b:C", kwargs={"max_token": 7, "cookie": None}).kwargs
     assert '"class":"a.b:C"' in one.to_json()
     assert LangChainModel.from_json(one.to_json()) == one
     other = one.model_copy(update={"package": "a 2.0", "concurrency": 8, "api_key_env": "K"})
