@@ -267,7 +267,10 @@ class LangChainModel(_Model):
     def endpoint(self) -> str:
         """The address of the API as far as arguments and class tell it, else the class."""
         named = (value for key, value in self.kwargs.items() if _ADDRESS_NAME.search(key) and isinstance(value, str))
-        return next(named, "") or _APIS.get(self.module.partition(".")[0], self.class_path)
+        if found := next(named, ""):
+            return found
+        of_others = "Azure" in self.class_path or self.kwargs.get("vertexai")
+        return self.class_path if of_others else _APIS.get(self.module.partition(".")[0], self.class_path)
 
     @property
     def key_variable(self) -> str:
