@@ -492,7 +492,7 @@ MODELS = ExportTable(
     columns(
         ("model_key", "name", "digest"),
         ("model", "name", "name"),
-        ("provider", "name", "`openai` for any compatible endpoint, `scripted`, `simulated`, `imported`"),
+        ("provider", "name", "`openai` for any compatible endpoint, `langchain`, `scripted`, `simulated`, `imported`"),
         ("simulated", "bool", "no measurement"),
         ("record", "json", "endpoint, sampling, prices; no key"),
     ),

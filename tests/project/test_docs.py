@@ -70,7 +70,16 @@ def test_the_help_pages_are_those_of_the_commands() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/plans.md", "docs/web.md", "docs/replies.md", "docs/lpfqa.md", "docs/checklists.md"]
+    "page",
+    [
+        "README.md",
+        "docs/plans.md",
+        "docs/web.md",
+        "docs/replies.md",
+        "docs/lpfqa.md",
+        "docs/checklists.md",
+        "docs/models.md",
+    ],
 )
 def test_every_plan_in_the_documents_is_valid(page: str, tmp_path: Path) -> None:
     # Plans of the contamination test are of another kind, and have a test of their own.
