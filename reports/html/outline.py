@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolablate.reports import numbers
-from toolablate.reports.html.environment import duration
 from toolablate.traces.records import Event, ToolRequest, Usage
 from toolablate.traces.terminal_text import one_line
 
@@ -136,7 +135,7 @@ def timeline(figures: Iterable[Took]) -> Timeline:
     tokens = sum(each.tokens or 0 for each in found)
     cost = sum(each.cost or 0.0 for each in found)
     lanes: tuple[tuple[Lane, float, str], ...] = (
-        ("time", seconds, duration(seconds)),
+        ("time", seconds, numbers.duration(seconds)),
         ("tokens", tokens, f"{tokens:,}"),
         ("cost", cost, numbers.dollars(cost)),
     )
@@ -168,4 +167,4 @@ def _along(lane: Lane, total: float, figures: Sequence[Took]) -> Iterator[tuple[
 def _figure(lane: Lane, value: float) -> str:
     if lane == "tokens":
         return f"{value:,.0f} tokens"
-    return numbers.dollars(value) if lane == "cost" else duration(value)
+    return numbers.dollars(value) if lane == "cost" else numbers.duration(value)
