@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.reports.html.outline import took
+from toolablate.reports.outline import took
 from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_text, figure_bytes
 from toolablate.reports.plots.figure_numbers import belief_csv, figure_csv, timeline_csv

@@ -14,7 +14,7 @@ from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, right_of
 from toolablate.reports.html.cards import Card, Text, cut
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.html.outline import Timeline, timeline, took
+from toolablate.reports.outline import Timeline, timeline, took
 from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT
 from toolablate.reports.terminal.trace_lines import answer_key_parts
 from toolablate.traces.errors import InputError

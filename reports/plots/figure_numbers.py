@@ -11,7 +11,7 @@ from toolablate.analysis.findings import ArmScore, Findings
 from toolablate.analysis.flips import Floor
 from toolablate.analysis.ladder import waterfalls_csv
 from toolablate.analysis.spreadsheets import csv_text, ends
-from toolablate.reports.html.outline import Took
+from toolablate.reports.outline import Took
 from toolablate.reports.plots.figures import decompositions_of, in_order, models_of
 from toolablate.reports.plots.panels import ENDINGS
 from toolablate.reports.plots.scores import EndedArm

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from toolablate.reports.html.outline import Timeline
+from toolablate.reports.outline import Timeline
 from toolablate.reports.plots.drawing import as_text
 from toolablate.reports.plots.panels import ENDINGS, GAIN, GREY, INK, LINE, PAPER, SLIM, SMALL, Drawing, blank
 
