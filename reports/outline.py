@@ -63,8 +63,8 @@ def _short(line: str) -> str:
 
 
 Lane = Literal["time", "tokens", "cost"]
-LEAST_DRAWN = 0.05
-"""Percent of a lane: what is narrower is not drawn."""
+LEAST_DRAWN = 0.15
+"""Percent of a lane: what is closer to what was drawn before it is not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,14 @@ class Timeline:
         return self.events.get(number, ())
 
     def lane(self, name: Lane) -> Iterator[tuple[int, Spent]]:
-        """What of it is wide enough to be seen, with the numbers of events."""
+        """With the numbers of events; of those that nobody would tell apart the first."""
+        drawn = -LEAST_DRAWN
         for number, several in self.events.items():
-            yield from ((number, each) for each in several if each.lane == name and each.width >= LEAST_DRAWN)
-
-    @property
-    def says(self) -> str:
-        return ", ".join(f"{name}: {total}" for name, total in self.totals)
+            for each in several:
+                end = each.start + each.width
+                if each.lane == name and max(each.width, end - drawn) >= LEAST_DRAWN:
+                    drawn = end
+                    yield number, each
 
 
 def tokens_of(usage: Usage) -> int | None:
