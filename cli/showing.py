@@ -150,16 +150,13 @@ def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, 
     trace = store.trace(trial, attempt=attempt)
     scores = () if attempt else _scores(store, trace.trial.id)
     conversation = store.conversation(trace.trial.id, attempt=trace.attempt) if whole else ()
-    if as_json:
-        import json
+    from toolablate.reports.terminal.trace import trace_json, trace_view
 
+    if as_json:
         trace = trace.model_copy(update={"events": conversation}) if whole else trace
-        content = json.loads(trace.to_json()) | {"scores": [json.loads(score.to_json()) for score in scores]}
-        click.echo(json.dumps(content, ensure_ascii=False))
+        click.echo(trace_json(trace, scores))
         return
     from rich.console import Console
-
-    from toolablate.reports.terminal.trace import trace_view
 
     view = trace_view(
         trace,
@@ -380,6 +377,7 @@ TELLING = 4
     " --trial or --diff]",
 )
 @click.option("--no-traces", is_flag=True, help="Show no trace but those that are named.")
+@click.option("--alone", is_flag=True, help="Show what --trial and --diff name, and no tables and figures. HTML only.")
 @options.seed("the bootstrap and permutations")
 def report_command(
     store: Path,
@@ -393,6 +391,7 @@ def report_command(
     diffs: tuple[str, ...],
     traces: int | None,
     no_traces: bool,
+    alone: bool,
     seed: int,
 ) -> None:
     """Write a report on STORE into a file that can be sent.
@@ -404,7 +403,14 @@ def report_command(
     from toolablate.reports.plots.drawing import boxes_note, require_matplotlib
     from toolablate.traces.commands import warn
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting import read_for_report, refuse_output, write_figures, write_report
+    from toolablate.viewer.reporting import (
+        explaining,
+        read_alone,
+        read_for_report,
+        refuse_output,
+        write_figures,
+        write_report,
+    )
 
     if output is None and figures is None:
         raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
@@ -415,7 +421,12 @@ def report_command(
     if output is None or output.suffix.lower() != ".tex":
         require_matplotlib("report")
     wanted = _wanted(trials, diffs, 0 if no_traces else traces, html=output is not None and _is_html(output))
-    report = read_for_report(store, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
+    if alone:
+        if traces or figures is not None:
+            raise InputError("--alone goes without --traces and --figures", hint="Leave one out.", code="usage")
+        report = read_alone(store, wanted, explaining(store, run=run, scorer=scorer), title=title)
+    else:
+        report = read_for_report(store, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
     written = [] if output is None else write_report(report, output)
     if figures is not None:
         drawn, missing = write_figures(report, figures)

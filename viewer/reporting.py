@@ -3,18 +3,19 @@
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from toolablate.analysis.attribution.evidence import Explanation, Outlined
+from toolablate.analysis.findings import nothing_found
 from toolablate.analysis.flips import flips
 from toolablate.analysis.selection import Ending
-from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.attribution.readings_cache import readings_of
-from toolablate.experiments.attribution.store_report import read_report
+from toolablate.experiments.attribution.store_report import read_explanation, read_report
 from toolablate.reports.plots.drawing import write_figure
 from toolablate.reports.plots.figures import Plate, plates
 from toolablate.reports.report.contents import Choice, Report, ReportTrial, Setup, TrialPair, telling
@@ -145,7 +146,8 @@ def read_for_report(
     report = read_report(path, run=run, scorer=trials.scorer, kept=readings_of(path))
     attributed = {each.evidence.inputs.trial: each for each in report.explained}
     with Store(path) as store:
-        reading = _TrialReading(store, path, attributed.keys(), run, trials.scorer)
+        explain = explaining(path, run=run, scorer=trials.scorer)
+        reading = _TrialReading(store, path, lambda trial: explain(trial) if trial in attributed else None)
         choices = _telling(trials, attributed, wanted.telling)
         shown = dict.fromkeys((*named.traces, *(each.trial for each in choices)))
         pairs = dict.fromkeys((*named.beside, *((each.baseline, each.trial) for each in choices)))
@@ -159,6 +161,37 @@ def read_for_report(
             asked_traces=len(dict.fromkeys(named.traces)),
             asked_pairs=len(dict.fromkeys(named.beside)),
         )
+
+
+def read_alone(
+    path: Path, wanted: ReportSelection, explain: Callable[[str], Explanation | None], *, title: str = ""
+) -> Report:
+    """A report of the trials that are named, without any table: reads these alone, however large the store is.
+    `explain` says why a trial went as it did. Raises InputError and StoreError as `read_for_report`."""
+    with Store(path) as store:
+        named = _Named(store, wanted)
+        reading = _TrialReading(store, path, explain)
+        traces = tuple(map(reading.told, dict.fromkeys(named.traces)))
+        pairs = tuple(TrialPair(reading.told(left), reading.told(right)) for left, right in dict.fromkeys(named.beside))
+    shown = {each.trial: each for each in (*traces, *(side for pair in pairs for side in (pair.left, pair.right)))}
+    if not shown:
+        raise InputError("--alone: no trial is named", hint="Name some by --trial or --diff.", code="usage")
+    models = {each.model.identity(): each.model for each in shown.values()}.values()
+    conditions = {each.condition.identity(): each.condition for each in shown.values()}.values()
+    names = " beside ".join(each.condition.name for each in shown.values())
+    return Report(
+        title=title or f"{next(iter(shown.values())).question.id}: {names}",
+        setup=Setup(
+            facts=(("toolablate", version("toolablate")), ("Store", path.name)),
+            models=tuple(map(_described, models)),
+            conditions=tuple(map(_described, conditions)),
+        ),
+        findings=nothing_found({each.name for each in models if each.provider == "simulated"}),
+        traces=traces,
+        beside=pairs,
+        asked_traces=len(traces),
+        asked_pairs=len(pairs),
+    )
 
 
 class _Named:
@@ -178,11 +211,10 @@ class _Named:
 
 
 class _TrialReading:
-    """Each trial is read once, however often it is shown; the evidence of those that are `attributed`."""
+    """Each trial is read once, however often it is shown."""
 
-    def __init__(self, store: Store, path: Path, attributed: Collection[str], run: str, scorer: str | None) -> None:
-        self._store, self._path, self._attributed = store, path, attributed
-        self._run, self._scorer = run, scorer
+    def __init__(self, store: Store, path: Path, explain: Callable[[str], Explanation | None]) -> None:
+        self._store, self._path, self._explain = store, path, explain
         self._known: dict[str, ReportTrial] = {}
 
     def told(self, trial: str) -> ReportTrial:
@@ -192,32 +224,24 @@ class _TrialReading:
 
     def _read(self, trial: str) -> ReportTrial:
         store, trace = self._store, self._store.trace(trial)
-        told = ReportTrial(
+        found = self._explain(trial)
+        return ReportTrial(
             trace=trace,
             question=store.question(trace.trial.question),
             model=store.model(trace.trial.model),
             condition=store.condition(trace.trial.condition),
             scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
             conversation=store.conversation(trial),
+            explanation=None if found is None else replace(found, store=self._path.name),
         )
-        found = (
-            explained(self._path, run=self._run, scorer=self._scorer, trial=trial).explained
-            if trial in self._attributed
-            else ()
-        )
-        if not found:
-            return told
-        explanation = Explanation(
-            explained=found[0],
-            question=told.question,
-            conversation=told.conversation,
-            outcome=trace.outcome,
-            repeat=trace.trial.repeat,
-            store=self._path.name,
-            simulated=told.model.provider == "simulated",
-            scripted=told.model.provider == "scripted",
-        )
-        return replace(told, explanation=explanation)
+
+
+def explaining(path: Path, *, run: str, scorer: str | None) -> Callable[[str], Explanation | None]:
+    def explain(trial: str) -> Explanation | None:
+        found = read_explanation(path, trial, run=run, scorer=scorer)
+        return found if isinstance(found, Explanation) else None
+
+    return explain
 
 
 def _telling(trials: ViewedTrials, attributed: Mapping[str, Outlined], most: int) -> tuple[Choice, ...]:

@@ -60,7 +60,7 @@ def trial(request: Request) -> Response:
     identity = row.trial if row else whole_id(view, given)
     if identity != given:
         return RedirectResponse(trial_address(identity) + (f"?{request.url.query}" if request.url.query else ""))
-    attempt = _number(request, "attempt")
+    attempt = attempt_of(request)
     reading = read(view, identity, attempt)
     told, trouble = _told(request, identity) if row and attempt is None else (None, "")
     chosen = carried(request.query_params)
@@ -115,11 +115,11 @@ def more_events(request: Request) -> Response:
     """The events from one on, as a part that a page takes in; up to `until`, where that is asked for. With `text` one
     event alone, with as much of its long texts as shows where that stands."""
     view = view_of(request)
-    attempt, start = _number(request, "attempt"), _number(request, "from") or 0
+    attempt, start = attempt_of(request), _number(request, "from") or 0
     identity = request.path_params["trial"]
     reading = read(view, identity, attempt)
     until = _number(request, "until") or 0
-    told = None if attempt is not None or _hides(view, identity) else _told(request, identity)[0]
+    told = None if attempt is not None else told_of(request, identity)
     text = _text(request)
     alone = TrialPart(reading.cards[start : start + 1], start, None)
     return page(
@@ -139,14 +139,14 @@ def more_events(request: Request) -> Response:
 
 def find(request: Request) -> Response:
     """The numbers of the events in which a text stands, whatever its case."""
-    reading = read(view_of(request), request.path_params["trial"], _number(request, "attempt"))
+    reading = read(view_of(request), request.path_params["trial"], attempt_of(request))
     text = _text(request).casefold()
     return JSONResponse([card.number for card in reading.cards if text and holds(card, text)])
 
 
 def whole_text(request: Request) -> Response:
     """All of one text of an event, as plain text and nothing else."""
-    reading = read(view_of(request), request.path_params["trial"], _number(request, "attempt"))
+    reading = read(view_of(request), request.path_params["trial"], attempt_of(request))
     number, part = request.path_params["event"], request.query_params.get("part", "")
     text = part_text(reading.conversation[number], part) if number < len(reading.conversation) else None
     if text is None:
@@ -157,6 +157,15 @@ def whole_text(request: Request) -> Response:
         headers={"Content-Disposition": f'inline; filename="{name}"', "X-Content-Type-Options": "nosniff"},
         media_type="text/plain",
     )
+
+
+def told_of(request: Request, identity: str) -> Explanation | None:
+    """Why a trial went as it did, by its whole id; None where nothing is known of it, or hidden from the person."""
+    return None if _hides(view_of(request), identity) else _told(request, identity)[0]
+
+
+def attempt_of(request: Request) -> int | None:
+    return _number(request, "attempt")
 
 
 def _hides(view: View, identity: str) -> bool:
@@ -222,7 +231,10 @@ def _links(request: Request, identity: str, attempt: int | None, *, raw: bool = 
         joined = f"{'&' if '?' in address else '?'}from={beyond}" if beyond else ""
         return f"{address}{joined}#event-{number}"
 
-    return Links(lambda number: f"#event-{number}", partial(_whole_address, identity, attempt), raw, switch)
+    def figure(name: str) -> str:
+        return f"{trial_address(identity)}/figure/{name}"
+
+    return Links(lambda number: f"#event-{number}", partial(_whole_address, identity, attempt), raw, switch, figure)
 
 
 def _whole_address(identity: str, attempt: int | None, number: int, part: str) -> str:

@@ -20,8 +20,8 @@ from toolablate.reports.html.beliefs import marks_of, with_answer
 from toolablate.reports.html.cards import Card, Links, Marks
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.html.outline import Timeline, timeline, took
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
+from toolablate.reports.outline import Timeline, timeline, took
 from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
