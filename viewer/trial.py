@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import Apart, right_of, summed, why, without_tools
 from toolablate.reports.html.beliefs import belief_figure, evidence_events, falling, marks_of, told_steps
 from toolablate.reports.html.cards import Card, Links
@@ -100,6 +101,7 @@ def trial(request: Request) -> Response:
         if row and question
         else (),
         diff=beside + chosen if beside else "",
+        alike=f"/failures?like={identity}" if row and row.value is not None and row.value < RIGHT else "",
         replays=() if hidden else tuple(trial_head.replayed(reading)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
         place=among.place,
