@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from toolablate.traces.records import Score
     from toolablate.traces.store import Store
+    from toolablate.viewer.label_session import LabelSession
     from toolablate.viewer.reporting import ReportSelection
 
 SHOWN_RESUMPTIONS = 20
@@ -235,7 +236,14 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
         console.print(Text(f"Read one: toolablate show {store.path} TRIAL"), soft_wrap=True)
 
 
-@click.command("view", epilog=options.example("toolablate view STORE", "toolablate view STORE --blind --person Ada"))
+@click.command(
+    "view",
+    epilog=options.example(
+        "toolablate view STORE",
+        "toolablate view STORE --queue queue.json --person ada",
+        "toolablate view STORE --codebook codes.toml --person ada",
+    ),
+)
 @click.argument("store", type=options.FilePath())
 @options.run("latest")
 @options.scorer
@@ -245,7 +253,20 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
 @click.option(
     "--person", metavar="NAME", help="The name under which labels are kept; by default yours on this machine."
 )
-@click.option("--blind", is_flag=True, help="Hide what the attribution says of a trial until you have labelled it.")
+@click.option(
+    "--codebook",
+    metavar="NAME|FILE",
+    default="mechanisms",
+    show_default=True,
+    help="Label by these codes: mechanisms, error_types (the seven of LPFQA), or a TOML file.",
+)
+@click.option(
+    "--queue",
+    type=options.FilePath(dir_okay=False),
+    help="Label the trials that `toolablate labels queue` drew for this person; attributions are hidden everywhere.",
+)
+@click.option("--open-labels", is_flag=True, help="Show attributions while you label. By default they are hidden then.")
+@click.option("--blind", is_flag=True, help="Hide attributions on all pages, also while you do not label.")
 @click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
 def view_command(
     store: Path,
@@ -255,6 +276,9 @@ def view_command(
     port: int | None,
     no_open: bool,
     person: str | None,
+    codebook: str,
+    queue: Path | None,
+    open_labels: bool,
     blind: bool,
     as_json: bool,
 ) -> None:
@@ -277,7 +301,10 @@ def view_command(
     from toolablate.viewer.keeping.shown_trials import ViewScope
 
     require_view()
-    scope, reader = ViewScope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
+    scope, name = ViewScope(store, run, scorer, baseline), user_name() if person is None else person
+    reader = Reader(
+        name, blind or (queue is not None and not open_labels), _session(store, name, codebook, queue, open_labels)
+    )
     with listening(port or 0) as listener, browser() as show:
 
         def ready(url: str) -> None:
@@ -286,6 +313,19 @@ def view_command(
                 show(url)
 
         serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True))
+
+
+def _session(store: Path, person: str, codebook: str, queue: Path | None, open_labels: bool) -> "LabelSession":
+    from toolablate.analysis import label_queue
+    from toolablate.analysis.codebooks import codebook as codebooks
+    from toolablate.traces.store import Store
+    from toolablate.viewer.label_session import LabelSession
+
+    drawn = None if queue is None else label_queue.read_queue(queue)
+    if drawn is not None:
+        with Store(store) as opened:
+            label_queue.require_reader(drawn, person, opened.runs()[0].id if opened.runs() else "")
+    return LabelSession(codebooks.codebook(codebook), drawn, open_labels)
 
 
 TELLING = 4

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from toolablate.reports.html.environment import environment
 from toolablate.reports.plots.figures import Printed, printed
 from toolablate.viewer.finding.store_texts import StoreTexts
 from toolablate.viewer.index import ArmCounts, ViewerIndex
+from toolablate.viewer.label_session import LabelSession
 from toolablate.viewer.selection import carried, questions_address
 
 
@@ -31,6 +32,7 @@ class View:
     person   the name under which labels are kept; `blind` hides what the attribution says of a trial until that person
              has said what they hold for its cause
     texts    what is searched, None where nothing is
+    session  by what that person labels
     """
 
     store: Path
@@ -40,6 +42,7 @@ class View:
     person: str
     blind: bool = False
     texts: StoreTexts | None = None
+    session: LabelSession = field(default_factory=LabelSession)
 
     @property
     def hidden_from(self) -> str:
