@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from toolablate.traces.store import Store
     from toolablate.viewer.keeping.serving import Reader
     from toolablate.viewer.keeping.shown_trials import ViewScope
+    from toolablate.viewer.label_session import LabelSession
     from toolablate.viewer.reporting import ReportSelection
 
 SHOWN_RESUMPTIONS = 20
 OF_TRACES = ("attempt", "full", "whole")
 OF_WHY = ("run", "scorer")
-OF_SERVING = ("port", "no_open")
+OF_SERVING = ("port", "no_open", "queue", "codebook", "open_labels")
 OF_LISTS = ("question", "model", "condition", "verdict", "limit")
 
 
@@ -239,8 +240,9 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
     "view",
     epilog=options.example(
         "toolablate view STORE",
-        "toolablate view STORE --blind --person Ada",
         "toolablate view STORE OTHER",
+        "toolablate view STORE --queue queue.json --person ada",
+        "toolablate view STORE --codebook codes.toml --person ada",
         "toolablate view STORE --bundle pages --where ending=wrong",
     ),
 )
@@ -254,7 +256,20 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
 @click.option(
     "--person", metavar="NAME", help="The name under which labels are kept; by default yours on this machine."
 )
-@click.option("--blind", is_flag=True, help="Hide what the attribution says of a trial until you have labelled it.")
+@click.option(
+    "--codebook",
+    metavar="NAME|FILE",
+    default="mechanisms",
+    show_default=True,
+    help="Label by these codes: mechanisms, error_types (the seven of LPFQA), or a TOML file.",
+)
+@click.option(
+    "--queue",
+    type=options.FilePath(dir_okay=False),
+    help="Label the trials that `toolablate labels queue` drew for this person; attributions are hidden everywhere.",
+)
+@click.option("--open-labels", is_flag=True, help="Show attributions while you label. By default they are hidden then.")
+@click.option("--blind", is_flag=True, help="Hide attributions on all pages, also while you do not label.")
 @click.option(
     "--bundle",
     type=options.FilePath(file_okay=False),
@@ -278,6 +293,9 @@ def view_command(
     port: int | None,
     no_open: bool,
     person: str | None,
+    codebook: str,
+    queue: Path | None,
+    open_labels: bool,
     blind: bool,
     bundle: Path | None,
     where: tuple[str, ...],
@@ -307,7 +325,10 @@ def view_command(
     from toolablate.viewer.keeping.shown_trials import ViewScope
 
     require_view()
-    scope, reader = ViewScope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
+    scope, name = ViewScope(store, run, scorer, baseline), user_name() if person is None else person
+    reader = Reader(
+        name, blind or (queue is not None and not open_labels), _session(store, name, codebook, queue, open_labels)
+    )
     if bundle is not None:
         options.refuse_given(OF_SERVING, "is for serving, and --bundle serves nothing")
         options.refuse_given(("other",), "goes without --bundle")
@@ -336,6 +357,19 @@ def _bundle(scope: "ViewScope", folder: Path, where: tuple[str, ...], reader: "R
         click.echo(json.dumps({"bundle": str(folder), "pages": made.pages, "bytes": made.size, "trials": made.trials}))
         return
     click.echo(f"{folder / 'index.html'}: {made.pages:,} pages of {made.trials:,} trials, {made.size / 1e6:,.1f} MB")
+
+
+def _session(store: Path, person: str, codebook: str, queue: Path | None, open_labels: bool) -> "LabelSession":
+    from toolablate.analysis import label_queue
+    from toolablate.analysis.codebooks import codebook as codebooks
+    from toolablate.traces.store import Store
+    from toolablate.viewer.label_session import LabelSession
+
+    drawn = None if queue is None else label_queue.read_queue(queue)
+    if drawn is not None:
+        with Store(store) as opened:
+            label_queue.require_reader(drawn, person, opened.runs()[0].id if opened.runs() else "")
+    return LabelSession(codebooks.codebook(codebook), drawn, open_labels)
 
 
 TELLING = 4

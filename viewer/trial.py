@@ -23,7 +23,7 @@ from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
 from toolablate.viewer.index import TrialRow
-from toolablate.viewer.labels import panel_of
+from toolablate.viewer.label_panel import panel_of
 from toolablate.viewer.rendering import View, page, view_of
 from toolablate.viewer.selection import (
     FIRST_EVENTS,
@@ -68,7 +68,10 @@ def trial(request: Request) -> Response:
     among = Among() if row is None else _among(request, row)
     before, following = (trial_address(each) + chosen if each else "" for each in (among.before, among.after))
     with Store(view.store) as store:
-        panel = panel_of(view, store, identity, told.explained.attribution if told else None, following)
+        attribution = told.explained.attribution if told else None
+        panel = panel_of(view, store, identity, attribution, following, request.query_params)
+    if panel.ways:
+        before, following = panel.ways.before, panel.ways.following
     hidden = panel.blind
     marks = {} if hidden or told is None else marks_of(told)
     leads_to = partial(target, reading.cards, places_of(reading.cards, marks))
@@ -97,14 +100,14 @@ def trial(request: Request) -> Response:
         head=trial_head,
         simulated=reading.model.provider == "simulated",
         question_at=question_address(reading.trace.trial.question) + chosen,
-        others=tuple(trial_head.others(row, question, among.fitting, chosen, blind=view.blind))
+        others=tuple(trial_head.others(row, question, among.fitting, chosen, blind=view.blind or hidden))
         if row and question
         else (),
         diff=beside + chosen if beside else "",
         alike=f"/failures?like={identity}" if row and row.value is not None and row.value < RIGHT else "",
         replays=() if hidden else tuple(trial_head.replayed(reading)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
-        place=among.place,
+        place=panel.ways.place if panel.ways else among.place,
         before=before,
         after=following,
         attempt=attempt,
@@ -172,8 +175,6 @@ def attempt_of(request: Request) -> int | None:
 
 def _hides(view: View, identity: str) -> bool:
     """Whether what the attribution says is hidden from the person, who has said nothing yet."""
-    if not view.blind:
-        return False
     with Store(view.store) as store:
         return panel_of(view, store, identity, None).blind
 
