@@ -220,18 +220,18 @@ def load_plan(path: Path, values: Mapping[str, Any] | None = None) -> tuple[Plan
 
     Raises InputError that names the key, what was found and what is allowed.
     """
-    text = plan_text(path)
+    text = written = plan_text(path)
     content = plan_content(text, path)
     if values or path.suffix.lower() in YAML:
         with_values(content, values or {})
         text = kept_text(content)
-    return plan_of(content, path), text
+    return _as_written(plan_of(content, path), path, written), text
 
 
 def read_plan(text: str, path: Path) -> Plan:
     """The plan that stands, or stood, at `path` with this text. Raises InputError as `load_plan` does."""
     take_env(path.parent)
-    return plan_of(plan_content(text, path), path)
+    return _as_written(plan_of(plan_content(text, path), path), path, text)
 
 
 def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
@@ -243,7 +243,10 @@ def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
     sources = open_prices(plan.prices)
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
-    plan = plan.model_copy(update=priced)
+    return plan.model_copy(update=priced)
+
+
+def _as_written(plan: Plan, path: Path, text: str) -> Plan:
     plan._written = path, text
     return plan
 
