@@ -45,7 +45,7 @@ class _Output:
         self.console = Console(
             file=self._told, width=WIDTH, color_system=None, force_terminal=False, force_jupyter=False
         )
-        self._handle: Any = display(self._bundle(""), raw=True, display_id=True)
+        self._handle: Any = display(self._bundle(""), raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
     def show(self, now: str = "") -> None:
         self._handle.update(self._bundle(now), raw=True)

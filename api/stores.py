@@ -115,8 +115,10 @@ class Store:
                 case "questions":
                     return frames.question_columns(store, **chosen)
                 case "events":
-                    named = {f"{key}s": several(chosen.pop(key, ())) for key in ("trial", "model", "condition")}
-                    return frames.event_columns(store, **named, **chosen)
+                    trials, models, conditions = (
+                        several(chosen.pop(key, ())) for key in ("trial", "model", "condition")
+                    )
+                    return frames.event_columns(store, trials=trials, models=models, conditions=conditions, **chosen)
         raise InputError(f"there is no table {table!r}", hint=f"there are {', '.join(TABLES)}", code="usage")
 
     # What is said of it.
