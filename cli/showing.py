@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from toolablate.viewer.keeping.serving import Reader
     from toolablate.viewer.keeping.shown_trials import ViewScope
     from toolablate.viewer.label_session import LabelSession
-    from toolablate.viewer.reporting import ReportSelection
 
 SHOWN_RESUMPTIONS = 20
 OF_TRACES = ("attempt", "full", "whole")
@@ -372,9 +371,6 @@ def _session(store: Path, person: str, codebook: str, queue: Path | None, open_l
     return LabelSession(codebooks.codebook(codebook), drawn, open_labels)
 
 
-TELLING = 4
-
-
 @click.command(
     "report",
     epilog=options.example(
@@ -407,8 +403,8 @@ TELLING = 4
     "--traces",
     type=click.IntRange(min=0),
     metavar="N",
-    help=f"Show so many telling flips, each also beside a trial of the baseline.  [default: {TELLING}, or 0 with"
-    " --trial or --diff]",
+    help="Show so many telling flips, each also beside a trial of the baseline.  [default: 4, or 0 with --trial or"
+    " --diff]",
 )
 @click.option("--no-traces", is_flag=True, help="Show no trace but those that are named.")
 @click.option("--alone", is_flag=True, help="Show what --trial and --diff name, and no tables and figures. HTML only.")
@@ -434,60 +430,38 @@ def report_command(
     traces and side-by-side pairs: by default, for each mechanism, the most certain of the questions that tools turned
     from right to wrong. An HTML report needs no other file and runs no scripts. The same store gives the same bytes.
     """
-    from toolablate.reports.plots.drawing import boxes_note, require_matplotlib
     from toolablate.traces.commands import warn
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting import (
-        explaining,
-        read_alone,
-        read_for_report,
-        refuse_output,
-        write_figures,
-        write_report,
-    )
+    from toolablate.viewer.reporting import make_report
 
-    if output is None and figures is None:
-        raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
-    if output is not None:
-        refuse_output(output)
     if no_traces and traces:
         raise InputError("--traces and --no-traces exclude each other", hint="Leave one out.", code="usage")
-    if output is None or output.suffix.lower() != ".tex":
-        require_matplotlib("report")
-    wanted = _wanted(trials, diffs, 0 if no_traces else traces, html=output is not None and _is_html(output))
-    if alone:
-        if traces or figures is not None:
-            raise InputError("--alone goes without --traces and --figures", hint="Leave one out.", code="usage")
-        report = read_alone(store, wanted, explaining(store, run=run, scorer=scorer), title=title)
-    else:
-        report = read_for_report(store, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
-    written = [] if output is None else write_report(report, output)
-    if figures is not None:
-        drawn, missing = write_figures(report, figures)
-        written += drawn
-        warn(boxes_note(missing))
+    written, warning = make_report(
+        store,
+        output,
+        figures,
+        alone=alone,
+        traces=trials,
+        beside=_pairs(diffs),
+        telling=0 if no_traces else traces,
+        title=title,
+        run=run,
+        scorer=scorer,
+        baseline=baseline,
+        seed=seed,
+    )
+    warn(warning)
     for path in written:
         click.echo(f"{path} ({path.stat().st_size:,} bytes)")
 
 
-def _is_html(output: Path) -> bool:
-    return output.suffix.lower() == ".html"
-
-
-def _wanted(trials: tuple[str, ...], diffs: tuple[str, ...], traces: int | None, *, html: bool) -> "ReportSelection":
+def _pairs(diffs: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting import ReportSelection
 
-    if not html and (trials or diffs or traces):
-        raise InputError(
-            "--trial, --diff and --traces: traces are shown in HTML alone", hint="-o report.html", code="usage"
-        )
     pairs = []
     for pair in diffs:
         left, comma, right = (each.strip() for each in pair.partition(","))
         if not (left and comma and right):
             raise InputError(f"--diff: found {pair!r}", hint="Name two trials: --diff LEFT,RIGHT", code="usage")
         pairs.append((left, right))
-    named = bool(trials or diffs)
-    telling = (0 if named else TELLING) if traces is None else traces
-    return ReportSelection(traces=trials, beside=tuple(pairs), telling=telling if html else 0)
+    return tuple(pairs)

@@ -16,7 +16,7 @@ from toolablate.analysis.flips import flips
 from toolablate.analysis.selection import Ending
 from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.experiments.attribution.store_report import read_explanation, read_report
-from toolablate.reports.plots.drawing import write_figure
+from toolablate.reports.plots.drawing import boxes_note, require_matplotlib, write_figure
 from toolablate.reports.plots.figures import Plate, plates
 from toolablate.reports.report.contents import Choice, Report, ReportTrial, Setup, TrialPair, telling
 from toolablate.reports.report.latex import as_latex
@@ -194,6 +194,14 @@ def read_alone(
     )
 
 
+def read_trial(path: Path, trial: str, *, run: str = "all", scorer: str | None = None) -> ReportTrial:
+    """One trial by the beginning of its id, explained where there is something to explain. Raises InputError where
+    there is none, or several, StoreError."""
+    with Store(path) as store:
+        identity = store.find_trial(trial)
+        return _TrialReading(store, path, explaining(path, run=run, scorer=scorer)).told(identity)
+
+
 class _Named:
     """Whole ids of the trials that were asked for, found before anything long begins."""
 
@@ -253,7 +261,55 @@ def _telling(trials: ViewedTrials, attributed: Mapping[str, Outlined], most: int
     return telling(found, attributions, values, most)
 
 
-# A report as files.
+# A report as files: what `toolablate report` and `toolablate.report` share.
+
+
+TELLING = 4
+
+
+def make_report(
+    path: Path,
+    output: Path | None,
+    figures: Path | None = None,
+    *,
+    alone: bool = False,
+    traces: tuple[str, ...] = (),
+    beside: tuple[tuple[str, str], ...] = (),
+    telling: int | None = None,
+    title: str = "",
+    run: str = "latest",
+    scorer: str | None = None,
+    baseline: str | None = None,
+    seed: int = 0,
+) -> tuple[list[Path], str]:
+    """Writes a report on the store at `path` to `output`, with the `traces` and pairs that are named and so many
+    `telling` ones more (by default some where none are named), and its figures into a folder; `alone`: the named ones
+    without tables and figures. Returns the files, and a warning of what no font has, "" where there is none. Raises
+    InputError as `read_for_report` does, and before anything is read for what cannot be written."""
+    if output is None and figures is None:
+        raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
+    if output is not None:
+        refuse_output(output)
+    if output is None or output.suffix.lower() != ".tex":
+        require_matplotlib("report")
+    html = output is not None and output.suffix.lower() == ".html"
+    if not html and (traces or beside or telling):
+        raise InputError(
+            "--trial, --diff and --traces: traces are shown in HTML alone", hint="-o report.html", code="usage"
+        )
+    more = (0 if traces or beside else TELLING) if telling is None else telling
+    wanted = ReportSelection(traces, beside, more if html else 0)
+    if alone:
+        if telling or figures is not None:
+            raise InputError("--alone goes without --traces and --figures", hint="Leave one out.", code="usage")
+        report = read_alone(path, wanted, explaining(path, run=run, scorer=scorer), title=title)
+    else:
+        report = read_for_report(path, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
+    written = [] if output is None else write_report(report, output)
+    if figures is None:
+        return written, ""
+    drawn, missing = write_figures(report, figures)
+    return [*written, *drawn], boxes_note(missing)
 
 
 SUFFIXES = (".html", ".md", ".tex")

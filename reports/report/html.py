@@ -147,7 +147,7 @@ def as_html(report: Report) -> str:
     figures = {each.name: each for each in printed(report.findings, endings=report.endings)}
     return page.render(
         report=report,
-        style=Markup("\n".join(_styles())),  # noqa: S704 - files of ours
+        style=Markup("\n".join(styles())),  # noqa: S704 - files of ours
         sections=[(name, list(own)) for name, own in groupby(tables(report.findings, report.endings), key=_section)],
         small_note=small_note,
         blocks=blocks,
@@ -166,7 +166,7 @@ def _section(table: ReportTable) -> str:
     return table.section
 
 
-def _styles() -> Iterator[str]:
+def styles() -> Iterator[str]:
     for package, names in (("toolablate.reports.html", STYLES), (PACKAGE, ("report.css",))):
         for name in names:
             yield (files(package) / "static" / name).read_text(encoding="utf-8")
@@ -185,19 +185,27 @@ def _figure(found: Printed) -> dict[str, object]:
 
 def _traces(report: Report) -> Iterator[ShownTrace]:
     for number, each in enumerate(report.traces, start=1):
-        anchor = f"t{number}"
-        cards = event_cards(each.conversation, imported=each.imported)
-        yield ShownTrace(
-            anchor=anchor,
-            asked=number <= report.asked_traces,
-            told=each,
-            cards=tuple(_fitting(cards)),
-            events=len(cards),
-            says=tuple(_says(each)),
-            right=right_answer(each.question),
-            belief=_belief(each, anchor),
-            line=timeline(took(each.conversation)),
-        )
+        yield _shown_trace(each, f"t{number}", asked=number <= report.asked_traces)
+
+
+def _shown_trace(told: ReportTrial, anchor: str, *, asked: bool) -> ShownTrace:
+    cards = event_cards(told.conversation, imported=told.imported)
+    return ShownTrace(
+        anchor=anchor,
+        asked=asked,
+        told=told,
+        cards=tuple(_fitting(cards)),
+        events=len(cards),
+        says=tuple(_says(told)),
+        right=right_answer(told.question),
+        belief=_belief(told, anchor),
+        line=timeline(took(told.conversation)),
+    )
+
+
+def shown_trace(told: ReportTrial) -> Markup:
+    """One trace alone, open."""
+    return _rendered(_shown_trace(told, "t1", asked=True))
 
 
 def _fitting(cards: Sequence[Card]) -> Iterator[Card]:
