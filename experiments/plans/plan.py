@@ -156,12 +156,12 @@ class Plan(Section):
     replies: RepliesSection = RepliesSection()
     placebo: PlaceboSection = PlaceboSection()
     runner: RunnerSection = RunnerSection()
-    _written: tuple[Path, str] | None = PrivateAttr(default=None)
+    _file: Path | None = PrivateAttr(default=None)
 
     @property
-    def written(self) -> tuple[Path, str] | None:
-        """The file that it was read from, and its text."""
-        return self._written
+    def file(self) -> Path | None:
+        """Where it stands, or stood."""
+        return self._file
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> Self:
@@ -235,7 +235,7 @@ def read_plan(text: str, path: Path) -> Plan:
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
     plan = plan.model_copy(update=priced)
-    plan._written = path, text
+    plan._file = path
     return plan
 
 
