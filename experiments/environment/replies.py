@@ -240,7 +240,7 @@ def connect_of(plan: Asking, section: Section, model: Model) -> ModelSource:
     except InputError as error:
         names = [each.name for each in getattr(plan, section)]
         number = names.index(model.name) if model.name in names else sys.maxsize
-        raise located(error, getattr(plan, "written", None), section, number) from None
+        raise located(error, getattr(plan, "file", None), section, number) from None
 
 
 async def close_source(model: Model, source: ModelSource, warn: Callable[[str], None]) -> None:

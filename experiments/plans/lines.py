@@ -9,13 +9,17 @@ from toolablate.traces.errors import InputError
 _TABLE = re.compile(r"\s*\[")
 
 
-def located(error: InputError, written: tuple[Path, str] | None, section: str, number: int) -> InputError:
+def located(error: InputError, file: Path | None, section: str, number: int) -> InputError:
     """The error with file and line of what its `key` names in the `number`th table (from 0) of a section; as it is
-    where that is not written as a table of TOML."""
-    line = line_of(written[1], section, number, error.key.split(".")) if written else 0
-    if written is None or not line:
+    where that is not written there as a table of TOML."""
+    try:
+        text = file.read_text(encoding="utf-8") if file else ""
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    line = line_of(text, section, number, error.key.split("."))
+    if not line:
         return error
-    told = InputError(f"{written[0]}, line {line}: {error.message}", hint=error.hint, code=error.code)
+    told = InputError(f"{file}, line {line}: {error.message}", hint=error.hint, code=error.code)
     told.key = error.key
     return told
 

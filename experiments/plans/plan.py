@@ -156,12 +156,12 @@ class Plan(Section):
     replies: RepliesSection = RepliesSection()
     placebo: PlaceboSection = PlaceboSection()
     runner: RunnerSection = RunnerSection()
-    _written: tuple[Path, str] | None = PrivateAttr(default=None)
+    _file: Path | None = PrivateAttr(default=None)
 
     @property
-    def written(self) -> tuple[Path, str] | None:
-        """The file that it was read from, and its text."""
-        return self._written
+    def file(self) -> Path | None:
+        """Where it stands, or stood."""
+        return self._file
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> Self:
@@ -220,18 +220,18 @@ def load_plan(path: Path, values: Mapping[str, Any] | None = None) -> tuple[Plan
 
     Raises InputError that names the key, what was found and what is allowed.
     """
-    text = written = plan_text(path)
+    text = plan_text(path)
     content = plan_content(text, path)
     if values or path.suffix.lower() in YAML:
         with_values(content, values or {})
         text = kept_text(content)
-    return _as_written(plan_of(content, path), path, written), text
+    return plan_of(content, path), text
 
 
 def read_plan(text: str, path: Path) -> Plan:
     """The plan that stands, or stood, at `path` with this text. Raises InputError as `load_plan` does."""
     take_env(path.parent)
-    return _as_written(plan_of(plan_content(text, path), path), path, text)
+    return plan_of(plan_content(text, path), path)
 
 
 def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
@@ -243,11 +243,8 @@ def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
     sources = open_prices(plan.prices)
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
-    return plan.model_copy(update=priced)
-
-
-def _as_written(plan: Plan, path: Path, text: str) -> Plan:
-    plan._written = path, text
+    plan = plan.model_copy(update=priced)
+    plan._file = path
     return plan
 
 
