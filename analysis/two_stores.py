@@ -191,7 +191,7 @@ def _models(here: StoreSide, there: StoreSide, wanted: tuple[str, str] | None) -
     if both:
         return [(name, name) for name in both]
     if len(here.models) == len(there.models) == 1:
-        return [(*here.models, *there.models)]
+        return [(next(iter(here.models)), next(iter(there.models)))]
     raise InputError(
         f"{here.path} and {there.path} have no model in common: {_few(here.models)}; {_few(there.models)}",
         hint="--models A B names one of each store.",
@@ -222,11 +222,11 @@ def _differences(
     yield from _asked(here, there, names)
     if here.scored_by != there.scored_by:
         yield f"Scores are by other scorers: {_scorers(here)} in {names[0]}, {_scorers(there)} in {names[1]}."
-    for ours, theirs in pairs:
-        if ours != theirs:
-            yield f"The models differ: {_plain(ours)} in {names[0]}, {_plain(theirs)} in {names[1]}."
-        if changed := _fields(here.models[ours], there.models[theirs]):
-            yield f"{_plain(ours)} has another {changed}."
+    for own, other in pairs:
+        if own != other:
+            yield f"The models differ: {_plain(own)} in {names[0]}, {_plain(other)} in {names[1]}."
+        if changed := _fields(here.models[own], there.models[other]):
+            yield f"{_plain(own)} has another {changed}."
     for name in conditions:
         if changed := _fields(here.conditions[name], there.conditions[name]):
             yield f"The condition {_plain(name)} has another {changed}."

@@ -18,6 +18,7 @@ from toolablate.reports.cause_wording import METHODS, counted, how_alone, how_kn
 from toolablate.reports.terminal.attribution import rests_on
 from toolablate.reports.terminal.comparison import grounds_of
 from toolablate.reports.waterfall_bars import accounts_of
+from toolablate.viewer import running
 from toolablate.viewer.index import ArmCounts
 from toolablate.viewer.rendering import Drawn, figures_of, page, view_of
 from toolablate.viewer.selection import questions_address
@@ -210,13 +211,16 @@ def _notes(found: Findings | None) -> Iterator[str]:
 
 
 def live(request: Request) -> Response:
-    """`{"version", "planned", "ended", "running", "progress", "trouble"}`: the version rises with whatever changes what
+    """With `of=running` the version also rises with whatever a running trial does.
+
+    `{"version", "planned", "ended", "running", "progress", "trouble"}`: the version rises with whatever changes what
     a page shows; the last two are sentences of the process that keeps the tables, empty where it has nothing to say."""
-    index = view_of(request).index
-    version, counts = index.version(), progress(index.arms())
+    view = view_of(request)
+    index = view.index
+    counts = progress(index.arms())
     return JSONResponse(
         {
-            "version": version,
+            "version": running.version(view) if request.query_params.get("of") == "running" else index.version(),
             "planned": counts.planned,
             "ended": counts.ended,
             "running": counts.running,

@@ -73,6 +73,7 @@ from toolablate.traces.store.trials import (
     read_unscored,
     run_key,
 )
+from toolablate.traces.store.unfinished import UnfinishedTrial, read_unfinished, read_unfinished_events
 from toolablate.traces.store.writing import require_same_environment
 
 R = TypeVar("R", bound=Record)
@@ -202,6 +203,16 @@ class Store(OpenStore):
         there is no such run."""
         with reading(self.path):
             return read_failures(self._connection, run)
+
+    def unfinished(self) -> tuple[UnfinishedTrial, ...]:
+        """Trials of plans that have begun and not ended: those that run, then those that were cut off."""
+        with reading(self.path):
+            return read_unfinished(self._connection, self.path)
+
+    def unfinished_events(self, trial: str) -> tuple[Event, ...]:
+        """What the last attempt at a trial has done so far, by its whole id; none of a trial that never began."""
+        with reading(self.path):
+            return read_unfinished_events(self._connection, trial, TextReader(self._connection))
 
     def environments(self, *, run: str | None = None) -> tuple[Environment, ...]:
         """What the current traces ran on, each once. `run` keeps to the trials of one run; raises InputError where
