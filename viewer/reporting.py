@@ -200,22 +200,20 @@ class _TrialReading:
             scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
             conversation=store.conversation(trial),
         )
-        found = (
-            explained(self._path, run=self._run, scorer=self._scorer, trial=trial).explained
-            if trial in self._attributed
-            else ()
-        )
-        if not found:
+        if trial not in self._attributed:
+            return told
+        found = explained(self._path, run=self._run, scorer=self._scorer, trial=trial)
+        if not found.explained:
             return told
         explanation = Explanation(
-            explained=found[0],
+            explained=found.explained[0],
             question=told.question,
             conversation=told.conversation,
             outcome=trace.outcome,
             repeat=trace.trial.repeat,
             store=self._path.name,
-            simulated=told.model.provider == "simulated",
-            scripted=told.model.provider == "scripted",
+            provider=told.model.provider,
+            design=found.design,
         )
         return replace(told, explanation=explanation)
 
