@@ -13,12 +13,14 @@ from starlette.routing import Route
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import Apart, right_of, summed, why, without_tools
+from toolablate.reports.cause_wording import summed, without_tools
+from toolablate.reports.changed_runs import rows
 from toolablate.reports.html.beliefs import belief_figure, evidence_events, falling, marks_of, told_steps
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
-from toolablate.reports.terminal.explanation import otherwise, shapley_lines, turned, unknowns
+from toolablate.reports.plain_why import Apart, why_parts
+from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
@@ -93,7 +95,7 @@ def trial(request: Request) -> Response:
         raw_at=switched(trial_address(identity), request.query_params, raw=True),
         marks=marks,
         why=None if hidden or told is None else _why(told),
-        sentence="" if hidden or told is None else next(why(told), ""),
+        sentence="" if hidden or told is None else _line(why_parts(told)[0].lines[0])[0],
         leads_to=leads_to,
         evidence_at=lambda number: f"#{leads_to(number)}",
         trouble=trouble,
@@ -195,11 +197,10 @@ def _why(told: Explanation) -> Mapping[str, Any]:
         "steps": steps,
         "steps_open": len(steps) <= OPEN_STEPS,
         "turned": tuple(map(_line, turned(told))),
-        "otherwise": tuple((right_of(each.scores), each.changed) for each in otherwise(evidence)),
+        "rows": rows(evidence),
         "shapley": tuple(shapley_lines(evidence)),
-        "why": tuple(why(told)),
+        "parts": tuple((part.title, tuple(map(_line, part.lines))) for part in why_parts(told)),
         "summed": tuple(summed(evidence)),
-        "unknowns": tuple(map(_line, unknowns(told))),
         "evidence": evidence_events(told),
         "fall": falling(told)[:1],
     }

@@ -15,13 +15,15 @@ from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import Findings
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import right_answer, summed, why, without_tools
+from toolablate.reports.cause_wording import right_answer, summed, without_tools
+from toolablate.reports.changed_runs import rows
 from toolablate.reports.html.beliefs import marks_of, with_answer
 from toolablate.reports.html.cards import Card, Links, Marks
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
 from toolablate.reports.outline import Timeline, timeline, took
+from toolablate.reports.plain_why import WhyPart, why_parts
 from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
@@ -125,7 +127,7 @@ class ShownTrace:
     told: ReportTrial
     cards: tuple[Card, ...]
     events: int
-    says: tuple[str, ...]
+    says: tuple[WhyPart, ...]
     right: str
     belief: Markup | None
     line: Timeline
@@ -217,12 +219,14 @@ def _fitting(cards: Sequence[Card]) -> Iterator[Card]:
         yield card
 
 
-def _says(told: ReportTrial) -> Iterator[str]:
+def _says(told: ReportTrial) -> Iterator[WhyPart]:
+    """In four parts, then the counts that they are made of."""
     if told.explanation is None:
         return
-    yield from why(told.explanation)
-    yield from (f"Without tools: {each}" for each in without_tools(told.explanation.explained.evidence))
-    yield from summed(told.explanation.explained.evidence)
+    evidence = told.explanation.explained.evidence
+    yield from why_parts(told.explanation)
+    yield WhyPart("Runs with one thing changed", tuple(f"{row.came} {row.changed}" for row in rows(evidence)))
+    yield WhyPart("Without tools", (*without_tools(evidence), *summed(evidence)))
 
 
 def _belief(told: ReportTrial, anchor: str) -> Markup | None:
