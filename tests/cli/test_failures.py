@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.experiments.judged import judge_at
+from tests.servers.chat_server import ChatServer, reply
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, begun, plan, run, score
 
 from toolablate.cli import group
@@ -121,8 +123,10 @@ def test_a_mistake_is_told(store: Path, options: list[str], said: str) -> None:
     assert (done.exit_code != 0, said in str(done.exception)) == (True, True)
 
 
-def test_clusters_and_trials_alike_are_of_what_trials_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two ways to go wrong, in two times 15 replies; one more says nothing of either."""
+def test_clusters_and_trials_alike_are_of_what_trials_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chat_server: ChatServer
+) -> None:
+    """Two ways to go wrong, in two times 15 replies; one more says nothing of either. A judge names them, once."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     ways = ("the logarithm was taken twice here", "rows of the table were dropped silently")
     questions = tuple(QUESTIONS[0].model_copy(update={"id": f"w{number}"}) for number in range(31))
@@ -155,3 +159,23 @@ def test_clusters_and_trials_alike_are_of_what_trials_say(tmp_path: Path, monkey
     assert len(near) == 10
     (group_of,) = {each["name"] for each in said["clusters"] if "logarithm" in each["terms"]}
     assert len(counts(path, "--by", "question", "--where", f"cluster={group_of}")) >= 15
+
+    def names(request: dict[str, object]) -> object:
+        return reply("**A log twice**" if "logarithm" in str(request["messages"]) else "two\nlines")
+
+    chat_server.answers(names)
+    plan_file = tmp_path / "plan.toml"
+    plan_file.write_text(f"conditions = ['none']\n[runner]\nattempts = 1\n{judge_at(chat_server.url)}")
+    naming = ("--by", "cluster", "--plan", str(plan_file))
+    first = failures(path, *naming, "--json")
+    assert first.exit_code == 0, first.output
+    called = {each["name"]: each["called"] for each in json.loads(first.stdout)["clusters"]}
+    assert sorted(map(str, called.values())) == ["A log twice", "None"]
+    assert called[group_of] == "A log twice"
+    asked = len(chat_server.requests)
+    again = failures(path, *naming)
+    assert (again.exit_code, len(chat_server.requests)) == (0, asked), "all of it was paid for already"
+    assert "A log twice" in again.output
+    assert (tmp_path / "ways.sqlite.clusters.jsonl").exists()
+    for options in (("--by", "relation", "--plan", str(plan_file)), (*naming, "--judge", "nobody")):
+        assert failures(path, *options).exit_code != 0
