@@ -61,7 +61,8 @@ LISTED = 20
     "--plan",
     metavar="PLAN",
     type=options.FilePath(),
-    help="With --by cluster: a judge of this plan names each cluster from its words and three examples.",
+    help="With --by cluster: the [embeddings] of this plan group by meaning, and a judge of it names each cluster from"
+    " its words and three examples.",
 )
 @click.option("--judge", metavar="NAME", default="", help="The judge that names clusters. Default: the plan's first.")
 @click.option(
@@ -122,9 +123,10 @@ def failures_command(
     if "mechanism" in (*keys, *wanted):
         found = with_mechanisms(found, {each: said.mechanism for each, said in attributed.items()})
     if "cluster" in (*keys, *wanted):
-        found = with_clusters(found, prompts_of(store))
-        if plan is not None:
-            found = _named(found, plan, calls or store.with_name(f"{store.name}.clusters.jsonl"), judge, max_cost)
+        if plan is None:
+            found = with_clusters(found, prompts_of(store))
+        else:
+            found = _grouped_by(found, store, plan, judge, calls, max_cost)
     if like is not None:
         near = alike_by(store, like, attributed, run=run, scorer=scorer, baseline=baseline)
         found, listed = most_alike(chosen(found, wanted), *near, most=limit), True
@@ -221,6 +223,24 @@ def prompts_of(store: Path) -> dict[str, str]:
 
     with Store(store) as opened:
         return {question.id: "\n".join((question.prompt, *question.choices)) for question in opened.questions()}
+
+
+def _grouped_by(
+    found: "Failures[Failure]", store: Path, plan: Path, judge: str, calls: Path | None, max_cost: float | None
+) -> "Failures[Failure]":
+    """By the plan's embedding endpoint, where it has one, and named by a judge of it, where it has one."""
+    from toolablate.analysis.failures import with_clusters
+    from toolablate.experiments.embedded_texts import embedded
+    from toolablate.experiments.plans.judges_plan import load_grouping
+
+    helpers, vectors = load_grouping(plan), None
+    if helpers.embeddings is not None:
+        texts = {each.trial: f"{each.said}\n\n{each.answer}" for each in found.failures}
+        vectors = embedded(helpers.embeddings, texts, store.with_name(f"{store.name}.vectors.jsonl"), max_cost=max_cost)
+    found = with_clusters(found, prompts_of(store), vectors)
+    if not helpers.judges and not judge:
+        return found
+    return _named(found, plan, calls or store.with_name(f"{store.name}.clusters.jsonl"), judge, max_cost)
 
 
 def _named(
