@@ -306,10 +306,10 @@ def grouped(found: Failures[One], by: Sequence[str], *, most: int | None = None)
             groups.setdefault(values, []).append(place)
     numbers: dict[Unit, int] = {}
     units = np.array([numbers.setdefault(failure.unit, len(numbers)) for failure in found.failures], dtype=np.int64)
-    sizes = np.bincount(units).astype(float)
+    sizes = np.bincount(units).astype(float).tolist()
 
     def group(values: tuple[str, ...], places: Sequence[int]) -> FailureGroup[One]:
-        share, ci95 = share_over_units(np.bincount(units[places], minlength=len(sizes)).astype(float), sizes)
+        share, ci95 = share_over_units(np.bincount(units[places], minlength=len(sizes)).astype(float).tolist(), sizes)
         own = tuple(found.failures[place] for place in places)
         return FailureGroup(values, own, Counter(each.condition for each in own), share, ci95)
 
