@@ -24,6 +24,7 @@ SECTIONS = {
         "agreement": ("toolablate.cli.comparing:agreement_command", "Measure agreement of scorers, judges and people."),
         "prefer": ("toolablate.cli.preferring:prefer_command", "Ask judges which of two answers is better, blind."),
         "failures": ("toolablate.cli.failures:failures_command", "Group wrong answers by what they have in common."),
+        "labels": ("toolablate.cli.labels:labels_group", "Draw failures for people to label; print codebooks."),
         "find": ("toolablate.cli.finding:find_command", "Find trials by words in code, outputs, pages and replies."),
         "show": ("toolablate.cli.showing:show_command", "List trials, show one trace, or explain it."),
         "view": ("toolablate.cli.showing:view_command", "Browse a store: scores, effects, traces, causes."),

@@ -108,11 +108,13 @@ def attribute_command(context: click.Context, /, store: Path, **given: Any) -> N
 
     Asks no model. With --replay, a random sample of trials is replayed with one thing changed at a time; the cost is
     estimated first. With --judge, a judge reads the wrong trials. Exits with 1 if replays or judgements are undone.
+
+    Confidences are calibrated by what people decided (`toolablate labels`), of at least 50 trials by a method.
     """
     from rich.console import Console
 
     from toolablate.experiments.attribution.readings_cache import readings_of
-    from toolablate.experiments.attribution.store_report import read_report
+    from toolablate.experiments.attribution.store_report import read_report, with_calibrated_confidences
 
     _refuse_unused(context)
     if given["plot"] is not None:
@@ -128,6 +130,7 @@ def attribute_command(context: click.Context, /, store: Path, **given: Any) -> N
         matrices=matrices,
         kept=readings_of(store),
     )
+    report = with_calibrated_confidences(store, report)
     _write(report, given["csv"], given["plot"])
     if given["as_json"]:
         from toolablate.analysis.attribution.report import attribution_json

@@ -9,8 +9,8 @@ import click
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.analysis.failures import Failure, FailureGroup
-    from toolablate.traces.records import Mechanism
+    from toolablate.analysis.failures import Failure, FailureGroup, Failures
+    from toolablate.traces.records import Attribution, Mechanism
 
 LISTED = 20
 
@@ -30,9 +30,9 @@ LISTED = 20
     metavar="KEY",
     default="relation",
     show_default=True,
-    help="Group by relation (of the answer to the right one), mechanism, flip (whether the baseline is right), model,"
-    " condition, question, domain, difficulty, language, kind, verdict or metadata.KEY. Keys joined by commas are"
-    " crossed.",
+    help="Group by relation (of the answer to the right one), mechanism, cluster (of what trials say), flip (whether"
+    " the baseline is right), model, condition, question, domain, difficulty, language, kind, verdict or metadata.KEY."
+    " Keys joined by commas are crossed.",
 )
 @click.option(
     "--where",
@@ -76,12 +76,17 @@ def failures_command(
 
     Trials that failed for the infrastructure, or have no score, are no wrong answers: they are counted apart.
     """
-    from toolablate.analysis.failures import chosen, grouped, read_failures, sampled, with_mechanisms
+    from toolablate.analysis.failures import chosen, grouped, read_failures, sampled, with_clusters, with_mechanisms
 
     keys, wanted = [key.strip() for key in by.split(",")], wanted_of(where)
-    found = read_failures(store, run=run, scorer=scorer, baseline=baseline)
+    named = {"mechanism", "cluster"} & {*keys, *wanted}
+    attributed = attributions_of(store, run, scorer) if named else {}
+    turned = {trial: each.turned_at for trial, each in attributed.items()} if "cluster" in named else None
+    found = read_failures(store, run=run, scorer=scorer, baseline=baseline, turned=turned)
     if "mechanism" in (*keys, *wanted):
-        found = with_mechanisms(found, mechanisms_of(store, run, scorer))
+        found = with_mechanisms(found, {each: said.mechanism for each, said in attributed.items()})
+    if "cluster" in (*keys, *wanted):
+        found = with_clusters(found, prompts_of(store))
     found = chosen(found, wanted)
     chances: Mapping[str, float] = {}
     if sample is not None:
@@ -100,6 +105,7 @@ def failures_command(
             "wrong": found.wrong,
             "chosen": len(found.failures),
             "unscored": found.unscored,
+            **clusters_json(found),
         }
         click.echo(json.dumps({**about, **rows}, ensure_ascii=False, indent=2))
         return
@@ -123,16 +129,46 @@ def wanted_of(where: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def mechanisms_of(store: Path, run: str, scorer: str | None) -> "Mapping[str, Mechanism]":
-    """As `attribute` names them, from what is in the store."""
+def attributions_of(store: Path, run: str, scorer: str | None) -> "Mapping[str, Attribution]":
+    """By trial, as `attribute` makes them from what is in the store."""
     from toolablate.experiments.attribution.explained import outlined
     from toolablate.experiments.attribution.readings_cache import readings_of
 
     found = outlined(store, run=run, scorer=scorer, kept=readings_of(store))
-    return {each.attribution.trial: each.attribution.mechanism for each in found.explained if each.attribution}
+    return {each.attribution.trial: each.attribution for each in found.explained if each.attribution}
 
 
-def _group_json(group: "FailureGroup") -> dict[str, Any]:
+def mechanisms_of(store: Path, run: str, scorer: str | None) -> "Mapping[str, Mechanism]":
+    """As `attribute` names them."""
+    return {trial: each.mechanism for trial, each in attributions_of(store, run, scorer).items()}
+
+
+def prompts_of(store: Path) -> dict[str, str]:
+    """What questions ask, by name."""
+    from toolablate.traces.store import Store
+
+    with Store(store) as opened:
+        return {question.id: "\n".join((question.prompt, *question.choices)) for question in opened.questions()}
+
+
+def clusters_json(found: "Failures[Failure]") -> dict[str, Any]:
+    if found.clusters is None:
+        return {}
+    return {
+        "clusters": [
+            {
+                "name": each.name,
+                "size": each.size,
+                "terms": list(each.terms),
+                "stability": each.stability,
+                "examples": list(each.examples),
+            }
+            for each in found.clusters
+        ]
+    }
+
+
+def _group_json(group: "FailureGroup[Failure]") -> dict[str, Any]:
     return {
         "values": list(group.values),
         "wrong": len(group.failures),
@@ -152,6 +188,7 @@ def _failure_json(failure: "Failure", chances: "Mapping[str, float]") -> dict[st
         "relation": failure.relation,
         "flip": failure.flip or None,
         "mechanism": failure.mechanism,
+        "cluster": failure.cluster or None,
         "domain": seen.domain,
         "inclusion_probability": chances.get(seen.trial),
     }

@@ -379,12 +379,12 @@ DIAGNOSES = ExportTable(
 )
 LABELS = ExportTable(
     "labels",
-    "a person's label of a trial, in order of time; the last of each person counts",
+    "a person's label of a trial, in order of time; the last of each person and codebook counts",
     columns(
         OF_TRIAL,
         ("person", "name", "the person's name"),
         ("at", "time", "time of the label"),
-        ("mechanism", "name", "cause; null withdraws the label"),
+        ("mechanism", "name", "cause; null withdraws the label, or it is of another codebook"),
         ("distraction", "name", "how the content misled the model"),
         ("turned_at", "int", "the event (`seq`) at which it went wrong"),
         ("note", "text", "their note"),
@@ -392,6 +392,12 @@ LABELS = ExportTable(
         ("method", "name", "its method"),
         ("blind", "bool", "it was hidden from the person"),
         ("error_type", "name", "the type of error that the person names; may be null"),
+        ("codebook", "name", "name of the codebook; empty means `mechanisms`"),
+        ("codebook_digest", "name", "digest of its definitions"),
+        ("codes", "names", "codes of another codebook than the built-in ones"),
+        ("quote", "text", "a passage of the event `turned_at`"),
+        ("adjudicated", "bool", "decides between labels that differed"),
+        ("inclusion_probability", "float", "of the trial in the queue; null without a queue"),
     ),
 )
 

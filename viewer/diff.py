@@ -1,6 +1,6 @@
 """Two trials of one question side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import parse_qsl
@@ -11,8 +11,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from toolablate.analysis.alignment import Differing, align, settings
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.selection import Ending
 from toolablate.reports.cause_wording import right_answer
+from toolablate.reports.html.beliefs import marks_of, with_answer
+from toolablate.reports.html.cards import Marks
 from toolablate.reports.html.side_by_side import side_by_side
 from toolablate.reports.terminal.trace_lines import is_short
 from toolablate.traces.errors import InputError
@@ -21,13 +24,13 @@ from toolablate.traces.store import Store
 from toolablate.viewer.index import QuestionRow, TrialRow
 from toolablate.viewer.rendering import View, page, view_of
 from toolablate.viewer.selection import ENDINGS, carried, diff_address
-from toolablate.viewer.trial_head import recorded
+from toolablate.viewer.trial_head import explained, recorded
 
 
 @dataclass(frozen=True, slots=True)
 class DiffSide:
     """One trial with all that the page shows of it. `fell` is the event at which the belief in the right answer fell
-    for good, None where that is not known or not to be shown."""
+    for good, None where that is not known or not to be shown; `marks` is what is evidence of it, by event."""
 
     trace: Trace
     model: Model
@@ -35,6 +38,7 @@ class DiffSide:
     scores: tuple[Score, ...]
     conversation: tuple[Event, ...]
     fell: int | None
+    marks: Mapping[int, Marks]
 
     @property
     def trial(self) -> str:
@@ -93,7 +97,7 @@ def shown_beside(
         left=left,
         right=right,
         stores=stores,
-        found=side_by_side(alignment, question, fell=(left.fell, right.fell)),
+        found=side_by_side(alignment, question, fell=(left.fell, right.fell), marks=(left.marks, right.marks)),
         settings=_settings(view, left, right),
         choices=() if stores else tuple(_choices(view, left)),
         endings=ENDINGS,
@@ -165,14 +169,23 @@ def side_of(view: View, store: Store, trial: str, *, version: int | None = None)
     """`version` is that of a store that is not the one viewed: of its trials the index knows nothing."""
     known = view.index.version() if version is None else version
     trace, condition, conversation = recorded(store.path, trial, None, known)
+    scores = tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version)))
+    question = store.question(trace.trial.question)
+    marks = _marks(view, trial) if version is None else {}
     return DiffSide(
         trace=trace,
         model=store.model(trace.trial.model),
         condition=condition,
-        scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
+        scores=scores,
         conversation=conversation,
         fell=_fell(view, trial) if version is None else None,
+        marks=with_answer(marks, question, scores, conversation),
     )
+
+
+def _marks(view: View, trial: str) -> Mapping[int, Marks]:
+    told = None if view.blind or not _planned(view, trial) else explained(view, trial, view.index.version())
+    return marks_of(told) if isinstance(told, Explanation) else {}
 
 
 _SENT = frozenset({"model", "condition", "repeat", "prompt", "tool choice", "parallel calls", "budget", "change"})

@@ -276,7 +276,7 @@ PAGE_LINES = 100
 
 async def save(request: Request) -> Response:
     """Keeps what a person said of a trial, then goes on to the next trial, or back to this one."""
-    form = await _form(request)
+    form = await read_form(request)
     return await run_in_threadpool(_saved, view_of(request), request.path_params["trial"], request.url.query, form)
 
 
@@ -351,7 +351,7 @@ def _held(form: Form, *, mechanism: str, distraction: str, at: str) -> dict[str,
     }
 
 
-async def _form(request: Request) -> Form:
+async def read_form(request: Request) -> Form:
     """The fields of a form as browsers send it by default, each once."""
     body = b""
     async for chunk in request.stream():

@@ -25,6 +25,7 @@ from toolablate.viewer.index import TrialRow
 from toolablate.viewer.labels import panel_of
 from toolablate.viewer.rendering import View, page, view_of
 from toolablate.viewer.selection import (
+    FIRST_EVENTS,
     LONGEST_TEXT,
     asked,
     carried,
@@ -35,7 +36,7 @@ from toolablate.viewer.selection import (
 )
 from toolablate.viewer.trial_head import TrialReading, explained, read, row_of, whole_id
 
-FIRST_EVENTS, MORE_EVENTS = 40, 100
+MORE_EVENTS = 100
 PART_CHARS, MEANT_CHARS = 600_000, 100_000
 """How many events a part of a page holds at most, and about how many characters of texts; fewer of those that are read
 as Markdown, at about a megabyte a second."""
@@ -88,6 +89,7 @@ def trial(request: Request) -> Response:
         raw_at=switched(trial_address(identity), request.query_params, raw=True),
         marks=marks,
         why=None if hidden or told is None else _why(told),
+        sentence="" if hidden or told is None else next(why(told), ""),
         leads_to=leads_to,
         evidence_at=lambda number: f"#{leads_to(number)}",
         trouble=trouble,
@@ -104,6 +106,8 @@ def trial(request: Request) -> Response:
         before=before,
         after=following,
         attempt=attempt,
+        trial_at=trial_address(identity),
+        attempted="" if attempt is None else f"?attempt={attempt}",
     )
 
 

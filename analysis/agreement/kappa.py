@@ -1,8 +1,11 @@
-"""Agreement beyond chance: Cohen's kappa of any number of kinds, and its interval.
+"""Agreement beyond chance: Cohen's kappa of two and Krippendorff's alpha of any number of people, with intervals.
 
-Source: Cohen (1960), "A Coefficient of Agreement for Nominal Scales", Educational and Psychological Measurement 20.
+Sources: Cohen (1960), "A Coefficient of Agreement for Nominal Scales", Educational and Psychological Measurement 20;
+Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability", University of Pennsylvania.
 """
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -95,3 +98,56 @@ def _kappa(found: Figures) -> float | None:
     expected = sum(one * other for one, other in zip(said[:kinds], said[kinds:], strict=True))
     beyond = trials * trials - expected
     return (trials * agreed - expected) / beyond if beyond else None
+
+
+# Krippendorff's alpha, for nominal kinds.
+
+
+Coincidences = tuple[float, ...]
+"""Disagreeing pairs of values, each trial's weighed by 1 / (its values - 1); then how often each kind is said."""
+
+
+def coincidences(units: Sequence[Sequence[Sequence[str]]]) -> list[Coincidences]:
+    """Of each unit's trials, each with the values that people gave it; a trial of fewer than two values counts for
+    nothing."""
+    named = sorted({kind for each in units for values in each for kind in values})
+    kinds = {kind: place for place, kind in enumerate(named)}
+    found = []
+    for each in units:
+        figures = [0.0] * (1 + len(kinds))
+        for values in each:
+            if len(values) > 1:
+                counts = Counter(values)
+                alike = sum(count * (count - 1) for count in counts.values())
+                figures[0] += (len(values) * (len(values) - 1) - alike) / (len(values) - 1)
+                for kind, count in counts.items():
+                    figures[1 + kinds[kind]] += count
+        found.append(tuple(figures))
+    return found
+
+
+def krippendorffs_alpha(units: Sequence[Coincidences]) -> float | None:
+    """1 - observed / expected disagreement (Krippendorff 2011, section B). None where no trial has two values, or all
+    values are of one kind."""
+    return _alpha(tuple(map(math.fsum, zip(*units, strict=True)))) if units else None
+
+
+def alpha_interval(
+    units: Sequence[Coincidences], *, seed: int = 0, resamples: int = RESAMPLES
+) -> tuple[float, float] | None:
+    """The 95 % interval, by a bootstrap over independent units. None where alpha is undefined with or without some
+    unit, or no two values differ."""
+    paired = [each for each in units if any(each[1:])]
+    if not any(each[0] for each in paired):
+        return None
+    sizes = [math.fsum(each[1:]) for each in paired]
+    found = jackknifed_interval(_alpha, paired, sizes, seed=seed, resamples=resamples)
+    return None if found is None else (max(-1.0, found[0]), min(1.0, found[1]))
+
+
+def _alpha(found: Figures) -> float | None:
+    differing, *said = found
+    values = math.fsum(said)
+    # Below 1e-9 is what differences of sums leave of nothing.
+    expected = values**2 - math.fsum(count**2 for count in said)
+    return 1 - (values - 1) * differing / expected if values > 1 and expected > 1e-9 else None

@@ -21,6 +21,7 @@ from toolablate.analysis.attribution.evidence import (
     is_locked_in,
     shown_chars,
 )
+from toolablate.analysis.attribution.fall_search import likeliest_fall
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import (
     LevelTally,
@@ -386,7 +387,8 @@ def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) ->
         return None
     shares = blame(evidence, rates)
     mechanism = max(shares, key=lambda each: shares[each])
-    flip = evidence.flip
+    shown = {each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= _SHOWN}
+    flip = likeliest_fall(evidence, shown)
     fall = fall_at(flip, evidence.steps, evidence.signals.calls) if flip else None
     return Attribution(
         trial=evidence.inputs.trial,
@@ -397,7 +399,7 @@ def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) ->
         turned_at=fall.event if fall else None,
         evidence=tuple(sorted(set(_events(mechanism, evidence, fall)))),
         note=_note(mechanism, shares, evidence),
-        shares={each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= _SHOWN},
+        shares=shown,
     )
 
 

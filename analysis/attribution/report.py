@@ -11,6 +11,7 @@ from toolablate.analysis.attribution.evidence import EvidenceOutline, Explained,
 from toolablate.analysis.attribution.identified import DesignReach
 from toolablate.analysis.attribution.judge_labels import ErrorTypes, JudgedDistraction
 from toolablate.analysis.attribution.signals.signal_types import Form
+from toolablate.analysis.calibration import Calibration
 from toolablate.analysis.flips import Floor
 from toolablate.analysis.spreadsheets import csv_text, ends
 from toolablate.traces.records import Attribution, JudgeMatrix, Record, ReplayDesign
@@ -72,6 +73,7 @@ class AttributionReport:
                 is lost by having to answer at once
     reach       what the store's design can tell apart
     lengths     of real results and of placebos, where models were shown placebos
+    calibrations  of confidences by what people decided, by method, where anything is decided
     """
 
     design: ReplayDesign | None
@@ -87,6 +89,7 @@ class AttributionReport:
     rates: ChangeRates = field(default_factory=ChangeRates)
     reach: DesignReach = field(default_factory=DesignReach)
     lengths: tuple[ResultLengths, ...] = ()
+    calibrations: tuple[Calibration, ...] = ()
 
     def floor(self, decomposition: Decomposition) -> Floor | None:
         return next((each for each in self.floors if _same(each, decomposition)), None)
@@ -148,7 +151,7 @@ def mechanism_name(name: str) -> str:
 
 def attribution_json(report: AttributionReport) -> str:
     """`{"design", "decompositions", "floors", "trials", "judged", "errors", "matrices", "unreplayed", "simulated",
-    "notes", "rates", "forcing", "identified", "result_lengths"}`; what is unknown is null.
+    "notes", "rates", "forcing", "identified", "result_lengths", "calibrations"}`; what is unknown is null.
 
     `trials` has a line for each trial with what it is attributed to. Of the evidence it has the steps, the belief in
     the right answer after each, and where it fell; all of it is in `explained_json`.
@@ -177,6 +180,7 @@ def attribution_json(report: AttributionReport) -> str:
         "forcing": {model: asdict(each) for model, each in report.rates.forcing.items()},
         "identified": asdict(report.reach),
         "result_lengths": [asdict(each) | {"ratio": each.ratio} for each in report.lengths],
+        "calibrations": [asdict(each) for each in report.calibrations],
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 

@@ -19,6 +19,7 @@ from toolablate.analysis.attribution.decomposition import (
 )
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
 from toolablate.analysis.attribution.expected_failures import Pool, tally
+from toolablate.analysis.attribution.fall_search import likeliest_fall
 from toolablate.analysis.attribution.forced_answers import ForcedAndFree, Forcing, forcing_of
 from toolablate.analysis.attribution.replay_rules import (
     attribute_by_replay,
@@ -394,7 +395,9 @@ def _explained(evidence: Evidence, reading: _Reading, rates: ChangeRates) -> Exp
     by_replay = attribute_by_replay(evidence, rates)
     if by_replay is None:
         return Explained(evidence, by_trace)
-    return Explained(evidence, by_replay, () if by_trace is None else (by_trace,))
+    # A page shows the fall that the label names.
+    shown = replace(evidence, flip=likeliest_fall(evidence, by_replay.shares))
+    return Explained(shown, by_replay, () if by_trace is None else (by_trace,))
 
 
 def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -25,6 +24,7 @@ from toolablate.analysis.attribution.identified import (
 from toolablate.analysis.attribution.judge_labels import error_types, judged_distractions
 from toolablate.analysis.attribution.report import FORM_NAMES, AttributionReport, ResultLengths
 from toolablate.analysis.attribution.signals.signal_types import Form
+from toolablate.analysis.calibration import calibrated, calibrations
 from toolablate.analysis.flips import Floor, floors
 from toolablate.analysis.from_store import chosen_run, observe, paired
 from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report
@@ -33,6 +33,7 @@ from toolablate.experiments.attribution.cases import kinds_of
 from toolablate.experiments.attribution.explained import explained, outlined
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known, TraceReading, readings_of
 from toolablate.experiments.attribution.replay_evidence import arms_below
+from toolablate.experiments.plans.written import plan_content
 from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.terminal.problems import cut_notes, refused_notes
 from toolablate.traces.errors import InputError
@@ -328,8 +329,8 @@ def _without_placebo(kinds: Set[ToolKind], seen: Sequence[TrialSummary], run: Ru
 def _placebo_store(plan: str) -> str:
     """That a plan names, "" where it names none or is none."""
     try:
-        section = tomllib.loads(plan).get("placebo")
-    except tomllib.TOMLDecodeError:
+        section = plan_content(plan, Path()).get("placebo")
+    except InputError:
         return ""
     return str(section.get("store", "")) if isinstance(section, dict) else ""
 
@@ -524,6 +525,16 @@ def read_labels(path: str | PathLike[str], *, people: Sequence[str] = (), scorer
                     about[each.attribution.trial], mechanism=each.attribution.mechanism, method=each.attribution.method
                 )
     return label_report(held(labels, about.__getitem__), diagnoses)
+
+
+def with_calibrated_confidences(path: Path, report: AttributionReport) -> AttributionReport:
+    """As far as people decided of enough of its trials: see `analysis.calibration`. Raises StoreError."""
+    with Store(path) as store:
+        labels = store.labels()
+        units = {trial: _question(store, trial).unit for trial in {label.trial for label in labels}}
+    labelled = [each for each in report.explained if each.attribution and each.attribution.trial in units]
+    found = calibrations(labelled, labels, units)
+    return replace(report, explained=calibrated(report.explained, found), calibrations=found)
 
 
 def _question(store: Store, trial: str) -> AttributedCause:

@@ -14,7 +14,7 @@ from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools.user_code import said_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.plugins import close
-from toolablate.traces.records import REPLIES, Condition, Model, ModelReply, ModelRequest, OpenAIModel, Price, Question
+from toolablate.traces.records import REPLIES, Condition, Model, ModelReply, ModelRequest, Price, Question, ServedModel
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class PaidSource:
 
     @classmethod
     def of(cls, model: Model, source: ModelSource, costs: JudgeCosts) -> "PaidSource":
-        return cls(source, costs, model.price if isinstance(model, OpenAIModel) else None)
+        return cls(source, costs, model.price if isinstance(model, ServedModel) else None)
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         return _PaidChat(self.source.session(question, condition, repeat), self.costs, self.price)
@@ -90,7 +90,7 @@ def replies_fingerprint(plan: Plan) -> dict[str, str]:
 
     Raises InputError where there is nothing to replay; StoreError where it is damaged.
     """
-    if not any(isinstance(model, OpenAIModel) for model in plan.models):
+    if not any(isinstance(model, ServedModel) for model in plan.models):
         return {}
     match plan.replies.mode:
         case "live":
@@ -105,7 +105,7 @@ def replies_fingerprint(plan: Plan) -> dict[str, str]:
 
 def is_replayed(plan: Asking, model: Model) -> bool:
     """Whether a model or judge of the plan is never asked, so that it needs neither its endpoint nor its key."""
-    return isinstance(model, OpenAIModel) and plan.replies.mode == "replay"
+    return isinstance(model, ServedModel) and plan.replies.mode == "replay"
 
 
 def asked_lines(plan: Asking) -> dict[str, Line]:
@@ -142,7 +142,7 @@ async def open_judges(
     lines: Mapping[str, Line],
     costs: Mapping[str, JudgeCosts],
     warn: Callable[[str], None],
-    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
+    others: Sequence[tuple[ServedModel, Callable[[], ModelSource]]] = (),
 ) -> dict[str, ModelSource]:
     """The models of the plan's judges by name, as `open_sources` does it; recorded into the file of the models' replies
     and replayed from there. What their endpoints reply is booked in `costs`, by name. `others` are asked as judges are,
@@ -186,7 +186,7 @@ async def _open(
     """The sources that are asked, and those that the cache of replies stands before. A replay has to be that of
     `fingerprint`, where that names one."""
     sources, replayed = dict(live), fingerprint.get(REPLIES, "")
-    endpoints = [model for model in models if isinstance(model, OpenAIModel)]
+    endpoints = [model for model in models if isinstance(model, ServedModel)]
     if plan.replies.mode == "live" or not endpoints:
         return sources
     from toolablate.agents.replies import RecordedSource, ReplayedSource, ResponseCache
@@ -219,8 +219,8 @@ def _replay(root: str) -> str:
 async def _connected(model: Model, line: Line | None, warn: Callable[[str], None]) -> AsyncIterator[ModelSource]:
     """A model behind an endpoint waits in line; what a cache holds is given without."""
     source = connect(model)
-    if line is not None and isinstance(model, OpenAIModel):
-        source = PacedSource(source, line, model.sampling.max_tokens)
+    if line is not None and isinstance(model, ServedModel):
+        source = PacedSource(source, line, model.max_tokens)
     try:
         yield source
     finally:

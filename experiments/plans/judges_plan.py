@@ -12,10 +12,9 @@ from toolablate.experiments.plans.sections import (
     JudgingSection,
     RepliesSection,
     Section,
-    plan_content,
-    plan_text,
     valid_plan,
 )
+from toolablate.experiments.plans.written import plan_content, plan_text
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.records import Model, Price

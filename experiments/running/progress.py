@@ -16,7 +16,7 @@ from rich.text import Text
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.runner import GivenUp, JudgeTask, last_failure
 from toolablate.reports.numbers import counted, dollars
-from toolablate.traces.records import Condition, OpenAIModel, Score, Trace
+from toolablate.traces.records import Condition, Score, ServedModel, Trace
 from toolablate.traces.terminal_text import one_line, plain_text
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -137,7 +137,7 @@ class RunProgress:
         if score is not None and score.value is not None:
             self._scores.setdefault(arm, []).append(score.value)
         # Who stands in for a model asks nobody, and costs nothing.
-        if trace.cost_usd is None and isinstance(planned.model, OpenAIModel):
+        if trace.cost_usd is None and isinstance(planned.model, ServedModel):
             self._unpriced += 1
         self._cost += trace.cost_usd or 0.0
         self._bar.advance(self._task)

@@ -21,16 +21,19 @@ from openinference.semconv.trace import (
 from toolablate.formats.exporting import Exported
 from toolablate.formats.otlp.requests import Span, SpanEvent, Value, shown
 from toolablate.traces.records import (
+    MECHANISM_BOOK,
     Answer,
     Attribution,
     Event,
     Failure,
+    LangChainModel,
     Message,
     Model,
     ModelCall,
     OpenAIModel,
     Rebuilt,
     Score,
+    ServedModel,
     ToolCall,
     ToolSpec,
     Usage,
@@ -71,9 +74,9 @@ def _annotations(exported: Exported) -> Iterator[_Annotation]:
     for each in exported.diagnoses:
         yield _Annotation("type of error", "LLM", each.error_type, explanation=each.reason, identifier=each.judge)
     for label in exported.labels:
-        yield _Annotation(
-            "mechanism (label)", "HUMAN", label.mechanism, explanation=label.note, identifier=label.person
-        )
+        of = "mechanism" if label.book == MECHANISM_BOOK else label.book
+        said = ", ".join(label.said) or None
+        yield _Annotation(f"{of} (label)", "HUMAN", said, explanation=label.note, identifier=label.person)
 
 
 def _score(score: Score) -> _Annotation:
@@ -267,11 +270,15 @@ def _model_call(event: ModelCall, model: Model) -> Iterator[tuple[str, Value]]:
 
 
 def _wire_name(model: Model) -> str:
-    return model.wire_name if isinstance(model, OpenAIModel) else model.name
+    return model.wire_name if isinstance(model, ServedModel) else model.name
 
 
 def _parameters(event: ModelCall, model: Model) -> dict[str, object]:
-    sampling = model.sampling.model_dump(mode="json", exclude_defaults=True) if isinstance(model, OpenAIModel) else {}
+    sampling: dict[str, object] = {}
+    if isinstance(model, OpenAIModel):
+        sampling = model.sampling.model_dump(mode="json", exclude_defaults=True)
+    elif isinstance(model, LangChainModel):
+        sampling = dict(model.kwargs)
     request = event.request.model_dump(include={"tool_choice", "parallel_tool_calls"}, exclude_none=True)
     return {**sampling, **(request if event.request.tools else {})}
 

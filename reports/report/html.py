@@ -1,7 +1,7 @@
 """A report in one HTML file."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
@@ -16,10 +16,11 @@ from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import Findings
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, summed, why, without_tools
-from toolablate.reports.html.beliefs import marks_of
-from toolablate.reports.html.cards import Card, Links
+from toolablate.reports.html.beliefs import marks_of, with_answer
+from toolablate.reports.html.cards import Card, Links, Marks
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
+from toolablate.reports.html.outline import Timeline, timeline, took
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
 from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
@@ -127,6 +128,7 @@ class ShownTrace:
     says: tuple[str, ...]
     right: str
     belief: Markup | None
+    line: Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,7 @@ def _traces(report: Report) -> Iterator[ShownTrace]:
             says=tuple(_says(each)),
             right=right_answer(each.question),
             belief=_belief(each, anchor),
+            line=timeline(took(each.conversation)),
         )
 
 
@@ -231,9 +234,14 @@ def _pairs(report: Report) -> Iterator[ShownPair]:
             anchor=f"d{number}",
             asked=number <= report.asked_pairs,
             beside=each,
-            found=side_by_side(found, each.left.question, fell=fell),
+            found=side_by_side(found, each.left.question, fell=fell, marks=(_marks(each.left), _marks(each.right))),
             right=right_answer(each.left.question),
         )
+
+
+def _marks(told: ReportTrial) -> Mapping[int, Marks]:
+    marks = {} if told.explanation is None else marks_of(told.explanation)
+    return with_answer(marks, told.question, told.scores, told.conversation)
 
 
 def _fell(told: ReportTrial) -> int | None:

@@ -13,6 +13,7 @@ from toolablate.analysis.agreement.judge_noise import JudgeNoise, Regraded
 from toolablate.analysis.agreement.report import Agreement, AgreementReport
 from toolablate.analysis.agreement.shift import Shift
 from toolablate.analysis.attribution.report import mechanism_name
+from toolablate.analysis.codebooks.codebook import BUILT_IN
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, SIGNIFICANT
 from toolablate.analysis.labelling import (
     ERROR_TYPES,
@@ -21,6 +22,7 @@ from toolablate.analysis.labelling import (
     LabelAgreement,
     LabelReport,
     NamedTypes,
+    Reliability,
     TypeShare,
 )
 from toolablate.reports import numbers
@@ -28,7 +30,7 @@ from toolablate.reports.cause_wording import chance, distraction_name, error_typ
 from toolablate.reports.numbers import MINUS, SMALL, counted
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
 from toolablate.reports.terminal.trace import VERDICT_STYLES
-from toolablate.traces.records import Mechanism
+from toolablate.traces.records import Label, Mechanism
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 WAYS = {"again": "graded again", "same_text": "same text"}
@@ -308,6 +310,8 @@ def labels_view(report: LabelReport, store: str) -> RenderableType:
         parts += [Text(" People vs. attribution", style="bold"), _label_agreements(report.with_attribution)]
     if report.between_people:
         parts += [Text(" Between people", style="bold"), _label_agreements(report.between_people)]
+    if report.reliability:
+        parts += [Text(" All people together", style="bold"), _reliability(report.reliability)]
     if report.error_types:
         parts += [Text(" Types of error that people name, and judges of the same trials", style="bold")]
         parts += [_error_types(report.error_types)]
@@ -316,14 +320,31 @@ def labels_view(report: LabelReport, store: str) -> RenderableType:
     return Group(*parts, Padding(Text("\n".join(_notes(report)), style="dim"), (0, 1, 1, 1)))
 
 
-def agreement_words(row: LabelAgreement) -> str:
-    """`.62 (.41 to .80)`, or why there is no kappa."""
+def agreement_words(row: LabelAgreement | Reliability) -> str:
+    """`.62 (.41 to .80)`, or why there is no kappa or alpha."""
+    found = row.kappa if isinstance(row, LabelAgreement) else row.alpha
     if row.units < TOO_FEW:
         return f"too few to say, {counted(TOO_FEW - row.units, 'question')} short"
-    if row.kappa is None:
+    if found is None:
         return "all of one kind"
     between = "" if row.ci95 is None else f" ({_label_kappa(row.ci95[0])} to {_label_kappa(row.ci95[1])})"
-    return f"{_label_kappa(row.kappa)}{between}"
+    return f"{_label_kappa(found)}{between}"
+
+
+def share_words(row: LabelAgreement) -> str:
+    """Percent of all wrong trials that could be drawn: `62 (51-72)`; "" where none was drawn by chance."""
+    if row.share is None or row.share_ci95 is None:
+        return ""
+    return f"{100 * row.share:.0f} ({100 * row.share_ci95[0]:.0f}-{100 * row.share_ci95[1]:.0f})"
+
+
+def said_words(label: Label) -> str:
+    """What a label says, in words; "" where it withdraws."""
+    if label.book not in BUILT_IN:
+        return " + ".join(label.said)
+    how = f" ({distraction_name(label.distraction)})" if label.distraction else ""
+    parts = [f"{mechanism_name(label.mechanism)}{how}"] if label.mechanism else []
+    return "; ".join([*parts, *([f"error: {error_type_name(label.error_type)}"] if label.error_type else [])])
 
 
 def _labels(found: Sequence[Held]) -> RenderableType:
@@ -341,9 +362,8 @@ def _labels(found: Sequence[Held]) -> RenderableType:
 
 
 def _says(each: Held) -> Text:
-    how = f" ({distraction_name(each.label.distraction)})" if each.label.distraction else ""
-    kind = f"; {error_type_name(each.label.error_type)}" if each.label.error_type else ""
-    return Text(f"{_mechanism(each.label.mechanism)}{how}{kind}", style="" if each.agrees is not False else "bold")
+    decided = " (decided)" if each.label.adjudicated else ""
+    return inert(f"{said_words(each.label)}{decided}", style="" if each.agrees is not False else "bold")
 
 
 def _mechanism(mechanism: Mechanism | None) -> str:
@@ -354,14 +374,36 @@ def _label_agreements(rows: Sequence[LabelAgreement]) -> RenderableType:
     between = rows[0].other is not None
     return Fitted(
         (
-            names("person", [inert(one_line(row.person)) for row in rows]),
+            names("person", [inert(one_line(row.person or "(decided)")) for row in rows]),
             names("and", [inert(one_line(row.other or "")) for row in rows])
             if between
             else words("attribution by", [row.method or "" for row in rows]),
+            *([names("codebook", [inert(row.book) for row in rows], common=True)] if between else []),
             words("read", ["blind" if row.blind else "seen" for row in rows]),
+            *_agreed(rows),
+        )
+    )
+
+
+def _agreed(rows: Sequence[LabelAgreement]) -> list[Column]:
+    found = [
+        figures("trials", [str(row.trials) for row in rows]),
+        figures("agreed", [str(row.agreed) for row in rows]),
+        words("κ", [agreement_words(row) + ("*" if row.small and row.ci95 else "") for row in rows]),
+    ]
+    if any(row.share is not None for row in rows):
+        found.append(figures("% of all", [share_words(row) or "-" for row in rows]))
+    return found
+
+
+def _reliability(rows: Sequence[Reliability]) -> RenderableType:
+    return Fitted(
+        (
+            names("codebook", [inert(one_line(row.book)) for row in rows]),
+            *([names("code", [inert(one_line(row.code)) for row in rows])] if any(row.code for row in rows) else []),
+            names("people", [inert(one_line(", ".join(row.people))) for row in rows]),
             figures("trials", [str(row.trials) for row in rows]),
-            figures("agreed", [str(row.agreed) for row in rows]),
-            words("κ", [agreement_words(row) + ("*" if row.small and row.ci95 else "") for row in rows]),
+            words("α", [agreement_words(row) + ("*" if row.small and row.ci95 else "") for row in rows]),
         )
     )
 
@@ -392,22 +434,28 @@ def _type_agreements(rows: Sequence[LabelAgreement]) -> RenderableType:
         (
             names("person", [inert(one_line(row.person)) for row in rows]),
             names("and", [inert(one_line(row.other or "")) for row in rows]),
-            figures("trials", [str(row.trials) for row in rows]),
-            figures("agreed", [str(row.agreed) for row in rows]),
-            words("κ", [agreement_words(row) + ("*" if row.small and row.ci95 else "") for row in rows]),
+            *_agreed(rows),
         )
     )
 
 
 def _notes(report: LabelReport) -> Iterator[str]:
     yield (
-        f"κ: Cohen's kappa over mechanisms, with its 95 % interval over questions; not told below {TOO_FEW} of them."
+        f"κ: Cohen's kappa over codes, with its 95 % interval over questions; not told below {TOO_FEW} of them."
         " blind: the attribution was hidden; who sees it first tends to agree with it."
     )
+    if report.reliability:
+        yield "α: Krippendorff's alpha of independent labels, with its interval likewise."
+    shown = (*report.with_attribution, *report.between_people, *report.type_agreement)
+    if any(row.share is not None for row in shown):
+        yield "% of all: agreed, each trial weighed by 1 / its inclusion probability in the queue."
+    if any(not row.person for row in report.with_attribution):
+        yield "(decided): what two or more people say alike, or what was decided where they differed."
+    if report.undecided:
+        yield f"{counted(report.undecided, 'trial')} on which people differ still to be decided, on the page of labels."
     if report.error_types:
         yield "Types: % of the trials that each names one of, with the 95 % interval over questions."
-    shown = (*report.with_attribution, *report.between_people, *report.type_agreement)
-    if any(row.small and row.ci95 for row in shown):
+    if any(row.small and row.ci95 for row in (*shown, *report.reliability)):
         yield f"*: fewer than {FEW_CLUSTERS} questions; do not rely on the interval."
     if report.unattributed:
         yield f"{counted(report.unattributed, 'label')} of trials without an attribution, excluded from its kappa."

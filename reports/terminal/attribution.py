@@ -22,6 +22,7 @@ from toolablate.analysis.attribution.judge_labels import (
     confusion_of,
 )
 from toolablate.analysis.attribution.report import FORM_NAMES, AttributionReport, ResultLengths, mechanism_name
+from toolablate.analysis.calibration import LEAST_LABELS, LEAST_QUESTIONS, Calibration
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.flips import Floor
 from toolablate.analysis.labelling import ERROR_TYPES
@@ -443,8 +444,21 @@ class _Report:
         yield from matrices_view(report.matrices)
         yield from errors_view(report.errors)
         yield from trials_view(report.explained, None if self.all_trials else SHOWN_TRIALS, report.simulated)
-        notes = [*map(_sentence, report.notes), *_footnotes(report)]
+        notes = [*map(_sentence, report.notes), *map(_calibrated, report.calibrations), *_footnotes(report)]
         yield Padding(Text("\n".join(notes), style="dim"), (0, 1, 1, 1))
+
+
+def _calibrated(each: Calibration) -> str:
+    """What people's labels made of the confidences by one method."""
+    questions = numbers.counted(each.questions, "question")
+    by = f"{numbers.counted(each.labels, 'trial')} that people decided (of {questions})"
+    if not each.enough or each.ece_before is None or each.ece_after is None:
+        least = f"{LEAST_LABELS} trials of {LEAST_QUESTIONS} questions are needed"
+        return f"Confidences by {each.method} are not calibrated: {by}; {least}."
+    errors = f"calibration error {chance(each.ece_before)}, and {chance(each.ece_after)} after, out of fold"
+    if each.applied:
+        return f"Confidences by {each.method} are calibrated by {by}: {errors}."
+    return f"Confidences by {each.method} stay as they are: {by} do not show that they are off ({errors})."
 
 
 def _sentence(note: str) -> str:

@@ -33,13 +33,13 @@ from toolablate.traces.records import (
     Judgement,
     Model,
     ModelCall,
-    OpenAIModel,
     Question,
     Repair,
     Rerun,
     Resumption,
     Say,
     Score,
+    ServedModel,
     Swap,
     Trace,
 )
@@ -78,7 +78,7 @@ def _reply(call: JudgeCall) -> Iterator[RenderableType]:
 
 
 def _named(model: Model) -> str:
-    if not isinstance(model, OpenAIModel):
+    if not isinstance(model, ServedModel):
         return f"{one_line(model.name)} ({model.provider})"
     return f"{one_line(model.name)} ({one_line(model.wire_name)} at {one_line(model.endpoint)})"
 

@@ -8,7 +8,15 @@ import pytest
 from tests.reports.attribution.samples import page
 from tests.traces.samples import WHEN
 
-from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report, labels_csv, labels_json
+from toolablate.analysis.labelling import (
+    AttributedCause,
+    LabelReport,
+    disputed,
+    held,
+    label_report,
+    labels_csv,
+    labels_json,
+)
 from toolablate.reports.terminal.agreement import labels_view
 from toolablate.traces.records import Diagnosis, Label, Mechanism
 
@@ -45,7 +53,11 @@ def test_the_last_word_of_a_person_on_a_trial_counts() -> None:
         ("Grace", "lock_in"),
         ("Ada", "lock_in"),
     ]
-    assert [(row.person, row.trials, row.agreed) for row in found.with_attribution] == [("Ada", 1, 1), ("Grace", 1, 1)]
+    assert [(row.person, row.trials, row.agreed) for row in found.with_attribution] == [
+        ("", 1, 1),
+        ("Ada", 1, 1),
+        ("Grace", 1, 1),
+    ]
     (between,) = found.between_people
     assert (between.person, between.other, between.agreed) == ("Ada", "Grace", 1)
 
@@ -130,6 +142,80 @@ def test_a_store_without_labels_says_how_to_give_some() -> None:
     assert "toolablate view 'my store.db'" in page(labels_view(_report([]), "my store.db"), 120)
 
 
+# Codebooks, two people, and who decides between them.
+
+
+def _mine(trial: int, codes: tuple[str, ...], person: str = "Ada", **more: object) -> Label:
+    return _label(trial, None, person, codebook="mine", codes=codes, **more)
+
+
+def test_labels_by_different_codebooks_stand_beside_each_other() -> None:
+    found = _report([_label(1, "lock_in"), _mine(1, ("a",)), _mine(1, ("b",)), _mine(2, ("a",)), _mine(2, ())])
+    assert [(each.label.book, each.label.said, each.agrees) for each in found.held] == [
+        ("mechanisms", ("lock_in",), True),
+        ("mine", ("b",), None),
+    ]
+    types = [
+        _label(1, "own_error", error_type="reasoning"),
+        _label(1, None, codebook="error_types", error_type="knowledge"),
+    ]
+    assert [row.types["knowledge"].count for row in _report(types).error_types] == [1], "said later, of types alone"
+
+
+def test_where_people_differ_somebody_decides() -> None:
+    labels = [
+        *(_label(1, "lock_in", person, blind=True) for person in ("Ada", "Ben")),
+        _label(2, "lock_in", "Ada", blind=True, inclusion_probability=0.25),
+        _label(2, "budget", "Ben", blind=True, inclusion_probability=0.25),
+        _label(3, "lock_in", "Ada"),
+    ]
+    found = _report(labels)
+    assert [(each.trial[-1], each.said, each.adjudicated, each.blind) for each in found.decided] == [
+        ("1", ("lock_in",), False, True)
+    ]
+    assert [{each.label.person for each in own} for own in disputed(found.held)] == [{"Ada", "Ben"}]
+    assert found.undecided == 1
+    after = _report([*labels, _label(2, "budget", "Ada", adjudicated=True, blind=True)])
+    assert [(each.trial[-1], each.said, each.adjudicated, each.weight) for each in after.decided] == [
+        ("1", ("lock_in",), False, 1.0),
+        ("2", ("budget",), True, 4.0),
+    ]
+    assert (after.undecided, disputed(after.held)) == (0, ())
+    assert after.between_people == found.between_people, "it is no independent label"
+    back = _report([*labels, _label(2, "budget", adjudicated=True), _label(2, None, adjudicated=True)])
+    assert back.undecided == 1
+
+
+def test_what_was_drawn_by_chance_counts_for_all_that_it_stands_for() -> None:
+    rare = [_label(trial, "lock_in", inclusion_probability=1.0) for trial in range(0, 40, 2)]
+    common = [_label(trial, "budget", inclusion_probability=0.1) for trial in range(40, 80, 2)]
+    (row,) = _report([*rare, *common]).with_attribution
+    assert row.agreed / row.trials == 0.5
+    assert row.share == pytest.approx(20 / 220)
+    assert row.weighted == {"lock_in": {"lock_in": 20.0}, "budget": {"lock_in": pytest.approx(200)}}
+    assert row.share_ci95 is not None
+    assert row.share_ci95[0] < 20 / 220 < row.share_ci95[1]
+    assert "9 (" in page(labels_view(_report([*rare, *common]), "s.db"), 160)
+    (seen,) = _report([_label(1, "lock_in")]).with_attribution
+    assert (seen.share, seen.weighted) == (None, {})
+
+
+def test_reliability_is_of_all_people_and_of_each_code_where_several_may_be_chosen() -> None:
+    labels = [
+        _mine(trial, ("a",) if (trial % 3 == 0) != (person == "Cleo" and trial % 8 == 0) else ("b",), person)
+        for trial in range(MANY)
+        for person in ("Ada", "Ben", "Cleo")
+    ]
+    (row,) = _report(labels).reliability
+    assert (row.book, row.code, row.people, row.trials) == ("mine", "", ("Ada", "Ben", "Cleo"), MANY)
+    assert row.alpha is not None
+    assert row.ci95 is not None
+    assert 0.6 < row.ci95[0] < row.alpha < row.ci95[1] < 1
+    several = [_mine(trial, ("a", "b") if trial % 2 else ("b",), p) for trial in range(MANY) for p in ("Ada", "Ben")]
+    assert [(row.code, row.alpha) for row in _report(several).reliability] == [("a", 1.0), ("b", None)]
+    assert "mine" in page(labels_view(_report(labels), "s.db"), 120)
+
+
 # The seven types of error.
 
 
@@ -161,7 +247,7 @@ def test_types_of_people_stand_beside_a_judges_of_the_same_trials() -> None:
     assert "25 (16-37)" in text
     assert "all: judge-a" in text
     assert json.loads(labels_json(found))["error_types"][0]["types"]["reasoning"]["count"] == 0
-    assert labels_csv(found.held).splitlines()[1].split(",")[-1] == "calculation"
+    assert ",calculation,mechanisms," in labels_csv(found.held).splitlines()[1]
 
 
 def test_repeats_of_a_question_do_not_make_types_surer() -> None:

@@ -118,6 +118,7 @@ def label(trial: Trial, person: str = "Ada\u202e") -> Label:
         method="trace",
         blind=True,
         error_type="knowledge",
+        inclusion_probability=0.5,
     )
 
 

@@ -59,6 +59,8 @@ from toolablate.traces.records.events import (
     Usage,
 )
 from toolablate.traces.records.judgements import (
+    ERROR_TYPE_BOOK,
+    MECHANISM_BOOK,
     Attribution,
     Continuation,
     Diagnosis,
@@ -82,6 +84,7 @@ from toolablate.traces.records.judgements import (
 from toolablate.traces.records.models import (
     Capabilities,
     ImportedModel,
+    LangChainModel,
     Model,
     OpenAIModel,
     Price,
@@ -90,6 +93,7 @@ from toolablate.traces.records.models import (
     RegisteredModel,
     Sampling,
     ScriptedModel,
+    ServedModel,
     SimulatedModel,
 )
 from toolablate.traces.records.questions import (
@@ -116,6 +120,8 @@ from toolablate.traces.records.trials import REPLIES, Environment, ImportedLog, 
 
 __all__ = [
     "CHARACTERS_PER_TOKEN",
+    "ERROR_TYPE_BOOK",
+    "MECHANISM_BOOK",
     "REPLIES",
     "Again",
     "Answer",
@@ -155,6 +161,7 @@ __all__ = [
     "Judgement",
     "KeptCall",
     "Label",
+    "LangChainModel",
     "Limit",
     "Link",
     "Lookup",
@@ -206,6 +213,7 @@ __all__ = [
     "SearchReply",
     "SearchResult",
     "SearchStatus",
+    "ServedModel",
     "ShownResult",
     "SimulatedModel",
     "SpansTarget",

@@ -223,13 +223,24 @@ class Diagnosis(TaggedRecord):
     calls: tuple[JudgeCall, ...] = ()
 
 
-class Label(TaggedRecord):
-    """What a person who read a trial holds for the mechanism that made it wrong.
+MECHANISM_BOOK, ERROR_TYPE_BOOK = "mechanisms", "error_types"
+"""The codebooks that are built in: what a label by the one says is its `mechanism`, by the other its `error_type`."""
 
-    `person` is the name that they go by, `at` when they said so. `mechanism` is None where they withdraw what they had
-    said before. `turned_at` is the event at which it went wrong, where they say so. `attributed` and `method` are what
-    the attribution said of the trial when they read it, None where it said nothing; `blind` tells that it was hidden
-    from them. `error_type` is the kind of error that they see, where they say one.
+
+class Label(TaggedRecord):
+    """What a person who read a trial holds for the mechanism that made it wrong, or which codes of another codebook
+    they give it.
+
+    `person` is the name that they go by, `at` when they said so. `mechanism`, `error_type` and `codes` are all empty
+    where they withdraw what they had said before. `turned_at` is the event at which it went wrong, where they say so,
+    `quote` a passage of that event's text as it was written. `attributed` and `method` are what the attribution said of
+    the trial when they read it, None where it said nothing; `blind` tells that it was hidden from them. `error_type` is
+    the kind of error that they see, where they say one.
+
+    `codebook` is the name of the codebook, "" in labels older than codebooks, which are of the mechanisms;
+    `codebook_digest` is that of the definitions that they had before them. `adjudicated` tells that it decides between
+    labels that differed, and so is no independent one. `inclusion_probability` is the trial's in the queue from which
+    it was labelled, None where it came from none.
     """
 
     version: Literal[1] = 1
@@ -244,6 +255,32 @@ class Label(TaggedRecord):
     method: Method | None = None
     blind: bool = False
     error_type: ErrorType | None = None
+    codebook: str = Field(default="", max_length=80)
+    codebook_digest: str = ""
+    codes: tuple[str, ...] = ()
+    quote: str = Field(default="", max_length=2_000)
+    adjudicated: bool = False
+    inclusion_probability: float | None = Field(default=None, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _quote_has_an_event(self) -> Self:
+        if self.quote and self.turned_at is None:
+            raise ValueError("a passage is quoted of an event, and none is named")
+        return self
+
+    @property
+    def book(self) -> str:
+        """The name of the codebook."""
+        return self.codebook or MECHANISM_BOOK
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The codes of its codebook that it gives, in order; none where it withdraws."""
+        if self.book == MECHANISM_BOOK:
+            return (self.mechanism,) if self.mechanism else ()
+        if self.book == ERROR_TYPE_BOOK:
+            return (self.error_type,) if self.error_type else ()
+        return tuple(sorted(self.codes))
 
 
 class Continuation(TaggedRecord):
@@ -309,7 +346,8 @@ class PairVerdict(TaggedRecord):
     `judge` is its name with its options and `wording` the version of what it is asked. `pair` names what was compared,
     `texts` is the digest of all that was shown: of another text it is another verdict. `exchanged`: b stood first.
     `verdict` is by text, whatever stood first; None where no reply of `calls` has any, as `reason` then says. `scores`
-    are those of a and b, where the verdict is a difference of scores.
+    are those of a and b, where the verdict is a difference of scores. `begun`: a later request failed, and `calls` is
+    what was paid for before it; nothing is said yet.
     """
 
     version: Literal[1] = 1
@@ -322,6 +360,7 @@ class PairVerdict(TaggedRecord):
     scores: tuple[float, float] | None = None
     reason: str = ""
     calls: tuple[JudgeCall, ...] = ()
+    begun: bool = False
 
     @property
     def asked(self) -> tuple[str, int, str, str, bool]:

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
+from toolablate.analysis.event_texts import texts_of
 from toolablate.traces.store import Outlines, Store
 from toolablate.traces.terminal_text import one_line
 from toolablate.viewer.bundle.part import BundlePart
-from toolablate.viewer.finding.event_texts import texts_of
 from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.selection import ENDINGS, question_address, trial_address
 
