@@ -165,6 +165,7 @@ def is_wrong(seen: TrialSummary) -> bool:
 
 
 AT_ONCE = 500
+MOST_ALIKE = 100
 
 
 def described(
@@ -242,6 +243,16 @@ def with_clusters(found: Failures[Failure], prompts: Mapping[str, str]) -> Failu
     )
     named = (replace(each, cluster=made.of[each.trial]) for each in found.failures)
     return replace(found, failures=tuple(named), clusters=made.clusters)
+
+
+def most_alike(
+    found: Failures[One], trial: str, alike: Mapping[str, float], *, most: int = MOST_ALIKE
+) -> Failures[One]:
+    """Those that say what a trial says, the most alike first; without the trial itself. `alike` has how much, by
+    trial."""
+    there = {each.trial: each for each in found.failures if each.trial != trial}
+    nearest = sorted((name for name in alike if name in there), key=lambda name: (-alike[name], name))[:most]
+    return replace(found, failures=tuple(there[name] for name in nearest))
 
 
 def words_of(said: str, answer: str, asked: Collection[str]) -> list[str]:

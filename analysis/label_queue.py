@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, Self
 
@@ -110,9 +110,9 @@ def read_queue(path: Path) -> LabelQueue:
     raise InputError(f"--queue: {said}", hint=hint, code="bad_queue")
 
 
-def require_reader(queue: LabelQueue, person: str, known: Mapping[str, object] | set[str], store: str) -> None:
+def require_reader(queue: LabelQueue, person: str, store: str) -> None:
     """Raises InputError where the queue is of another store, or has nothing for this person."""
-    if queue.store != store or not any(item.trial in known for item in queue.items):
+    if queue.store != store:
         raise InputError("--queue: it is of another store", hint="draw one of this store", code="other_store")
     if person not in queue.people:
         raise InputError(

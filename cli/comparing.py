@@ -1,5 +1,6 @@
 """Commands that compare the conditions of a store, its scorers and its labels."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -120,16 +121,13 @@ def compare_command(
     options.refuse_given(("models", "toolsets", "plot"), "is for --ladder")
     from rich.console import Console
 
-    from toolablate.analysis.comparison import comparisons_csv, comparisons_json
-    from toolablate.analysis.flips import flips_json
-    from toolablate.analysis.from_store import read_paired
-    from toolablate.reports.terminal.comparison import comparison_table, flips_table
-    from toolablate.reports.terminal.problems import cut_view, misses_view, refused_view
-    from toolablate.traces.commands import tell_left_out, warn
+    from toolablate.api.results import compare
+    from toolablate.traces.commands import warn
+    from toolablate.traces.errors import InputError
     from toolablate.traces.output import export
 
-    if as_flips:
-        options.refuse_given(("by", "csv", "harm"), "goes without --flips")
+    if as_flips and (by or csv or harm):
+        raise InputError("--flips goes without --by, --harm and --csv", code="usage")
     if against is not None:
         _compare_stores(
             *(store, against, by, run, scorer, seed, two_models),
@@ -139,31 +137,45 @@ def compare_command(
             csv=csv,
         )
         return
-    options.refuse_given(("baseline", "as_flips") if two_models else (), "goes without --models")
+    if two_models:
+        options.refuse_given(("baseline", "as_flips"), "goes without --models")
+    if as_flips:
+        _list_flips(store, baseline, run, scorer, as_json=as_json)
+        return
+    found = compare(
+        store,
+        baseline=baseline,
+        by=by,
+        run=run,
+        scorer=scorer,
+        seed=seed,
+        harm=harm or as_json or csv is not None,
+        models=two_models,
+    )
+    warn(found.warning)
+    if csv is not None:
+        export(found.to_csv(), csv, "--csv")
+    if as_json:
+        click.echo(found.to_json())
+    else:
+        replace(found, harm=harm).print(Console())
+
+
+def _list_flips(store: Path, baseline: str | None, run: str, scorer: str | None, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from toolablate.analysis.flips import flips_json
+    from toolablate.analysis.from_store import read_paired
+    from toolablate.reports.terminal.comparison import flips_table
+    from toolablate.traces.commands import warn
+
     paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
     warn(paired.warning)
-    if as_flips:
-        flips = paired.flips()
-        if as_json:
-            click.echo(flips_json(flips, paired.floors()))
-        else:
-            Console().print(flips_table(flips, paired.floors()))
-        return
-    with_harm, of_models = harm or as_json or csv is not None, two_models is not None
-    comparisons = paired.compare(by=by, seed=seed, harm=with_harm, models=two_models)
-    if csv is not None:
-        export(comparisons_csv(comparisons, of_models=of_models), csv, "--csv")
-    rates, differences = paired.miss_rates(), paired.miss_differences(seed=seed)
-    refused, cuts = paired.refused_calls(), paired.cut_inputs()
+    flips = paired.flips()
     if as_json:
-        click.echo(comparisons_json(comparisons, rates, differences, refused, cuts, of_models=of_models))
-        return
-    console = Console()
-    console.print(comparison_table(comparisons, show_harm=harm, alone=paired.alone(), of_models=of_models))
-    for note in (misses_view(rates, differences), refused_view(refused), cut_view(cuts)):
-        if note is not None:
-            console.print(note)
-    tell_left_out(console, paired.left_out)
+        click.echo(flips_json(flips, paired.floors()))
+    else:
+        Console().print(flips_table(flips, paired.floors()))
 
 
 def _compare_stores(

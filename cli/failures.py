@@ -40,6 +40,12 @@ LISTED = 20
     multiple=True,
     help="Only wrong trials with this value of a key. May be given several times: all have to hold.",
 )
+@click.option(
+    "--like",
+    metavar="TRIAL",
+    help="List the wrong trials that say what this one says, the most alike first: by BM25 of the words of its turning"
+    " event and answer, without those of its question.",
+)
 @click.option("--list", "listed", is_flag=True, help="List the trials, with answers, instead of groups.")
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", default=LISTED, show_default=True, help="List at most so many."
@@ -59,6 +65,7 @@ def failures_command(
     store: Path,
     by: str,
     where: tuple[str, ...],
+    like: str | None,
     listed: bool,
     limit: int,
     sample: int | None,
@@ -76,18 +83,30 @@ def failures_command(
 
     Trials that failed for the infrastructure, or have no score, are no wrong answers: they are counted apart.
     """
-    from toolablate.analysis.failures import chosen, grouped, read_failures, sampled, with_clusters, with_mechanisms
+    from toolablate.analysis.failures import (
+        chosen,
+        grouped,
+        most_alike,
+        read_failures,
+        sampled,
+        with_clusters,
+        with_mechanisms,
+    )
 
     keys, wanted = [key.strip() for key in by.split(",")], wanted_of(where)
     named = {"mechanism", "cluster"} & {*keys, *wanted}
-    attributed = attributions_of(store, run, scorer) if named else {}
+    attributed = attributions_of(store, run, scorer) if named or like else {}
     turned = {trial: each.turned_at for trial, each in attributed.items()} if "cluster" in named else None
     found = read_failures(store, run=run, scorer=scorer, baseline=baseline, turned=turned)
     if "mechanism" in (*keys, *wanted):
         found = with_mechanisms(found, {each: said.mechanism for each, said in attributed.items()})
     if "cluster" in (*keys, *wanted):
         found = with_clusters(found, prompts_of(store))
-    found = chosen(found, wanted)
+    if like is not None:
+        near = alike_by(store, like, attributed, run=run, scorer=scorer, baseline=baseline)
+        found, listed = most_alike(chosen(found, wanted), *near, most=limit), True
+    else:
+        found = chosen(found, wanted)
     chances: Mapping[str, float] = {}
     if sample is not None:
         found, chances = sampled(found, keys, sample, seed)
@@ -141,6 +160,36 @@ def attributions_of(store: Path, run: str, scorer: str | None) -> "Mapping[str, 
 def mechanisms_of(store: Path, run: str, scorer: str | None) -> "Mapping[str, Mechanism]":
     """As `attribute` names them."""
     return {trial: each.mechanism for trial, each in attributions_of(store, run, scorer).items()}
+
+
+def alike_by(
+    path: Path,
+    prefix: str,
+    attributed: "Mapping[str, Attribution]",
+    *,
+    run: str,
+    scorer: str | None,
+    baseline: str | None,
+) -> tuple[str, dict[str, float]]:
+    """The whole id of a trial, and how much others say what it says, by trial. Raises InputError where there is no such
+    trial, and StoreError."""
+    from toolablate.analysis.clusters import tokens_of
+    from toolablate.analysis.failures import said_at, words_of
+    from toolablate.cli.finding import tell_indexed
+    from toolablate.traces.store import Outlines, Store
+    from toolablate.viewer.finding.store_texts import opened
+
+    with Store(path) as store, Outlines(path) as outlines:
+        trial = store.find_trial(prefix)
+        question = store.question(store.trace(trial).trial.question)
+        events = dict(outlines.events([trial])).get(trial, [])
+        answer = "; ".join(next((each.extracted for each in reversed(store.scores(trial)) if each.extracted), ()))
+    turned_at = attributed[trial].turned_at if trial in attributed else None
+    asked = frozenset(tokens_of("\n".join((question.prompt, *question.choices))))
+    words = words_of(said_at(events, turned_at), answer, asked)
+    with opened(path, run=run, scorer=scorer, baseline=baseline) as texts:
+        texts.refresh(tell_indexed)
+        return trial, texts.alike(words)
 
 
 def prompts_of(store: Path) -> dict[str, str]:

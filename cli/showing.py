@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from toolablate.traces.store import Store
     from toolablate.viewer.keeping.serving import Reader
     from toolablate.viewer.keeping.shown_trials import ViewScope
-    from toolablate.viewer.reporting import ReportSelection
+    from toolablate.viewer.label_session import LabelSession
 
 SHOWN_RESUMPTIONS = 20
 OF_TRACES = ("attempt", "full", "whole")
 OF_WHY = ("run", "scorer")
-OF_SERVING = ("port", "no_open")
+OF_SERVING = ("port", "no_open", "queue", "codebook", "open_labels")
 OF_LISTS = ("question", "model", "condition", "verdict", "limit")
 
 
@@ -150,16 +150,13 @@ def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, 
     trace = store.trace(trial, attempt=attempt)
     scores = () if attempt else _scores(store, trace.trial.id)
     conversation = store.conversation(trace.trial.id, attempt=trace.attempt) if whole else ()
-    if as_json:
-        import json
+    from toolablate.reports.terminal.trace import trace_json, trace_view
 
+    if as_json:
         trace = trace.model_copy(update={"events": conversation}) if whole else trace
-        content = json.loads(trace.to_json()) | {"scores": [json.loads(score.to_json()) for score in scores]}
-        click.echo(json.dumps(content, ensure_ascii=False))
+        click.echo(trace_json(trace, scores))
         return
     from rich.console import Console
-
-    from toolablate.reports.terminal.trace import trace_view
 
     view = trace_view(
         trace,
@@ -242,8 +239,9 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
     "view",
     epilog=options.example(
         "toolablate view STORE",
-        "toolablate view STORE --blind --person Ada",
         "toolablate view STORE OTHER",
+        "toolablate view STORE --queue queue.json --person ada",
+        "toolablate view STORE --codebook codes.toml --person ada",
         "toolablate view STORE --bundle pages --where ending=wrong",
     ),
 )
@@ -257,7 +255,20 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
 @click.option(
     "--person", metavar="NAME", help="The name under which labels are kept; by default yours on this machine."
 )
-@click.option("--blind", is_flag=True, help="Hide what the attribution says of a trial until you have labelled it.")
+@click.option(
+    "--codebook",
+    metavar="NAME|FILE",
+    default="mechanisms",
+    show_default=True,
+    help="Label by these codes: mechanisms, error_types (the seven of LPFQA), or a TOML file.",
+)
+@click.option(
+    "--queue",
+    type=options.FilePath(dir_okay=False),
+    help="Label the trials that `toolablate labels queue` drew for this person; attributions are hidden everywhere.",
+)
+@click.option("--open-labels", is_flag=True, help="Show attributions while you label. By default they are hidden then.")
+@click.option("--blind", is_flag=True, help="Hide attributions on all pages, also while you do not label.")
 @click.option(
     "--bundle",
     type=options.FilePath(file_okay=False),
@@ -281,6 +292,9 @@ def view_command(
     port: int | None,
     no_open: bool,
     person: str | None,
+    codebook: str,
+    queue: Path | None,
+    open_labels: bool,
     blind: bool,
     bundle: Path | None,
     where: tuple[str, ...],
@@ -310,7 +324,10 @@ def view_command(
     from toolablate.viewer.keeping.shown_trials import ViewScope
 
     require_view()
-    scope, reader = ViewScope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
+    scope, name = ViewScope(store, run, scorer, baseline), user_name() if person is None else person
+    reader = Reader(
+        name, blind or (queue is not None and not open_labels), _session(store, name, codebook, queue, open_labels)
+    )
     if bundle is not None:
         options.refuse_given(OF_SERVING, "is for serving, and --bundle serves nothing")
         options.refuse_given(("other",), "goes without --bundle")
@@ -341,7 +358,17 @@ def _bundle(scope: "ViewScope", folder: Path, where: tuple[str, ...], reader: "R
     click.echo(f"{folder / 'index.html'}: {made.pages:,} pages of {made.trials:,} trials, {made.size / 1e6:,.1f} MB")
 
 
-TELLING = 4
+def _session(store: Path, person: str, codebook: str, queue: Path | None, open_labels: bool) -> "LabelSession":
+    from toolablate.analysis import label_queue
+    from toolablate.analysis.codebooks import codebook as codebooks
+    from toolablate.traces.store import Store
+    from toolablate.viewer.label_session import LabelSession
+
+    drawn = None if queue is None else label_queue.read_queue(queue)
+    if drawn is not None:
+        with Store(store) as opened:
+            label_queue.require_reader(drawn, person, opened.runs()[0].id if opened.runs() else "")
+    return LabelSession(codebooks.codebook(codebook), drawn, open_labels)
 
 
 @click.command(
@@ -376,10 +403,11 @@ TELLING = 4
     "--traces",
     type=click.IntRange(min=0),
     metavar="N",
-    help=f"Show so many telling flips, each also beside a trial of the baseline.  [default: {TELLING}, or 0 with"
-    " --trial or --diff]",
+    help="Show so many telling flips, each also beside a trial of the baseline.  [default: 4, or 0 with --trial or"
+    " --diff]",
 )
 @click.option("--no-traces", is_flag=True, help="Show no trace but those that are named.")
+@click.option("--alone", is_flag=True, help="Show what --trial and --diff name, and no tables and figures. HTML only.")
 @options.seed("the bootstrap and permutations")
 def report_command(
     store: Path,
@@ -393,6 +421,7 @@ def report_command(
     diffs: tuple[str, ...],
     traces: int | None,
     no_traces: bool,
+    alone: bool,
     seed: int,
 ) -> None:
     """Write a report on STORE into a file that can be sent.
@@ -401,48 +430,38 @@ def report_command(
     traces and side-by-side pairs: by default, for each mechanism, the most certain of the questions that tools turned
     from right to wrong. An HTML report needs no other file and runs no scripts. The same store gives the same bytes.
     """
-    from toolablate.reports.plots.drawing import boxes_note, require_matplotlib
     from toolablate.traces.commands import warn
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting import read_for_report, refuse_output, write_figures, write_report
+    from toolablate.viewer.reporting import make_report
 
-    if output is None and figures is None:
-        raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
-    if output is not None:
-        refuse_output(output)
     if no_traces and traces:
         raise InputError("--traces and --no-traces exclude each other", hint="Leave one out.", code="usage")
-    if output is None or output.suffix.lower() != ".tex":
-        require_matplotlib("report")
-    wanted = _wanted(trials, diffs, 0 if no_traces else traces, html=output is not None and _is_html(output))
-    report = read_for_report(store, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
-    written = [] if output is None else write_report(report, output)
-    if figures is not None:
-        drawn, missing = write_figures(report, figures)
-        written += drawn
-        warn(boxes_note(missing))
+    written, warning = make_report(
+        store,
+        output,
+        figures,
+        alone=alone,
+        traces=trials,
+        beside=_pairs(diffs),
+        telling=0 if no_traces else traces,
+        title=title,
+        run=run,
+        scorer=scorer,
+        baseline=baseline,
+        seed=seed,
+    )
+    warn(warning)
     for path in written:
         click.echo(f"{path} ({path.stat().st_size:,} bytes)")
 
 
-def _is_html(output: Path) -> bool:
-    return output.suffix.lower() == ".html"
-
-
-def _wanted(trials: tuple[str, ...], diffs: tuple[str, ...], traces: int | None, *, html: bool) -> "ReportSelection":
+def _pairs(diffs: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting import ReportSelection
 
-    if not html and (trials or diffs or traces):
-        raise InputError(
-            "--trial, --diff and --traces: traces are shown in HTML alone", hint="-o report.html", code="usage"
-        )
     pairs = []
     for pair in diffs:
         left, comma, right = (each.strip() for each in pair.partition(","))
         if not (left and comma and right):
             raise InputError(f"--diff: found {pair!r}", hint="Name two trials: --diff LEFT,RIGHT", code="usage")
         pairs.append((left, right))
-    named = bool(trials or diffs)
-    telling = (0 if named else TELLING) if traces is None else traces
-    return ReportSelection(traces=trials, beside=tuple(pairs), telling=telling if html else 0)
+    return tuple(pairs)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from toolablate.agents import connect, read_api_key
+from toolablate.agents import read_api_key
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
     fingerprint_of,
@@ -28,7 +28,7 @@ from toolablate.experiments.environment.environment import (
     try_backend,
     unbounded,
 )
-from toolablate.experiments.environment.replies import close_source, is_replayed
+from toolablate.experiments.environment.replies import Section, close_source, connect_of, is_replayed
 from toolablate.experiments.environment.web import (
     Tell,
     asks_the_web,
@@ -360,18 +360,20 @@ def _look_at_tools(plan: Plan, _: Tell) -> str:
 
 
 def _look_at_models(plan: Plan, warn: Tell) -> str:
-    return _connect_all(plan, plan.models, warn)
+    return _connect_all(plan, "models", warn)
 
 
 def _look_at_judges(plan: Plan, warn: Tell) -> str:
-    return _connect_all(plan, plan.judges, warn)
+    return _connect_all(plan, "judges", warn)
 
 
-def _connect_all(plan: Plan, models: Sequence[Model], warn: Tell) -> str:
+def _connect_all(plan: Plan, section: Section, warn: Tell) -> str:
+    models: Sequence[Model] = getattr(plan, section)
+
     async def connect_all() -> None:
         for model in models:
             if not is_replayed(plan, model):
-                await close_source(model, connect(model), warn)
+                await close_source(model, connect_of(plan, section, model), warn)
 
     asyncio.run(connect_all())
     return f"{len(models)} can be set up"

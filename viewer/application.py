@@ -15,7 +15,18 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.viewer import against, diff, failures, find, labels, overview, question_pages, running, trial
+from toolablate.viewer import (
+    against,
+    diff,
+    downloads,
+    failures,
+    find,
+    labels,
+    overview,
+    question_pages,
+    running,
+    trial,
+)
 from toolablate.viewer.rendering import Figures, View, problem
 
 HOST = re.compile(r"(?:127\.0\.0\.1|localhost)(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE | re.ASCII)
@@ -126,7 +137,7 @@ def _guarded(send: Send) -> Send:
     return guarded
 
 
-_PAGES = (overview, question_pages, failures, find, trial, diff, against, running, labels)
+_PAGES = (overview, question_pages, failures, find, trial, diff, downloads, against, running, labels)
 
 
 def application(view: View) -> ASGIApp:

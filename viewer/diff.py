@@ -206,8 +206,11 @@ def _planned(view: View, trial: str) -> TrialRow | None:
 
 
 def _fell(view: View, trial: str) -> int | None:
-    row = None if view.blind else _planned(view, trial)
-    return None if row is None else row.turned_at
+    row = None if view.blind or trial in view.session.hiding else _planned(view, trial)
+    if row is None or row.turned_at is None:
+        return None
+    view.session.seen.add(trial)
+    return row.turned_at
 
 
 def _right_answer(question: Question) -> str:

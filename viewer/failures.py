@@ -1,5 +1,6 @@
 """The page of wrong trials: in groups and one by one, filtered by what they have in common, with saved views."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
@@ -15,7 +16,7 @@ from starlette.routing import Route
 from toolablate.analysis.answer_relation import SAID
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.comparison import METADATA
-from toolablate.analysis.failures import KEYS, FailureGroup, Failures, chosen, grouped, metadata_keys
+from toolablate.analysis.failures import KEYS, FailureGroup, Failures, chosen, grouped, metadata_keys, most_alike
 from toolablate.reports import numbers
 from toolablate.reports.terminal.failures import ABOUT_CLUSTERS, NO_CLUSTERS
 from toolablate.traces.errors import InputError
@@ -50,6 +51,7 @@ HIDDEN = frozenset({"mechanism", "turned", "said"})
 NOTHING = "-"
 """In an address, for what has no value."""
 BY = ("relation",)
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 MOST_CROSSED = 3
 ROWS, GROUPS, CHOICES = 50, 60, 60
 SAID_CHARS = 300
@@ -57,11 +59,13 @@ SAID_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class FailureQuery:
-    """All of it is in the address. `where` has one value per key; pages count from 1."""
+    """All of it is in the address. `where` has one value per key; `like` is the id of the trial that those shown are to
+    be like; pages count from 1."""
 
     by: tuple[str, ...] = BY
     where: Mapping[str, str] = field(default_factory=dict)
     columns: tuple[str, ...] = FIRST_COLUMNS
+    like: str = ""
     page: int = 1
 
     def address(self, **changes: Any) -> str:
@@ -70,6 +74,7 @@ class FailureQuery:
         pairs = [("by", key) for key in asked.by] if asked.by != BY else []
         pairs += [(key, value or NOTHING) for key, value in asked.where.items()]
         pairs += [("column", name) for name in asked.columns] if asked.columns != FIRST_COLUMNS else []
+        pairs += [("like", asked.like)] if asked.like else []
         pairs += [("page", str(asked.page))] if asked.page > 1 else []
         return f"/failures?{urlencode(pairs)}" if pairs else "/failures"
 
@@ -115,6 +120,9 @@ def failures(request: Request) -> Response:
     if refused is None:
         try:
             selected = chosen(found, asked.where)
+            if asked.like:
+                words = index.words_said(asked.like)
+                selected = most_alike(selected, asked.like, view.texts.alike(words) if view.texts else {})
         except InputError as error:
             refused = error
     if refused is not None:
@@ -143,6 +151,8 @@ def failures(request: Request) -> Response:
             (key_title(key), value_name(key, value), asked.address(where=_without(asked.where, key)))
             for key, value in asked.where.items()
         ],
+        like=asked.like,
+        without_like=asked.address(like=""),
         unread=found.wrong - len(found.failures),
         clusters={each.name: each for each in found.clusters or ()},
         no_clusters=NO_CLUSTERS,
@@ -174,9 +184,12 @@ def _asked(
             why = "Attributions are hidden here" if key in hidden else f"Failures have no {key!r}"
             wrong = InputError(why, hint=f"There are: {', '.join(keys)}.", code="unknown_key")
             return FailureQuery(where=where if key in by else {}), wrong
+    like = query.get("like", "")
+    if like and not _DIGEST.fullmatch(like):
+        return FailureQuery(by, where), InputError(f"{like[:40]!r} is no trial's id", code="unknown_trial")
     named = [name for name in query.getlist("column") if name in COLUMNS]
     columns = tuple(name for name in COLUMNS if name in (named or FIRST_COLUMNS) and name not in hidden)
-    return FailureQuery(by, where, FIRST_COLUMNS if not named and not hidden else columns, _page(request)), None
+    return FailureQuery(by, where, FIRST_COLUMNS if not named and not hidden else columns, like, _page(request)), None
 
 
 def _titles(found: Failures[FailureRow], hidden: frozenset[str]) -> dict[str, str]:

@@ -1,13 +1,14 @@
-"""The page of labels, and the panel in which a trial is labelled."""
+"""The page of labels, and what a trial's page sends."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
 from threading import Lock
-from typing import get_args
+from typing import Any, cast, get_args
 from urllib.parse import parse_qs, urlencode
 
 from pydantic import ValidationError
@@ -18,133 +19,25 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from toolablate.analysis.attribution.report import mechanism_name
-from toolablate.analysis.labelling import ERROR_TYPES, AttributedCause, Held, LabelReport, held, label_report
+from toolablate.analysis.labelling import AttributedCause, Held, LabelReport, disputed, held, label_report
 from toolablate.analysis.selection import Selection
-from toolablate.reports.cause_wording import attributed_to, chance, distraction_name, error_type_name
-from toolablate.reports.terminal.agreement import agreement_words
+from toolablate.reports.cause_wording import error_type_name
+from toolablate.reports.terminal.agreement import agreement_words, share_words
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Attribution, Distraction, Label, Mechanism, clean_text
+from toolablate.traces.records import ErrorType, Event, Label, Mechanism, clean_text
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.index import TrialRow
+from toolablate.viewer.label_panel import (
+    FIELDS,
+    hides,
+    label_address,
+    own_of,
+    queued_done,
+    refused,
+    said,
+)
 from toolablate.viewer.rendering import View, page, view_of
-from toolablate.viewer.selection import questions_address, sequel, trial_address
-
-_MECHANISM_KEYS = "123vi456789lou"
-_DISTRACTION_KEYS = "asd"
-
-
-@dataclass(frozen=True, slots=True)
-class LabelChoice:
-    """`key` chooses it on the keyboard; `value` is what a record holds, `name` what people read."""
-
-    key: str
-    value: str
-    name: str
-
-
-MECHANISMS = tuple(
-    LabelChoice(key, value, mechanism_name(value))
-    for key, value in zip(_MECHANISM_KEYS, get_args(Mechanism), strict=True)
-)
-DISTRACTIONS = tuple(
-    LabelChoice(key, value, distraction_name(value))
-    for key, value in zip(_DISTRACTION_KEYS, get_args(Distraction), strict=True)
-)
-
-ERROR_TYPE_CHOICES = tuple(LabelChoice("", value, error_type_name(value)) for value in ERROR_TYPES)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelPanel:
-    """
-    person       under whose name a label is kept
-    attribution  what the analysis says now; None where it says nothing, or while it is hidden
-    pending      it is still being worked out why trials are wrong
-    blind        it is hidden until the person has said what they hold
-    refused      why the trial takes no label, "" where it does
-    labels       what people said, in the order in which they did; while it is hidden nothing, since words of others say
-                 as much
-    own          what the person said last, None where they said nothing or withdrew it
-    following    the address of the trial to go on to, "" where there is none
-    """
-
-    trial: str
-    person: str
-    attribution: Attribution | None
-    pending: bool
-    blind: bool
-    refused: str
-    labels: tuple[Label, ...]
-    own: Label | None
-    following: str
-    mechanisms: Sequence[LabelChoice] = MECHANISMS
-    distractions: Sequence[LabelChoice] = DISTRACTIONS
-    error_types: Sequence[LabelChoice] = ERROR_TYPE_CHOICES
-
-    @property
-    def attributed(self) -> str:
-        """`by replay: retrieval distraction (over-engineering), confidence .82`; "" where there is none."""
-        found = self.attribution
-        if found is None:
-            return ""
-        return f"by {found.method}: {attributed_to(found)}, confidence {chance(found.confidence)}"
-
-    @property
-    def history(self) -> tuple[tuple[Label, str], ...]:
-        """The labels, each with what it says in words."""
-        return tuple((each, said(each)) for each in self.labels)
-
-
-def panel_of(view: View, store: Store, trial: str, attribution: Attribution | None, following: str = "") -> LabelPanel:
-    """`trial` is the whole id. Raises StoreError."""
-    labels = store.labels(trial)
-    own = next((each for each in reversed(labels) if each.person == view.person), None)
-    blind = view.blind and own is None
-    return LabelPanel(
-        trial=trial,
-        person=view.person,
-        attribution=None if blind else attribution,
-        pending=(blind or attribution is None) and _pending(view),
-        blind=blind,
-        refused=refused(view, store, trial),
-        labels=() if blind else labels,
-        own=own if own is not None and own.mechanism is not None else None,
-        following=following,
-    )
-
-
-def said(label: Label) -> str:
-    """What a label says, in words."""
-    if label.mechanism is None:
-        return "withdrew what they had said"
-    how = f" ({distraction_name(label.distraction)})" if label.distraction else ""
-    kind = f"; error: {error_type_name(label.error_type)}" if label.error_type else ""
-    return mechanism_name(label.mechanism) + how + kind
-
-
-def refused(view: View, store: Store, trial: str) -> str:
-    """Why a trial takes no label, in a sentence; "" where it does."""
-    if not (os.access(store.path, os.W_OK) and os.access(store.path.resolve().parent, os.W_OK)):
-        return "The store cannot be written here, so no label can be kept in it."
-    values = [score.value for score in store.scores(trial)]
-    if not values and _failed(view, store, trial):
-        return "Infrastructure failed here: there is no answer of the model to find a cause for."
-    if values and all(value == 1 for value in values):
-        return "The trial is right: there is no failure to label."
-    return ""
-
-
-def _pending(view: View) -> bool:
-    found = view.index.findings()
-    return found is None or found.why is None
-
-
-def _failed(view: View, store: Store, trial: str) -> bool:
-    try:
-        return view.index.trial(trial).outcome == "failed"
-    except InputError:  # a replay, or one that the index does not know yet
-        return not store.trace(trial).scorable
-
+from toolablate.viewer.selection import DECIDING, questions_address, trial_address
 
 # The labels of a store, beside what the index says of their trials.
 
@@ -161,10 +54,12 @@ class LabelRow:
 class LabelsRead:
     """
     lines     every label that counts, the latest first; of a viewer that hides attributions, those of trials of which
-              its own person has said something
+              its own person has said something; while they label a queue, their own
     people    who gave them
-    labelled  trials of which the viewer's own person holds something
-    left      failures of which they hold nothing, and `following` the first of these, None where there is none
+    labelled  trials of which the viewer's own person holds something, of their queue where they have one
+    left      failures, or trials of the queue, of which they hold nothing, and `following` the first of these, None
+              where there is none
+    disputes  trials on which people differ and nobody has decided
     """
 
     lines: tuple[LabelRow, ...]
@@ -173,29 +68,40 @@ class LabelsRead:
     labelled: int
     left: int
     following: str | None
+    disputes: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=4)
 def read_labels(view: View, version: int) -> LabelsRead:  # noqa: ARG001 - what is kept is of one version of the index
     """Raises StoreError."""
     with Store(view.store) as store:
-        labels = _shown(view, store.labels())
+        known = store.labels()
+        labels = _shown(view, known)
         rows = {trial: _row(view, trial) for trial in dict.fromkeys(label.trial for label in labels)}
         about = {trial: _about(store, trial, row) for trial, row in rows.items()}
         diagnoses = [each for trial in rows for each in store.diagnoses(trial)]
-    found = held(labels, about.__getitem__)
+        done = queued_done(view, store)
+    found, queue = held(labels, about.__getitem__), view.session.queue
     still = Selection(unlabelled=view.person)
+    mine = queue.of(view.person) if queue else ()
+    own = {each.label.trial for each in found if each.label.person == view.person and not each.label.adjudicated}
     return LabelsRead(
         lines=tuple(LabelRow(each, rows[each.label.trial]) for each in reversed(found)),
         report=label_report(found, diagnoses),
         people=tuple(sorted({each.label.person for each in found})),
-        labelled=sum(each.label.person == view.person for each in found),
-        left=view.index.questions(still, size=1).trials,
-        following=view.index.first(still),
+        labelled=len(done) if queue else len(own),
+        left=len(mine) - len(done) if queue else view.index.questions(still, size=1).trials,
+        following=next((each for each in mine if each not in done), None) if queue else view.index.first(still),
+        disputes=tuple(
+            own[0].label.trial
+            for own in disputed(held(known, lambda _: AttributedCause("", "")), view.session.codebook.name)
+        ),
     )
 
 
 def _shown(view: View, labels: tuple[Label, ...]) -> tuple[Label, ...]:
+    if view.session.sealed:
+        return tuple(label for label in labels if label.person == view.person)
     if not view.blind:
         return labels
     own = {label.trial for label in labels if label.person == view.person}
@@ -224,6 +130,7 @@ LONGEST_FORM, MOST_FIELDS = 300_000, 50
 """In bytes: a note of 20,000 characters of four bytes each, three characters for a byte in a form, is 240,000."""
 
 Form = dict[str, str]
+"""Of `code` all values, by line; of other fields the last one."""
 
 
 def labels(request: Request) -> Response:
@@ -249,12 +156,22 @@ def labels(request: Request) -> Response:
         number=number,
         pages=pages,
         still=questions_address(still),
-        following=trial_address(read.following) + sequel(questions_address(still)) if read.following else "",
+        following=label_address(read.following) if read.following else "",
+        deciding=label_address(read.disputes[0], deciding=True) if read.disputes else "",
+        title=_title,
+        share=share_words,
         address=lambda to: f"/labels?{urlencode({'person': person, 'which': which, 'page': to})}",
         words=agreement_words,
         name=mechanism_name,
         said=said,
     )
+
+
+def _title(code: str) -> str:
+    """Of a code of any codebook, as people read it."""
+    if code in get_args(ErrorType):
+        return error_type_name(cast("ErrorType", code))
+    return mechanism_name(code) if code in get_args(Mechanism) else code
 
 
 def _any(_: Held) -> bool:
@@ -268,6 +185,7 @@ WHICH: Mapping[str, Callable[[Held], bool]] = {
     "attribution changed": lambda each: each.changed,
     "nothing attributed": lambda each: each.agrees is None,
     "blind": lambda each: each.label.blind,
+    "decided": lambda each: each.label.adjudicated,
 }
 """The labels to show, by the name of the choice."""
 
@@ -285,74 +203,127 @@ def _saved(view: View, prefix: str, query: str, form: Form) -> Response:
         trial = store.find_trial(prefix)
     with _SAVING:
         _keep(view, trial, form)
-    onward = form.get("following", "") if form.get("onward") else ""
+    onward = form.get("following", "") if form.get("onward") and form.get("action") != "withdraw" else ""
     # Only a page of the viewer's own: what begins with two slashes would be another site.
     back = trial_address(trial) + (f"?{query}" if query else "") + "#label"
-    address = onward if onward.startswith("/trial/") else back
+    address = onward if onward.startswith("/trial/") or onward == "/labels" else back
     return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
 
 
 def _keep(view: View, trial: str, form: Form) -> None:
     """What the person has said already is not kept twice: whoever has no scripts may click twice."""
+    book, adjudicated = view.session.codebook, bool(form.get(DECIDING))
     with Store(view.store) as store:
         if why := refused(view, store, trial):
-            raise HTTPException(HTTPStatus.BAD_REQUEST, f"The label cannot be kept. {why}")
+            raise _bad(f"The label cannot be kept. {why}")
         # Not as the form has it: another tab may have shown the attribution since.
-        own = [each for each in store.labels(trial) if each.person == view.person]
-        blind = view.blind and not own
-        label = _label(view, trial, form, blind=blind)
-        if label.turned_at is not None and label.turned_at >= (events := len(store.conversation(trial))):
-            raise HTTPException(
-                HTTPStatus.BAD_REQUEST, f"This trial has no event {label.turned_at}: they are 0 to {events - 1}."
-            )
-    if own and label == own[-1].model_copy(update={"at": label.at, "blind": label.blind}):
+        own = own_of(store.labels(trial), view.person, book.name, adjudicated=adjudicated)
+        label = _label(view, trial, form, blind=hides(view, trial, own) and trial not in view.session.seen)
+        if label.turned_at is not None:
+            label = _placed(label, store.conversation(trial))
+    if own and label == own.model_copy(update={"at": label.at, "blind": label.blind}):
         return
     with Recorder(view.store) as recorder:
         recorder.label(label)
     view.index.put_label(label)
 
 
+def _bad(said: str) -> HTTPException:
+    return HTTPException(HTTPStatus.BAD_REQUEST, said)
+
+
 def _label(view: View, trial: str, form: Form, *, blind: bool) -> Label:
+    book = view.session.codebook
     told: dict[str, object] = {name: form.get(name) or None for name in ("attributed", "method")}
-    if view.blind and "attributed" not in form:
-        seen = view.index.trial(trial)
-        told = {"attributed": seen.mechanism, "method": seen.method}
+    if "attributed" not in form and (row := _row(view, trial)) is not None:
+        told = {"attributed": row.mechanism, "method": row.method}
     match form.get("action"):
         case "withdraw":
-            held: dict[str, object] = {"mechanism": None}
+            given: dict[str, object] = {"mechanism": None}
         case "confirm":
-            held = _held(form, mechanism="attributed", distraction="attributed_distraction", at="attributed_turned_at")
+            given = _given(form, distraction="attributed_distraction", at="attributed_turned_at")
+            given["mechanism"] = form.get("attributed") or None
         case _:
-            held = _held(form, mechanism="mechanism", distraction="distraction", at="turned_at")
-    if held["mechanism"] is None and form.get("action") != "withdraw":
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "No mechanism was chosen. Go back and choose one.")
+            given = _given(form, distraction="distraction", at="turned_at") | _codes(view, form)
+    if form.get("action") != "withdraw" and not any(given.get(name) for name in ("mechanism", "error_type", "codes")):
+        raise _bad("Nothing was chosen. Go back and choose a code.")
+    given |= {"codebook": book.name, "codebook_digest": book.digest, "adjudicated": bool(form.get(DECIDING))}
+    given |= {"inclusion_probability": view.session.chance(trial), "blind": blind}
     try:
         return Label.model_validate(
-            {"trial": trial, "person": clean_text(view.person), "at": datetime.now(UTC), "blind": blind, **told, **held}
+            {"trial": trial, "person": clean_text(view.person), "at": datetime.now(UTC), **told, **given}
         )
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise HTTPException(HTTPStatus.BAD_REQUEST, f"The label cannot be kept: {where}: {first['msg']}") from None
+        raise _bad(f"The label cannot be kept: {where}: {first['msg']}") from None
 
 
-def _held(form: Form, *, mechanism: str, distraction: str, at: str) -> dict[str, object]:
-    """What a person says, out of the fields of these names."""
-    drawn_away = form.get(mechanism) == "retrieval_distraction"
+def _codes(view: View, form: Form) -> dict[str, object]:
+    """What was chosen of the codebook, as a record holds it."""
+    book = view.session.codebook
+    name = FIELDS.get(book.name, "code")
+    chosen = tuple(dict.fromkeys(each for each in form.get(name, "").split("\n") if each))
+    if unknown := set(chosen) - {code.name for code in book.codes}:
+        raise _bad(f"The codebook {book.name} has no code {min(unknown)!r}.")
+    if len(chosen) > 1 and not book.several:
+        raise _bad("One code alone can be chosen.")
+    if name == "code":
+        return {"mechanism": None, "codes": chosen}
+    return {"mechanism": None} | {name: chosen[0] if chosen else None}
+
+
+def _given(form: Form, *, distraction: str, at: str) -> dict[str, object]:
+    """What a person says beside the code, out of the fields of these names."""
+    mechanism = form.get("attributed" if form.get("action") == "confirm" else "mechanism")
     event = form.get(at, "").strip()
     if event and not (event.isdecimal() and len(event) < 10):
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "The event at which it went wrong is a whole number.")
+        raise _bad("The event at which it went wrong is a whole number.")
+    quote = clean_text(form.get("quote", "").strip()) if at == "turned_at" else ""
+    if quote and not event:
+        raise _bad("A passage is quoted of an event. Go back and choose the event.")
     return {
-        "mechanism": form.get(mechanism) or None,
-        "distraction": (form.get(distraction) or None) if drawn_away else None,
+        "distraction": (form.get(distraction) or None) if mechanism == "retrieval_distraction" else None,
         "error_type": form.get("error_type") or None,
         "turned_at": int(event) if event else None,
+        "quote": quote,
         "note": clean_text(form.get("note", "").replace("\r\n", "\n").strip()),
     }
 
 
+def _placed(label: Label, events: Sequence[Event]) -> Label:
+    """With its passage as the event has it, whatever blanks a browser made of those."""
+    number = label.turned_at or 0
+    if number >= len(events):
+        raise _bad(f"This trial has no event {number}: they are 0 to {len(events) - 1}.")
+    if not label.quote:
+        return label
+    words = re.compile(r"\s+".join(map(re.escape, label.quote.split())))
+    for text in _texts(events[number].model_dump(mode="json")):
+        if found := words.search(text):
+            return label.model_copy(update={"quote": found[0]})
+    raise _bad(
+        f"Event {number} does not say this as it was written: “{label.quote[:200]}”. Go back, show the raw texts, and"
+        " quote it from there."
+    )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts of an event. What a call was given is JSON itself, which a reader sees without its escapes."""
+    if isinstance(value, str):
+        yield value
+        if value[:1] in ("{", "["):
+            try:
+                yield from _texts(json.loads(value))
+            except (ValueError, RecursionError):
+                return
+    elif isinstance(value, Mapping | list):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(each)
+
+
 async def read_form(request: Request) -> Form:
-    """The fields of a form as browsers send it by default, each once."""
+    """The fields of a form as browsers send it by default, each once but `code`."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -362,7 +333,7 @@ async def read_form(request: Request) -> Form:
         fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
         raise HTTPException(HTTPStatus.BAD_REQUEST, "This is no form of a label: it has too many fields.") from None
-    return {name: values[-1] for name, values in fields.items()}
+    return {name: "\n".join(values) if name == "code" else values[-1] for name, values in fields.items()}
 
 
 ROUTES: tuple[Route, ...] = (

@@ -143,9 +143,7 @@ WITHOUT: Mapping[Ending, str] = {
 def overview(request: Request) -> Response:
     view = view_of(request)
     index = view.index
-    version, arms, facets, found = index.version(), index.arms(), index.facets(), index.findings()
-    if found is not None and view.blind:
-        found = replace(found, why=None)
+    version, facets, (found, arms) = index.version(), index.facets(), shown_findings(request)
     drawn = Drawn() if found is None else figures_of(request).of(version, found, arms)
     shortfalls = [ending for ending in WITHOUT if any(arm.endings.get(ending) for arm in arms)]
     attributed = [] if found is None else counted(found)
@@ -183,6 +181,14 @@ def overview(request: Request) -> Response:
         notes=list(_notes(found)),
         footnotes=list(grounds_of(found.comparisons)) if found is not None else [],
     )
+
+
+def shown_findings(request: Request) -> tuple[Findings | None, Sequence[ArmCounts]]:
+    """What is found, without what is hidden from who labels blind; None while that is not known. And how trials
+    ended."""
+    view = view_of(request)
+    found = view.index.findings()
+    return replace(found, why=None) if found is not None and view.blind else found, view.index.arms()
 
 
 def _link(model: str, condition: str, **more: str) -> str:

@@ -144,6 +144,8 @@ def question(request: Request) -> Response:
     raw, path = is_raw(request.query_params), question_address(row.question)
     if raw:
         onward += f"{'&' if onward else '?'}raw=1"
+    if not view.blind:
+        view.session.seen.update(trial.trial for glance in row.glances for trial in glance.trials if trial.mechanism)
     besides = [(glance, beside(glance, base.get(glance.model))) for glance in row.glances]
     return page(
         request,

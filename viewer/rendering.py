@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from toolablate.reports.html.environment import environment
 from toolablate.reports.plots.figures import Printed, printed
 from toolablate.viewer.finding.store_texts import StoreTexts
 from toolablate.viewer.index import ArmCounts, ViewerIndex
+from toolablate.viewer.label_session import LabelSession
 from toolablate.viewer.selection import carried, questions_address
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class View:
     texts    what is searched, None where nothing is
     other    the store that this one is shown beside, if any
     bundle   of a static copy, whose pages have no form, token and local path, and all events at once
+    session  by what that person labels
     """
 
     store: Path
@@ -60,6 +62,7 @@ class View:
     texts: StoreTexts | None = None
     bundle: BundleNote | None = None
     other: "OtherStore | None" = None
+    session: LabelSession = field(default_factory=LabelSession)
 
     @property
     def place(self) -> str:

@@ -127,6 +127,12 @@ RAW = "raw"
 """`raw=1` shows texts as they were written, on all pages of one question."""
 
 
+LABELLING = "labelling"
+"""`labelling=1` is of a trial that is opened to be labelled: nothing tells what is attributed to it."""
+DECIDING = "adjudicate"
+"""`adjudicate=1` is of one that people labelled differently, to decide between them."""
+
+
 def is_raw(query: QueryParams) -> bool:
     return query.get(RAW) == "1"
 
@@ -141,7 +147,7 @@ def switched(path: str, query: QueryParams, *, raw: bool, without: Collection[st
 def carried(query: QueryParams) -> str:
     """What of a page's query asks for trials and their order, as a query: pages of one trial hand it on, so that the
     table and the next trial are those that were chosen; and how texts are shown."""
-    names = {*PARAMETERS.values(), *TEXTS, "sort", RAW}
+    names = {*PARAMETERS.values(), *TEXTS, "sort", RAW, LABELLING, DECIDING}
     kept = urlencode([pair for pair in query.multi_items() if pair[0] in names])
     return f"?{kept}" if kept else ""
 

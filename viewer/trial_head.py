@@ -12,11 +12,10 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import AGAIN, SWAPPED
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, right_of
+from toolablate.reports.changed_runs import AS_IT_WAS, NO_RESULT
 from toolablate.reports.html.cards import Card, Text, cut
-from toolablate.reports.html.environment import duration
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.html.outline import Timeline, timeline, took
-from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT
+from toolablate.reports.outline import Timeline, timeline, took
 from toolablate.reports.terminal.trace_lines import answer_key_parts
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -174,7 +173,7 @@ def facts(reading: TrialReading) -> Iterator[Fact]:
     if limit:
         yield "Limit", limit.replace("_", " ")
     if trace.seconds or not reading.imported:
-        yield "Took", duration(trace.seconds)
+        yield "Took", numbers.duration(trace.seconds)
     usage = trace.usage
     if usage.input_tokens is not None:
         yield (

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import isabstract, signature
@@ -51,24 +52,44 @@ class OpenedChat:
 
 def open_chat(model: LangChainModel) -> OpenedChat:
     """Raises InputError; it makes no request."""
-    kind = chat_class(model)
+    with _about("class"):
+        kind = chat_class(model)
     names = _arguments(kind)
-    _require_arguments(model, kind, names)
-    key = read_api_key(model)
-    chat = _made(model, kind, _filled(model, names, key), key)
+    with _about("kwargs"):
+        _require_arguments(model, kind, names)
+    with _about("api_key_env"):
+        key = read_api_key(model)
+        arguments = _filled(model, names, key)
+    with _about("kwargs"):
+        chat = _made(model, kind, arguments, key)
     held = _held_key(chat, names)
     own = chat.lc_secrets.get(_field(names, _KEYS) or "", "")
-    if held == "" and not key:
-        raise _no_key(model, own)
+    with _about("api_key_env"):
+        if held == "" and not key:
+            raise _no_key(model, own)
     settle(chat)
     return OpenedChat(chat, key or held or "", model.api_key_env or own)
+
+
+@contextmanager
+def _about(key: str) -> Iterator[None]:
+    """What is refused inside is about this key of the model's table."""
+    try:
+        yield
+    except InputError as error:
+        error.key = error.key or key
+        raise
 
 
 def require_tools(model: LangChainModel, condition: Condition) -> None:
     """Raises InputError where the class cannot be offered a condition's tools as the condition has it."""
     if not condition.tools:
         return
-    kind = chat_class(model)
+    try:
+        kind = chat_class(model)
+    except InputError:
+        # It is told where the class is opened; a replay needs none.
+        return
     if kind.bind_tools is BaseChatModel.bind_tools:
         raise InputError(
             f"{_said(model)}: it cannot call tools, and condition {condition.name!r} has some",
@@ -249,7 +270,9 @@ def _no_key(model: LangChainModel, variable: str) -> InputError:
 
 def _refused(model: LangChainModel, key: str, why: str, hint: str) -> InputError:
     where = f"kwargs.{key}" if key else "kwargs"
-    return InputError(f"{_said(model)}: {where} {why}", hint=hint, code="bad_kwargs")
+    error = InputError(f"{_said(model)}: {where} {why}", hint=hint, code="bad_kwargs")
+    error.key = where
+    return error
 
 
 def _no_chat_model(model: LangChainModel, why: str, hint: str) -> InputError:

@@ -404,8 +404,8 @@ def read_explanation(
         outcome=trace.outcome,
         repeat=trace.trial.repeat,
         store=str(store),
-        simulated=provider == "simulated",
-        scripted=provider == "scripted",
+        provider=provider,
+        design=found.design,
     )
 
 

@@ -1,5 +1,6 @@
 """The models and judges of a plan, connected: live, recorded or replayed; and what judges are paid for."""
 
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Literal, Protocol
 from toolablate.agents import ChatModel, Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.spending import known_cost
+from toolablate.experiments.plans.lines import located
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools.user_code import said_of
@@ -170,7 +172,9 @@ async def _live(
 ) -> dict[str, ModelSource]:
     """Those that are asked."""
     return {
-        model.name: await stack.enter_async_context(_connected(model, lines.get(_line_key(section, model)), warn))
+        model.name: await stack.enter_async_context(
+            _connected(plan, section, model, lines.get(_line_key(section, model)), warn)
+        )
         for model in models
         if not is_replayed(plan, model)
     }
@@ -216,15 +220,27 @@ def _replay(root: str) -> str:
 
 
 @asynccontextmanager
-async def _connected(model: Model, line: Line | None, warn: Callable[[str], None]) -> AsyncIterator[ModelSource]:
+async def _connected(
+    plan: Asking, section: Section, model: Model, line: Line | None, warn: Callable[[str], None]
+) -> AsyncIterator[ModelSource]:
     """A model behind an endpoint waits in line; what a cache holds is given without."""
-    source = connect(model)
+    source = connect_of(plan, section, model)
     if line is not None and isinstance(model, ServedModel):
         source = PacedSource(source, line, model.max_tokens)
     try:
         yield source
     finally:
         await close_source(model, source, warn)
+
+
+def connect_of(plan: Asking, section: Section, model: Model) -> ModelSource:
+    """The plan's model, connected. Raises InputError with the line of the plan, where that is known."""
+    try:
+        return connect(model)
+    except InputError as error:
+        names = [each.name for each in getattr(plan, section)]
+        number = names.index(model.name) if model.name in names else sys.maxsize
+        raise located(error, getattr(plan, "file", None), section, number) from None
 
 
 async def close_source(model: Model, source: ModelSource, warn: Callable[[str], None]) -> None:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
@@ -156,6 +156,12 @@ class Plan(Section):
     replies: RepliesSection = RepliesSection()
     placebo: PlaceboSection = PlaceboSection()
     runner: RunnerSection = RunnerSection()
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """Where it stands, or stood."""
+        return self._file
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> Self:
@@ -237,7 +243,9 @@ def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
     sources = open_prices(plan.prices)
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
-    return plan.model_copy(update=priced)
+    plan = plan.model_copy(update=priced)
+    plan._file = path
+    return plan
 
 
 def plan_at(

@@ -214,7 +214,7 @@ class JudgingSection(Section):
 class RepliesSection(Section):
     """`live` asks the endpoint each time, `record` the `file` first and keeps what is new, `replay` only the file.
 
-    It holds for `openai` models; scripted and simulated ones give the same replies each time by themselves.
+    It holds for `openai` and `langchain` models; scripted and simulated ones give the same replies by themselves.
     """
 
     mode: Literal["live", "record", "replay"] = "live"

@@ -92,7 +92,7 @@ class RunProgress:
         self._bar = _bar(f"{noun}s", console)
         self._task = self._bar.add_task(f"{noun}s", total=None)
         self._gradings = GradingProgress(console)
-        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4, transient=True)
+        self._live = Live(get_renderable=self.panel, console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
         return self
@@ -206,6 +206,10 @@ class RunProgress:
             style="yellow",
         )
 
+    def told_at_the_end(self) -> str:
+        """What an output that stays says of it all."""
+        return self._gradings.line() if self._gradings.began else self._summary_line()
+
     def _summary_line(self) -> str:
         done, failed = self._done.total(), self._failed.total()
         rate = done / max(time.monotonic() - self._began, 1e-9)
@@ -223,7 +227,8 @@ class RunProgress:
         unknown = f" + {counted(self._unpriced, self._noun)} of unknown cost" if self._unpriced else ""
         return dollars(self._cost) + unknown
 
-    def _render(self) -> Group:
+    def panel(self) -> Group:
+        """How far it is now, for who shows it."""
         table = Table(box=None, pad_edge=False, header_style="dim")
         for title in ("model", "condition"):
             table.add_column(title)

@@ -8,7 +8,7 @@ from operator import is_
 
 from toolablate.reports import numbers
 from toolablate.reports.html.cards import Attachment, Body, Card, Form, Panel, Remark, Sign, Text, cut
-from toolablate.reports.html.outline import gist
+from toolablate.reports.outline import gist
 from toolablate.reports.terminal.trace_lines import usage_of
 from toolablate.traces.records import (
     Answer,

@@ -94,6 +94,12 @@ KERNEL_PACKAGES = ("python", "numpy", "scipy", "pandas", "sympy", "matplotlib")
 VERDICT_STYLES = {"correct": "bold green", "partial": "bold yellow", "wrong": "bold red"}
 
 
+def trace_json(trace: Trace, scores: Iterable[Score]) -> str:
+    """The record of a trace with its scores under `scores`."""
+    content = json.loads(trace.to_json()) | {"scores": [json.loads(score.to_json()) for score in scores]}
+    return json.dumps(content, ensure_ascii=False)
+
+
 def trace_view(
     trace: Trace,
     *,

@@ -21,6 +21,7 @@ from tests.experiments.attribution.commands import run, toolablate
 from tests.traces.samples import attempt, plan, score
 
 from toolablate.traces.store import Recorder
+from toolablate.viewer.label_session import LabelSession
 
 PATIENCE = 60_000
 """In milliseconds, of whoever looks for something on a page: a busy machine takes long to draw one."""
@@ -67,10 +68,12 @@ def serve(ran: Path, tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """Serves another store, or a copy of that one, for this test alone: `serve(store=None, why=True, blind=False)`."""
     with ExitStack() as stack:
 
-        def start(store: Path | None = None, *, why: bool = True, blind: bool = False) -> Site:
+        def start(
+            store: Path | None = None, *, why: bool = True, blind: bool = False, session: LabelSession | None = None
+        ) -> Site:
             own = store or Path(shutil.copy(ran, tmp_path / "own.sqlite"))
             index = indexed(own, tmp_path / f"{own.stem}.index", why=why)
-            return stack.enter_context(serving(viewing(own, index, blind=blind)))
+            return stack.enter_context(serving(viewing(own, index, blind=blind, session=session)))
 
         yield start
 

@@ -19,6 +19,7 @@ from toolablate.viewer.finding.store_texts import StoreTexts
 from toolablate.viewer.finding.text_index import TextIndex
 from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping.shown_trials import attributions_of, read_trials
+from toolablate.viewer.label_session import LabelSession
 from toolablate.viewer.rendering import View
 
 TOKEN = "a-token-of-the-tests"
@@ -74,10 +75,10 @@ def refreshed(index: ViewerIndex, store: Path, *, ended: int | None = None, with
         )
 
 
-def viewing(store: Path, index: ViewerIndex, *, blind: bool = False) -> View:
+def viewing(store: Path, index: ViewerIndex, *, blind: bool = False, session: LabelSession | None = None) -> View:
     texts = StoreTexts(store, TextIndex.open(index.path.with_name(f"{index.path.name}-texts")))
     texts.refresh()
-    return View(store, index, TOKEN, partial(_explained, store), person="Ada", blind=blind, texts=texts)
+    return View(store, index, TOKEN, partial(_explained, store), "Ada", blind, texts, session or LabelSession())
 
 
 def _explained(store: Path, trial: str) -> Explanation | None:

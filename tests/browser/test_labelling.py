@@ -12,9 +12,9 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Browse
 from tests.browser.test_labels import Serve, _labels, _saved, _send, _wrong
 
+from toolablate.analysis.codebooks.codebook import built_in
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store
-from toolablate.viewer.labels import MECHANISMS
 
 LABEL = re.compile(r"/trial/\w+/label$")
 
@@ -48,7 +48,7 @@ def test_what_is_said_while_a_label_is_saved_is_not_said_of_the_old_trial(serve:
     assert len(held) == 1
     held[0].continue_()
     _saved(page, 1)
-    assert [each.mechanism for each in _labels(site)] == [MECHANISMS[1].value]
+    assert [each.mechanism for each in _labels(site)] == [built_in("mechanisms").codes[1].name]
 
 
 def test_a_label_on_its_way_is_told(serve: Serve, browse: Browse) -> None:
@@ -139,13 +139,19 @@ def test_labels_lead_to_the_trials_that_are_still_to_be_labelled(serve: Serve, b
     page.get_by_role("link", name="Label the next one").click()
     expect(page.locator(".trial-place")).to_have_text(f"1 of {len(failures)}")
     page.wait_for_load_state()
-    first, following = page.url, page.locator("[rel=next]").get_attribute("href")
-    page.keyboard.press("c")
+    assert "The attribution is hidden until you save a label" in page.locator("#label").inner_text(), "by default"
+    assert page.locator("[data-confirm], input[name=attributed], .is-evidence").count() == 0
+    first, following = page.url, page.locator("[rel=next]").get_attribute("href") or ""
     page.keyboard.press("u")
-    page.keyboard.press("Enter")
-    _saved(page, 2 if min(failures) in first else 1)
-    assert page.url == f"{first}#label"
-    assert page.locator("[rel=next]").get_attribute("href") == following
+    page.wait_for_url(f"**{following}")
+    expect(page.locator(".trial-place")).to_have_text(f"1 of {len(failures) - 1}")
+    label = _labels(site)[-1]
+    assert (label.mechanism, label.blind, label.trial in first) == ("unknown", True, True)
+    page.goto(page.url.partition("?")[0])  # without hiding anything
+    assert page.locator("input[name=attributed]").count() == (not blind)
+    page.go_back()
+    told = page.locator("#label").inner_text()
+    assert ("It was shown before" in told) == (not blind)
     page.goto(f"{site.base}/labels")
     assert f"labelled 1 of {len(failures)} failures" in page.locator(".label-progress").inner_text()
     refused = httpx.get(f"{site.base}/questions?unlabelled=Grace", headers={"Cookie": site.cookie})

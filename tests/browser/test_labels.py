@@ -12,10 +12,10 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
 
+from toolablate.analysis.codebooks.codebook import built_in
 from toolablate.analysis.selection import Selection
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store, verify
-from toolablate.viewer.labels import MECHANISMS
 
 Serve = Callable[..., Site]
 HOSTILE = '<script>window.owned = 1</script>"><img src=x onerror="window.owned=1">\u202e\x1b[31m'
@@ -133,8 +133,8 @@ def test_a_form_does_without_scripts(serve: Serve, browse: Browse) -> None:
     page = browse(site, f"/trial/{_wrong(site)}", scripts=False)
     page.get_by_label("budget").check()
     page.locator("textarea[name=note]").fill("two\nlines")
-    page.get_by_label("Went wrong at event").fill("1")
-    page.get_by_label("Went wrong at event").press("Enter")
+    page.get_by_label("Went wrong at event").select_option("1")
+    page.locator("[data-choice] button[value=save]").click()
     _saved(page, 1)
     (label,) = _labels(site)
     assert (label.mechanism, label.note, label.turned_at) == ("budget", "two\nlines", 1), "and no confirmation"
@@ -192,7 +192,7 @@ def test_who_has_labelled_one_trial_is_told_nothing_of_others_of_its_question(se
     assert _send(site, trial, action="save", mechanism="unknown").status_code == 303
     said = httpx.get(f"{site.base}/trial/{trial}", headers={"Cookie": site.cookie}).text
     beside = said[said.index('class="others"') : said.index("Versions and settings")]
-    named = {choice.name for choice in MECHANISMS}
+    named = {code.shown for code in built_in("mechanisms").codes}
     assert "wrong" in beside
     assert not any(name in beside for name in named)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, plan, score
+from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, begun, plan, run, score
 
 from toolablate.cli import group
-from toolablate.traces.records import Score, Trial
+from toolablate.traces.records import Answer, Score, Trial, Usage
 from toolablate.traces.store import Recorder
 
 
@@ -119,3 +119,39 @@ def test_the_page_counts_what_is_wrong_by_condition(store: Path) -> None:
 def test_a_mistake_is_told(store: Path, options: list[str], said: str) -> None:
     done = failures(store, *options)
     assert (done.exit_code != 0, said in str(done.exception)) == (True, True)
+
+
+def test_clusters_and_trials_alike_are_of_what_trials_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ways to go wrong, in two times 15 replies; one more says nothing of either."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ways = ("the logarithm was taken twice here", "rows of the table were dropped silently")
+    questions = tuple(QUESTIONS[0].model_copy(update={"id": f"w{number}"}) for number in range(31))
+    trials = [
+        Trial(question=each.identity(), model=MODEL.identity(), condition=NONE.identity(), repeat=0)
+        for each in questions
+    ]
+    path = tmp_path / "ways.sqlite"
+
+    async def fill() -> None:
+        with Recorder(path) as recorder:
+            recorder.plan(run("run-1"), questions, (MODEL,), (NONE,), trials)
+            for number, trial in enumerate(trials):
+                session = await begun(recorder, trial)
+                text = f"{ways[number % 2]}, note{number} aside{number % 7}" if number < 30 else "no idea"
+                session.record(Answer(at=1.0, text=text))
+                await session.finish("answered", 1.0, Usage(), 0.0)
+            await recorder.score([score(trial, 0.0) for trial in trials])
+
+    asyncio.run(fill())
+    said = found(path, "--by", "cluster")
+    assert isinstance(said["clusters"], list)
+    assert sorted(each["size"] for each in said["clusters"]) in ([15, 15], [15, 16])
+    assert {term for each in said["clusters"] for term in each["terms"]} > {"logarithm", "table"}
+    assert all(each["stability"] >= 0.6 for each in said["clusters"])
+    assert "stability" in failures(path, "--by", "cluster").output
+    near = found(path, "--like", trials[0].id[:12], "--limit", "10")["failures"]
+    assert isinstance(near, list)
+    assert {int(each["question"][1:]) % 2 for each in near} == {0}
+    assert len(near) == 10
+    (group_of,) = {each["name"] for each in said["clusters"] if "logarithm" in each["terms"]}
+    assert len(counts(path, "--by", "question", "--where", f"cluster={group_of}")) >= 15

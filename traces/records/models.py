@@ -267,7 +267,10 @@ class LangChainModel(_Model):
     def endpoint(self) -> str:
         """The address of the API as far as arguments and class tell it, else the class."""
         named = (value for key, value in self.kwargs.items() if _ADDRESS_NAME.search(key) and isinstance(value, str))
-        return next(named, "") or _APIS.get(self.module.partition(".")[0], self.class_path)
+        if found := next(named, ""):
+            return found
+        of_others = "Azure" in self.class_path or self.kwargs.get("vertexai")
+        return self.class_path if of_others else _APIS.get(self.module.partition(".")[0], self.class_path)
 
     @property
     def key_variable(self) -> str:
@@ -310,7 +313,8 @@ def _secret_in(value: JsonValue, key: str) -> str:
         return next((found for name, part in inner if (found := _secret_in(part, name))), "")
     if isinstance(value, dict):
         for name, part in value.items():
-            if _SECRET_NAME.search(_WORDS_BEGIN.sub("_", name).lower().strip("_")) and part not in (None, False, True):
+            held = isinstance(part, str | list | dict) and part
+            if held and _SECRET_NAME.search(_WORDS_BEGIN.sub("_", name).lower().strip("_")):
                 return f"{key}.{name}"
             if found := _secret_in(part, f"{key}.{name}"):
                 return found

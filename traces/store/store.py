@@ -35,14 +35,17 @@ from toolablate.traces.records import (
 from toolablate.traces.store.file import open_reader, reading
 from toolablate.traces.store.status import TrialCounts, at_one_moment, read_standing
 from toolablate.traces.store.summaries import (
+    Columns,
     Counterfactual,
     FailureCount,
     TrialSummary,
     read_counterfactuals,
     read_failures,
     read_resumptions,
+    read_scored,
     read_scorers,
     read_summaries,
+    read_summary_columns,
     seen_conditions,
     values_beside,
 )
@@ -166,6 +169,18 @@ class Store(OpenStore):
         """
         with reading(self.path):
             return read_summaries(self._connection, scorers=scorers, run=run, beside=beside)
+
+    def summary_columns(self, *, scorers: Sequence[str] = (), run: str | None = None) -> Columns:
+        """The same by column, with what a comparison does not need: attempt, start (as text), seconds, tokens, events.
+        Raises likewise."""
+        with reading(self.path):
+            return read_summary_columns(self._connection, scorers=scorers, run=run)
+
+    def scored(self, *, run: str | None = None) -> Columns:
+        """Trial, scorer, version, value and verdict of all scores of these trials, by column. Raises InputError for a
+        run that is not there."""
+        with reading(self.path):
+            return read_scored(self._connection, run)
 
     def values_beside(
         self, trial: str, condition: str, *, scorers: Sequence[str] = (), run: str | None = None

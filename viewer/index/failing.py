@@ -179,6 +179,16 @@ def to_cluster(connection: sqlite3.Connection) -> dict[str, list[str]]:
     return {trial: words_of(said, answer, asked.get(question, ())) for trial, question, said, answer in rows}
 
 
+def words_said(connection: sqlite3.Connection, trial: str) -> list[str]:
+    """Of one of them; none of a trial that is not wrong, or not read."""
+    row = connection.execute(
+        "SELECT said, failures.answer, folded FROM failures JOIN trials ON trials.key = failures.trial"
+        " JOIN asked ON asked.question = trials.question WHERE trials.id = ?",
+        (trial,),
+    ).fetchone()
+    return words_of(row[0], row[1], frozenset(tokens_of(row[2]))) if row else []
+
+
 def put_clusters(connection: sqlite3.Connection, found: Clustered, *, made_of: str) -> None:
     connection.executemany(
         "UPDATE failures SET cluster = ?2 WHERE trial = (SELECT key FROM trials WHERE id = ?1) AND cluster <> ?2",

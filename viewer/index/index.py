@@ -303,6 +303,10 @@ class ViewerIndex:
         """By the keys of their rows."""
         return self._read(lambda connection: failing.failure_texts(connection, keys))
 
+    def words_said(self, trial: str) -> list[str]:
+        """What a wrong trial says, as words that tell it from others; none of another trial."""
+        return self._read(partial(failing.words_said, trial=trial))
+
     def describe(self, path: Path, summaries: Sequence[TrialSummary], *, most: int) -> bool:
         """Reads from the store what so many wrong trials say, of which it is not known; where it is known of all, makes
         their clusters anew. Whether there was something to be done. Raises StoreError."""

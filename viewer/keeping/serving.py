@@ -17,7 +17,7 @@ import webbrowser
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -30,6 +30,7 @@ from toolablate.traces.kept import Stamp, stamp_of
 from toolablate.traces.store import Store
 from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.keeping.shown_trials import ViewScope
+from toolablate.viewer.label_session import LabelSession
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -44,11 +45,12 @@ _NAME_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Who reads: the name under which labels are kept, and whether attributions are hidden until they have said what
-    they think. Raises InputError for a name that no label could have."""
+    """Who reads: the name under which labels are kept, whether attributions are hidden on all pages until they have
+    said what they think, and by what they label. Raises InputError for a name that no label could have."""
 
     person: str
     blind: bool = False
+    session: LabelSession = field(default_factory=LabelSession)
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.person.strip()) <= _NAME_CHARS:
@@ -128,10 +130,11 @@ def serve(
             view = View(
                 *(scope.store, index, token, Explanations(scope), reader.person, reader.blind, texts),
                 other=None if other is None else OtherStore(scope.store, other, run=scope.run, scorer=scope.scorer),
+                session=reader.session,
             )
             server = _server(application(view))
             with _ended_by_signals(server):
-                ready(f"http://{HOST}:{port}/?token={token}")
+                ready(f"http://{HOST}:{port}/{'labels' if reader.session.queue else ''}?token={token}")
                 server.run(sockets=[listener])
 
 

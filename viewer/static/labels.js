@@ -1,4 +1,5 @@
-/* Labels by keyboard: y confirms, c opens the choice, n goes to the note, w withdraws, Enter saves, Esc leaves. */
+/* Labels by keyboard: y confirms, c opens the choice, n goes to the note, m quotes what is selected, w withdraws, Enter
+   saves, Esc leaves. Of who labels one after the other, a key of a code saves and goes on, unless c came before it. */
 
 const form = document.querySelector("[data-label-panel]");
 if (form) begin(form);
@@ -11,22 +12,29 @@ function begin(form) {
   const save = form.querySelector('button.primary[value="save"]');
   const note = form.querySelector("textarea[name=note]");
   const distractions = form.querySelector("[data-distractions]");
-  let sending = false;
+  const [code, codes] = [form.querySelector("[data-code]"), "[data-code]:checked"];
+  const several = code.type === "checkbox";
+  let [sending, going, direct] = [false, false, "oneKey" in form.dataset];
   const keys = new Map([...form.querySelectorAll("input[data-key]")].map((each) => [each.dataset.key, each]));
 
   const show = (shown) => {
     choice.hidden = !shown;
     open.setAttribute("aria-expanded", String(shown));
-    if (shown) (form.querySelector("[name=mechanism]:checked") ?? keys.get("1")).focus();
+  };
+  const choose = () => {
+    direct = false;
+    show(true);
+    (form.querySelector(codes) ?? code).focus();
   };
   const fit = () => {
-    distractions.hidden = form.querySelector("[name=mechanism]:checked")?.value !== "retrieval_distraction";
+    if (distractions) distractions.hidden = form.querySelector("[name=mechanism]:checked")?.value !== "retrieval_distraction";
   };
 
   open.hidden = close.hidden = false;
-  show(false);
+  for (const each of form.querySelectorAll("[data-mark], [data-one-key-told]")) each.hidden = false;
+  show(direct);
   fit();
-  open.addEventListener("click", () => show(choice.hidden));
+  open.addEventListener("click", () => (choice.hidden || direct ? choose() : show(false)));
   close.addEventListener("click", () => (show(false), open.focus()));
   form.addEventListener("change", fit);
   remember(form.querySelector("[data-onward]"));
@@ -56,21 +64,41 @@ function begin(form) {
 
   function act(key, writing, event) {
     const inside = form.contains(event.target);
-    if (key === "Escape" && !choice.hidden) return show(false), open.focus(), true;
+    // g and another key go to a page.
+    if (going) return (going = false);
+    if (key === "Escape" && !choice.hidden) return (direct = false), show(false), open.focus(), true;
     if (key === "Enter" && inside && event.target === note && !event.shiftKey) return save.click(), true;
     if (key === "Enter" && inside && event.target.matches("input")) return save.click(), true;
     if (writing || event.shiftKey) return false;
     // Where there is nothing to confirm, the panel says why.
     if (key === "y") return confirm ? confirm.click() : form.parentElement.scrollIntoView({ block: "nearest" }), true;
     if (key === "w" && withdraw) return withdraw.click(), true;
-    if (key === "c") return show(true), true;
-    if (key === "n") return show(true), note.focus(), true;
+    if (key === "c") return choose(), true;
+    if (key === "n") return choose(), note.focus(), true;
+    if (key === "m") return quote(), true;
+    if (key === "g") return (going = true), false;
     const chosen = choice.hidden ? undefined : keys.get(key);
     if (!chosen || (chosen.name === "distraction" && distractions.hidden)) return false;
-    chosen.checked = true;
+    chosen.checked = !several || !chosen.checked;
     chosen.focus();
     fit();
+    if (direct && !several) save.click();
     return true;
+  }
+
+  /* The selected text and the event that it stands in. */
+  function quote() {
+    const selection = getSelection();
+    const node = selection.anchorNode;
+    const event = (node?.nodeType === Node.TEXT_NODE ? node.parentElement : node)?.closest?.("[data-event]");
+    const text = selection.toString().trim();
+    choose();
+    if (!event || !text) return form.elements.quote.focus();
+    const number = event.dataset.event;
+    const at = form.elements.turned_at;
+    if (![...at.options].some((each) => each.value === number)) at.add(new Option(number, number));
+    at.value = number;
+    form.elements.quote.value = text.slice(0, 2000);
   }
 }
 

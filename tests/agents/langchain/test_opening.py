@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.agents.conftest import LocalTools, condition, double, play_with
 from tests.agents.langchain.conftest import DOUBLE, Ask, model
 
 from toolablate.agents import connect, require_capabilities
+from toolablate.agents.price_table import Unpriced, table_price
 from toolablate.traces.errors import InputError, ModelError
 from toolablate.traces.records import Condition, LangChainModel, ToolUse
 
@@ -186,9 +188,24 @@ async def test_what_a_class_raises_is_a_failure_of_the_model(ask: Ask) -> None:
     assert "own_models:Broken failed: KeyError" in caught.value.message
 
 
+def test_prices_are_those_of_the_providers_own_address() -> None:
+    def priced(kind: str, name: str, **kwargs: Any) -> Any:
+        return table_price(model(kind, name, kwargs=kwargs), datetime(2026, 1, 1, tzinfo=UTC))
+
+    claude = ("langchain_anthropic:ChatAnthropic", "claude-sonnet-4-5")
+    assert (priced(*claude).input, priced(*claude).cached_input, priced(*claude).cache_write) == (3, 0.3, 3.75)
+    brief, long = ({"cache_control": {"type": "ephemeral", "ttl": ttl}} for ttl in ("5m", "1h"))
+    assert priced(*claude, model_kwargs=brief) == priced(*claude)
+    assert isinstance(priced(*claude, model_kwargs=long), Unpriced)
+    assert isinstance(priced(*claude, base_url="http://localhost:1"), Unpriced)
+    assert priced("langchain_google_genai:ChatGoogleGenerativeAI", "gemini-2.5-pro").output == 10
+    assert isinstance(priced("langchain_openai:AzureChatOpenAI", "gpt-4o"), Unpriced)
+
+
 def test_the_record() -> None:
     one = model("a.b:C", kwargs={"model_name": "x", "max_output_tokens": 7}, concurrency=4, package="a 1.0")
     assert (one.wire_name, one.max_tokens, one.endpoint) == ("x", 7, "a.b:C")
+    assert model("a.b:C", kwargs={"max_token": 7, "cookie": None}).kwargs
     assert '"class":"a.b:C"' in one.to_json()
     assert LangChainModel.from_json(one.to_json()) == one
     other = one.model_copy(update={"package": "a 2.0", "concurrency": 8, "api_key_env": "K"})

@@ -191,7 +191,7 @@ def test_counts_of_corrected_answers_are_told_as_they_were_asked_for() -> None:
     found = label(replace(each, inputs=replace(each.inputs, arms=arms)))
     assert (found.mechanism, found.note.partition(";")[0]) == (
         "calling",
-        "right without the calls, whatever their results: 8 of 8 right asked before any call",
+        "right without the calls, whatever their results: 8 of 8 right asked for its answer before any call",
     )
 
 

@@ -7,7 +7,7 @@ from tests.traces.samples import conversation
 from toolablate.reports.html.cards import HEAD_CHARS, TAIL_CHARS, Card, Links, Remark, Text
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import MOST_CALLS, event_cards, part_text
-from toolablate.reports.html.outline import timeline, took
+from toolablate.reports.outline import timeline, took
 from toolablate.traces.records import Answer, Message, ModelCall, ModelReply, ModelRequest, ToolCall, ToolRequest, Usage
 
 LINKS = Links(event=lambda number: f"#t-event-{number}", whole=lambda number, part: "")

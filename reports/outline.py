@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolablate.reports import numbers
-from toolablate.reports.html.environment import duration
 from toolablate.traces.records import Event, ToolRequest, Usage
 from toolablate.traces.terminal_text import one_line
 
@@ -64,8 +63,8 @@ def _short(line: str) -> str:
 
 
 Lane = Literal["time", "tokens", "cost"]
-LEAST_DRAWN = 0.05
-"""Percent of a lane: what is narrower is not drawn."""
+LEAST_DRAWN = 0.15
+"""Percent of a lane: what is closer to what was drawn before it is not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +103,14 @@ class Timeline:
         return self.events.get(number, ())
 
     def lane(self, name: Lane) -> Iterator[tuple[int, Spent]]:
-        """What of it is wide enough to be seen, with the numbers of events."""
+        """With the numbers of events; of those that nobody would tell apart the first."""
+        drawn = -LEAST_DRAWN
         for number, several in self.events.items():
-            yield from ((number, each) for each in several if each.lane == name and each.width >= LEAST_DRAWN)
-
-    @property
-    def says(self) -> str:
-        return ", ".join(f"{name}: {total}" for name, total in self.totals)
+            for each in several:
+                end = each.start + each.width
+                if each.lane == name and max(each.width, end - drawn) >= LEAST_DRAWN:
+                    drawn = end
+                    yield number, each
 
 
 def tokens_of(usage: Usage) -> int | None:
@@ -136,7 +136,7 @@ def timeline(figures: Iterable[Took]) -> Timeline:
     tokens = sum(each.tokens or 0 for each in found)
     cost = sum(each.cost or 0.0 for each in found)
     lanes: tuple[tuple[Lane, float, str], ...] = (
-        ("time", seconds, duration(seconds)),
+        ("time", seconds, numbers.duration(seconds)),
         ("tokens", tokens, f"{tokens:,}"),
         ("cost", cost, numbers.dollars(cost)),
     )
@@ -168,4 +168,4 @@ def _along(lane: Lane, total: float, figures: Sequence[Took]) -> Iterator[tuple[
 def _figure(lane: Lane, value: float) -> str:
     if lane == "tokens":
         return f"{value:,.0f} tokens"
-    return numbers.dollars(value) if lane == "cost" else duration(value)
+    return numbers.dollars(value) if lane == "cost" else numbers.duration(value)
