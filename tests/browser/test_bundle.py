@@ -159,6 +159,12 @@ def test_a_part_holds_nothing_of_the_rest(ran: Path, tmp_path: Path) -> None:
     texts = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file())
     assert not [each.trial for each in seen if each.trial not in inside and each.trial[:16] in texts]
     assert "condition = python" in (folder / "index.html").read_text(encoding="utf-8")
+    # Wrong trials have filters of their own: where they do not know one, their page would show the rest.
+    assert (folder / "failures.html").exists()
+    part = tmp_path / "wrong"
+    said("view", ran, "--bundle", part, "--where", "ending=wrong", "--where", "condition=python")
+    assert not (part / "failures.html").exists()
+    assert "failures.html" not in (part / "index.html").read_text(encoding="utf-8")
     # One may be made again in its place, but nobody's own files are lost.
     said("view", ran, "--bundle", folder, "--where", "condition=none")
     (folder / "mine.txt").write_text("kept")

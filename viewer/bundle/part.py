@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urljoin, urlsplit
 
@@ -12,11 +12,16 @@ from starlette.exceptions import HTTPException
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import InputError
 from toolablate.viewer.index import ViewerIndex
-from toolablate.viewer.selection import PARAMETERS, TEXTS, asked, columns, questions_address
+from toolablate.viewer.selection import PARAMETERS, TEXTS, asked, columns
 
-TABLES = ("questions", "failures")
-"""Pages that take the filters of the table of questions. A page that is not among these, nor of one question or trial,
-is in no bundle: nobody would know what it shows of the rest of the store."""
+TABLES: Mapping[str, frozenset[str]] = {
+    "questions": frozenset({*PARAMETERS.values(), "text"}),
+    "failures": frozenset({"model", "condition", "domain", "difficulty"}),
+}
+"""Pages of many trials, with the filters of the table of questions that mean the same there. Where a bundle has another
+filter the page is left out, as are pages that are not among these: they would show the rest of the store."""
+_ONCE = ("failures",)
+"""Those that take one value of each filter."""
 
 _FILTERS = (*PARAMETERS.values(), "text")
 _CARRIED = frozenset({*_FILTERS, *TEXTS, "sort"})
@@ -30,12 +35,14 @@ Pairs = tuple[tuple[str, str], ...]
 @dataclass(frozen=True, slots=True)
 class BundlePart:
     """`filters` are pairs of a query, sorted; `questions` and `trials` are ids. `tables` are filters of other tables
-    that are held: those that the overview of a whole store leads to."""
+    that are held: those that the overview of a whole store leads to, and each table itself. `missing` are addresses
+    that the viewer does not serve."""
 
     filters: Pairs
     questions: frozenset[str]
     trials: frozenset[str]
     tables: set[tuple[str, Pairs]] = field(default_factory=set)
+    missing: set[str] = field(default_factory=set)
 
     @property
     def query(self) -> str:
@@ -49,7 +56,9 @@ class BundlePart:
             return None
         names = [unquote(each) for each in split.path.split("/")[1:]]
         address = self._address(names, parse_qsl(split.query, keep_blank_values=True), at)
-        return None if address is None else (address, f"#{split.fragment}" if split.fragment else "")
+        if address is None or address in self.missing:
+            return None
+        return (address, f"#{split.fragment}" if split.fragment else "")
 
     def _address(self, names: Sequence[str], query: Sequence[tuple[str, str]], at: str) -> str | None:
         asked_for = {name for name, _ in query}
@@ -72,8 +81,11 @@ class BundlePart:
 
     def _table(self, table: str, query: Sequence[tuple[str, str]], at: str) -> str | None:
         filters = tuple(sorted(pair for pair in query if pair[0] != "page")) or self.filters
+        if not self._takes(table):
+            return None
         known = filters == self.filters or (table, filters) in self.tables
-        if not known and not self.filters and at == "/":
+        within = {name for name, _ in filters}.isdisjoint({"sort", "column", "by", "like"})
+        if not known and not self.filters and within and at in ("/", f"/{table}"):
             self.tables.add((table, filters))
             known = True
         if not known:
@@ -81,6 +93,10 @@ class BundlePart:
         pages = [pair for pair in query if pair[0] == "page" and pair[1] != "1"]
         asked_for = urlencode([*filters, *pages])
         return f"/{table}?{asked_for}" if asked_for else f"/{table}"
+
+    def _takes(self, table: str) -> bool:
+        names = [name for name, _ in self.filters]
+        return TABLES[table].issuperset(names) and (table not in _ONCE or len(set(names)) == len(names))
 
     def file(self, address: str) -> str:
         """Where it is in the folder: short, of signs that every file system and web server takes as they are."""
@@ -125,7 +141,8 @@ def trials_fitting(index: ViewerIndex, part: BundlePart) -> int:
 
 def first_addresses(part: BundlePart) -> tuple[str, ...]:
     """Where one begins to walk; those that the viewer does not have are no error."""
-    return ("/", questions_address(Selection()) + part.query, "/find", *(f"/{each}{part.query}" for each in TABLES[1:]))
+    tables = (part.held(f"/{each}", "/") for each in TABLES)
+    return ("/", "/find", *(held[0] for held in tables if held is not None))
 
 
 def _pair(text: str) -> tuple[str, str]:

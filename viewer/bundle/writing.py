@@ -40,6 +40,7 @@ CONTENTS = "toolablate-bundle.json"
 """Names every file of a bundle: a folder with other files is none."""
 _STATIC = ("toolablate.reports.html", "toolablate.viewer")
 _TOLD_SECONDS = 2.0
+_AT_ONCE = 1_000
 
 Tell = Callable[[str], None]
 
@@ -131,6 +132,8 @@ def _filled(scope: ViewScope, place: Path) -> ViewerIndex:
         index.put_attributions(attributions_of(report))
         found = with_why(found, report)
     index.put_findings(found)
+    while index.describe(scope.store, trials.summaries, most=_AT_ONCE):
+        pass
     return index
 
 
@@ -156,13 +159,13 @@ def _view(scope: ViewScope, index: ViewerIndex, reader: Reader, part: BundlePart
 async def _walk(view: View, part: BundlePart, folder: Path, tell: Tell) -> int:
     """From the first pages on along their links."""
     app, told_at, done = application(view), time.monotonic(), 0
-    waiting = deque(first_addresses(part))
+    first = first_addresses(part)
+    part.missing.update([each for each in first if (await _asked(app, each, view.token))[0] != 200])
+    waiting = deque(each for each in first if each not in part.missing)
     known = set(waiting)
     while waiting:
         address = waiting.popleft()
-        status, body = await _asked(app, address, view.token)
-        if status == 404 and address in first_addresses(part):
-            continue
+        _, body = await _asked(app, address, view.token)
         file = part.file(address)
 
         def leads(href: str, at: str = address) -> str | None:
