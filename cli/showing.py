@@ -127,7 +127,7 @@ def _explain(store: Path, trial: str, run: str, scorer: str | None, *, as_json: 
     if as_json:
         click.echo(explained_json(found.explained))
         return
-    Console().print(explanation_view(found))
+    Console().print(explanation_view(found), crop=False)
 
 
 def _refuse_unused(context: click.Context, *, named: bool) -> None:

@@ -443,13 +443,8 @@ class _Report:
         yield from matrices_view(report.matrices)
         yield from errors_view(report.errors)
         yield from trials_view(report.explained, None if self.all_trials else SHOWN_TRIALS, report.simulated)
-        notes = [*map(_sentence, report.notes), *_footnotes(report)]
+        notes = [*map(plain_text, report.notes), *_footnotes(report)]
         yield Padding(Text("\n".join(notes), style="dim"), (0, 1, 1, 1))
-
-
-def _sentence(note: str) -> str:
-    told = plain_text(note)
-    return f"{told[:1].upper()}{told[1:]}{'' if told.endswith('.') else '.'}"
 
 
 def _footnotes(report: AttributionReport) -> Iterator[str]:
