@@ -37,7 +37,7 @@ OF_LISTS = ("question", "model", "condition", "verdict", "limit")
     help="An earlier attempt at TRIAL instead of its current trace.",
 )
 @click.option("--full", is_flag=True, help="Show long texts of TRIAL whole.")
-@click.option("--why", is_flag=True, help="Explain TRIAL instead: its mechanism, and the evidence for it.")
+@click.option("--why", is_flag=True, help="Explain TRIAL instead: what went wrong, how sure that is, and how it is known.")
 @click.option(
     "--run",
     metavar="ID",
@@ -82,9 +82,9 @@ def show_command(
 
     Control characters and terminal escapes in texts of models and pages are made visible.
 
-    --why explains a trial with tools on one page: the answers without tools; each step with the early-answer
-    distribution after it; where that turned, and at which result; what the replays gave; the mechanism, with method and
-    confidence; and what is unknown. Early answers and replays need `attribute --replay`. No model is asked. With the
+    --why explains a trial with tools on one page: what went wrong and how sure that is; how it is known; what speaks
+    against it; what is not known, and the command that would tell. Below are the steps with the early answers after
+    each, and the counts of runs with one thing changed. Early answers and replays need `attribute --replay`. No model is asked. With the
     same --run and --scorer, `attribute` and `view` agree with it. A trial outside the run is compared with all trials
     of the store.
     """
