@@ -85,7 +85,7 @@ CAUSES: Mapping[Mechanism, str] = {
     "tool_fault": "a tool that failed",
     "format": "the form of its answer",
     "sampling_noise": "chance",
-    "own_error": "the model's own error",
+    "own_error": "the model's own error, which needs no tool",
     "unknown": "something else than chance",
 }
 _BY_ITSELF = ("sampling_noise", "own_error")
@@ -366,7 +366,7 @@ def _other_causes(attribution: Attribution, evidence: Evidence) -> Iterator[str]
     _, *others = ranked(attribution)
     for cause, probability in [each for each in others if each[1] >= _POSSIBLE][:MOST_OTHERS]:
         runs = next(_decided(cause, evidence), "") if restores(cause, evidence) else ""
-        yield f"It may be {named(cause)} instead: probability {chance(probability)}.{f' {runs}' if runs else ''}"
+        yield f"It may instead be {named(cause)}: probability {chance(probability)}.{f' {runs}' if runs else ''}"
 
 
 def _trace_against(told: Explanation) -> Iterator[str]:
