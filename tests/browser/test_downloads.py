@@ -76,7 +76,7 @@ def test_figures_of_the_overview_and_a_pair_are_taken_along(replays: Site, brows
     assert _taken(page, "#figure-scores [href$='.png']", tmp_path).read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in _taken(page, "#figure-scores [href$='.svg']", tmp_path).read_bytes()
     for wrong in ("/figure/nothing.svg", "/figure/nothing.csv", "/figure/scores.pdf", "/trial/ffff/json"):
-        assert get(replays, wrong).status_code == 404, wrong
+        assert get(replays, wrong).status == 404, wrong
     trial, _ = _wrong(replays.view.store)
     page.goto(f"{replays.base}/diff/{trial}")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -81,7 +81,7 @@ def test_a_label_may_come_before_anything_is_attributed(serve: Serve, browse: Br
     known = serve()
     trial = _wrong(known)
     early = serve(Path(shutil.copy(known.view.store, tmp_path / "early.sqlite")), why=False, blind=True)
-    page = browse(early, f"/trial/{trial}")
+    page = browse(early, f"/trial/{trial}", width=900)
     page.locator(".event").last.scroll_into_view_if_needed()
     expect(page.locator("#label")).not_to_be_in_viewport()
     page.keyboard.press("y")

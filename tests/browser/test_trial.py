@@ -69,7 +69,7 @@ def test_beliefs_stand_in_a_figure_and_beside_their_events(replays: Site, browse
     page = browse(replays, f"/trial/{trial}")
     trajectory, steps = told.explained.evidence.trajectory, told.explained.evidence.steps
     assert trajectory is not None
-    points = page.locator(".belief a")
+    points = page.locator(".belief svg a")
     assert points.count() == len(trajectory.beliefs)
     for place, belief in enumerate(trajectory.beliefs):
         event = steps[belief.step]

@@ -51,8 +51,8 @@ def test_a_judge_is_shown_with_what_it_compared_with(
     trial = done(_store(tmp_path / "judged.sqlite", ("judge",)))
     page = browse(serve(tmp_path / "judged.sqlite", why=False), f"/trial/{trial}?raw=1", scripts=False)
     shown = {
-        each.locator("summary").inner_text(): each.locator("pre").text_content()
-        for each in page.locator(".trial-head details:has(pre)").all()
+        each.locator("summary").text_content(): each.locator("pre").text_content()
+        for each in page.locator(".pinned-whole details:has(pre)").all()
     }
     assert shown == {
         "Reference answer": REFERENCE,

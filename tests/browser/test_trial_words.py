@@ -85,7 +85,7 @@ def test_a_text_is_found_in_the_events_of_a_trial(replays: Site, browse: Browse)
     page.keyboard.press("Enter")
     expect(page.locator("[data-found]")).to_contain_text("of")
     places = (
-        "[...CSS.highlights.get('found')].map((each) => each.startContainer.parentElement.closest('pre.said') !== null)"
+        "[...CSS.highlights.get('found')].map((each) => each.startContainer.parentElement.closest('.said') !== null)"
     )
     assert set(page.evaluate(places)) == {True}, "in texts alone, not in what the page says of them"
     page.keyboard.type("no such words")
