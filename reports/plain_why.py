@@ -239,8 +239,7 @@ def _known(told: Explanation) -> Iterator[Said]:
         yield "The probability is that such a trial is wrong without tools as well, over all questions of the store."
     elif not decided and attribution.method == "replay":
         yield "No single kind of run decides it: all runs in the table below weigh in."
-    if cause == "lock_in" and evidence.ignore_tools:
-        yield f"{of_scores(IGNORING, evidence.ignore_tools, evidence).sentence}."
+    yield from _ignoring(cause, evidence, comes_back=True)
     yield from _early(told, "known")
     if evidence.flip is not None:
         start, end = evidence.steps[evidence.flip.after], evidence.steps[evidence.flip.step] - 1
@@ -255,6 +254,14 @@ def _known(told: Explanation) -> Iterator[Said]:
         yield f"Look at {_events(attribution.evidence)}."
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
+
+
+def _ignoring(cause: Mechanism, evidence: Evidence, *, comes_back: bool) -> Iterator[str]:
+    """Of a computation whether the right answer comes back once the model is told to set it aside."""
+    if cause == "lock_in" and evidence.ignore_tools:
+        row = of_scores(IGNORING, evidence.ignore_tools, evidence)
+        if (row.share >= RIGHT) == comes_back:
+            yield f"{row.sentence}."
 
 
 def _decided(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
@@ -329,6 +336,7 @@ def _against(told: Explanation) -> Iterator[Said]:
     said = [
         *_early(told, "against"),
         *_runs_against(attribution, evidence),
+        *_ignoring(ranked(attribution)[0][0], evidence, comes_back=False),
         *_other_causes(attribution, evidence),
         *_trace_against(told),
         *_points_against(attribution, evidence),
