@@ -236,7 +236,7 @@ def _known(told: Explanation) -> Iterator[Said]:
     decided = tuple(_decided(cause, evidence))
     yield from decided
     if attribution.method == "trace" and cause in _BY_ITSELF:
-        yield "The probability is that such a trial is wrong without tools as well, over all questions of the store."
+        yield "Its probability comes from how often such trials are wrong without tools, over all questions of the store."
     elif not decided and attribution.method == "replay":
         yield "No single kind of run decides it: all runs in the table below weigh in."
     yield from _ignoring(cause, evidence, comes_back=True)
@@ -490,7 +490,7 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
 
 def _spread(row: Row) -> str:
     of = share(round(row.right), row.runs)
-    return f"{row.count} fits any share from {chance(of.low)} to {chance(of.high)}"
+    return f"{row.count} right fits any true share from {chance(of.low)} to {chance(of.high)}"
 
 
 def _not_apart(attribution: Attribution, evidence: Evidence) -> Iterator[Said]:
