@@ -236,7 +236,7 @@ def _known(told: Explanation) -> Iterator[Said]:
     decided = tuple(_decided(cause, evidence))
     yield from decided
     if attribution.method == "trace" and cause in _BY_ITSELF:
-        yield "Its probability comes from how often such trials are wrong without tools, over the questions of the store."
+        yield "Its probability comes from how often such trials are wrong without tools, over all questions."
     elif not decided and attribution.method == "replay":
         yield "No single kind of run decides it: all runs in the table below weigh in."
     yield from _ignoring(cause, evidence, comes_back=True)
