@@ -32,9 +32,7 @@ _FEW = 8
 def not_known(told: Explanation) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if len(evidence.no_tools) < 2:
-        known = "nothing" if not evidence.no_tools else "one trial alone"
-        yield f"How often the model is right without tools: there is {known}. Raise `repeats` in the plan, then:"
-        yield Apart("toolablate run PLAN")
+        yield from _alone(told)
     if told.provider in _NEVER_ASKED:
         yield f"What runs with one thing changed would show: {_NEVER_ASKED[told.provider]}."
         if attribution is not None and not evidence.diagnoses:
@@ -57,6 +55,17 @@ def _for_judges(attribution: Attribution) -> str:
     if cause == "retrieval_distraction" and attribution.distraction is None:
         return "How the search misled it"
     return "What kind of error it is" if cause in ("own_error", "unknown") else ""
+
+
+def _alone(told: Explanation) -> Iterator[Said]:
+    there = "one trial alone" if told.explained.evidence.no_tools else "nothing"
+    known = f"How often the model is right without tools: there is {there}."
+    if told.provider == "imported":
+        yield f"{known} Another log of the same questions without tools would tell:"
+        yield Apart(f"toolablate import inspect LOG --store {_store(told)}")
+    else:
+        yield f"{known} Raise `repeats` in the plan, then:"
+        yield Apart("toolablate run PLAN")
 
 
 _NEVER_ASKED: Mapping[str, str] = {
