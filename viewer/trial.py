@@ -19,7 +19,8 @@ from toolablate.reports.html.beliefs import belief_figure, evidence_events, fall
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
-from toolablate.reports.plain_why import Apart, why_parts
+from toolablate.reports.not_known import Apart
+from toolablate.reports.plain_why import why_parts
 from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store

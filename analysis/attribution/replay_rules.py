@@ -465,9 +465,13 @@ def deciding(mechanism: Mechanism, evidence: Evidence) -> tuple[Level, Level | N
 def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism, ...]:
     """What else goes with it in the runs that decide it, so that these do not tell them apart."""
     found, named = deciding(mechanism, evidence), _named(evidence)
-    return (
-        () if found is None else tuple(dict.fromkeys(named[part] for part in sorted({found[0].part, *found[0].also})))
-    )
+    if found is None:
+        return ()
+    parts = {found[0].part, *found[0].also}
+    if evidence.all_runs is None and "search" in parts:
+        # Of arms it is the results of whatever tools there were.
+        parts = parts - {"search"} | (set() if mechanism in _OF_RESULTS else evidence.inputs.tools)
+    return tuple(dict.fromkeys(named[part] for part in sorted(parts)))
 
 
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:

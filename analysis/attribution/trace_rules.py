@@ -348,7 +348,7 @@ def _lock_in(signals: Signals) -> _Finding | None:
     if not other:
         return _Finding("lock_in", taken.confidence, taken.evidence, taken.note) if taken else None
     checks = signals.reformulation.events
-    asks = f"code looks at finitely many cases of a general question (score {signals.reformulation.score:.2f})"
+    asks = "code looks at finitely many cases of a general question"
     if taken is None:
         return _Finding("lock_in", 0.45, checks, asks)
     return _Finding("lock_in", min(taken.confidence + 0.2, 0.9), (*checks, *taken.evidence), f"{asks}; {taken.note}")

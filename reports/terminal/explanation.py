@@ -21,7 +21,8 @@ from toolablate.analysis.pairing import RIGHT
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import asked, chance, summed, without_tools
 from toolablate.reports.changed_runs import rows
-from toolablate.reports.plain_why import Apart, Said, trace_command, why_parts
+from toolablate.reports.not_known import Apart, Said, trace_command
+from toolablate.reports.plain_why import why_parts
 from toolablate.reports.tables import simulated_banner
 from toolablate.traces.records import Event, ModelCall, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text, shortened

@@ -137,7 +137,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
         part(told, "What speaks against it")
         == "It may instead be its computation (computational lock-in): probability .15."
     )
-    unknown = "How much of this is chance. 3 of 4 fits any share from .30 to .95 (95 % intervals)."
+    unknown = "How much of this is chance. 3 of 4 right fits any true share from .30 to .95 (95 % intervals)."
     assert part(told, "What is not known").startswith(unknown)
 
 

@@ -1,0 +1,160 @@
+"""What is not known of why one trial went as it did, and the commands that would tell."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from toolablate.analysis.attribution.belief import share
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.replay_rules import taken_together
+from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.cause_wording import chance
+from toolablate.reports.causes import BY_ITSELF, deciding_rows, named, ranked, without_cause
+from toolablate.reports.changed_runs import FROM_START, Row
+from toolablate.traces.records import Attribution, ReplayDesign
+from toolablate.traces.terminal_text import ID_CHARS, one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A line that stands apart from the sentences around it: a command, or what is quoted."""
+
+    text: str
+
+
+Said = str | Apart
+
+
+_FEW = 8
+"""Under so many runs chance is named."""
+
+
+def not_known(told: Explanation) -> Iterator[Said]:
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    if len(evidence.no_tools) < 2:
+        yield from _alone(told)
+    if told.provider in _NEVER_ASKED:
+        yield f"What runs with one thing changed would show: {_NEVER_ASKED[told.provider]}."
+        if attribution is not None and not evidence.diagnoses:
+            yield "What a judge would read in the trace (name one of a plan):"
+            yield Apart(f"toolablate attribute {_store(told)} --judge NAME --plan PLAN")
+        return
+    if evidence.inputs.replay is None:
+        yield from _unreplayed(told)
+    elif attribution is not None:
+        yield from _few_runs(attribution, told)
+    if attribution is not None:
+        yield from _not_apart(attribution, evidence)
+        if not evidence.diagnoses and (asks := _for_judges(attribution)):
+            yield f"{asks}, as a judge reads it (name one of the plan):"
+            yield Apart(f"toolablate attribute {_store(told)} --judge NAME")
+
+
+def _for_judges(attribution: Attribution) -> str:
+    cause = ranked(attribution)[0][0]
+    if cause == "retrieval_distraction" and attribution.distraction is None:
+        return "How the search misled it"
+    return "What kind of error it is" if cause in ("own_error", "unknown") else ""
+
+
+def _alone(told: Explanation) -> Iterator[Said]:
+    there = "one trial alone" if told.explained.evidence.no_tools else "nothing"
+    known = f"How often the model is right without tools: there is {there}."
+    if told.provider == "imported":
+        yield f"{known} Another log of the same questions without tools would tell:"
+        yield Apart(f"toolablate import inspect LOG --store {_store(told)}")
+    else:
+        yield f"{known} Raise `repeats` in the plan, then:"
+        yield Apart("toolablate run PLAN")
+
+
+_NEVER_ASKED: Mapping[str, str] = {
+    "scripted": "the model is scripted, and its replies never change",
+    "imported": "the trial is from another program's log, and its model cannot be asked again",
+}
+_USUAL: Mapping[str, object] = {
+    "failures": 1.0, "successes": 0.3, "samples": 2, "rollouts": 2, "steps": "search", "precision": 0.8, "seed": 0,
+}  # fmt: skip
+"""What `attribute --replay` does unless it is told otherwise."""
+
+
+def _unreplayed(told: Explanation) -> Iterator[Said]:
+    evidence = told.explained.evidence
+    wrong = (evidence.score.value or 0.0) < RIGHT
+    if evidence.trajectory is not None:
+        yield "What runs with one thing changed would show: some are missing, or it is not in the sample of last time."
+    else:
+        yield "What runs with one thing changed would show: there are none yet."
+    yield Apart(_replaying(told, **({"failures": 1.0} if wrong else {"successes": 1.0})))
+    calls = [call.event for call in evidence.signals.calls]
+    if wrong and calls and evidence.trajectory is None:
+        attribution = told.explained.attribution
+        pointed = [event for event in attribution.evidence if event in calls] if attribution else []
+        yield f"Or of this trial alone, without the result at event {(pointed or calls)[-1]}:"
+        again = f"toolablate replay {_store(told)} {trial_of(told)} --from {(pointed or calls)[-1]}"
+        yield Apart(f"{again} --swap null --repeats 8")
+
+
+def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
+    evidence, cause = told.explained.evidence, ranked(attribution)[0][0]
+    rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
+    if cause in BY_ITSELF:
+        rows += without_cause(cause, evidence)
+    few = [row for row in dict.fromkeys(rows) if row.runs < _FEW]
+    if not few:
+        return
+    if few[0].graded:
+        yield f"How much of this is chance: {few[0].changed}, there are {few[0].runs:g} runs."
+    else:
+        spread = ", and ".join(_spread(row) for row in {row.count: row for row in few}.values())
+        yield f"How much of this is chance. {spread} (95 % intervals)."
+    if all(row.changed.startswith(FROM_START) for row in few):
+        yield "Raise `repeats` in the plan, then:"
+        yield Apart("toolablate run PLAN")
+    else:
+        yield "More runs:"
+        yield Apart(_replaying(told, samples=_FEW, rollouts=_FEW))
+
+
+def _spread(row: Row) -> str:
+    of = share(round(row.right), row.runs)
+    return f"{row.count} right fits any true share from {chance(of.low)} to {chance(of.high)}"
+
+
+def _not_apart(attribution: Attribution, evidence: Evidence) -> Iterator[Said]:
+    """What the deciding runs take away together."""
+    cause = ranked(attribution)[0][0]
+    beside = [each for each in taken_together(cause, evidence) if each not in (cause, *BY_ITSELF)]
+    if beside and cause not in BY_ITSELF:
+        yield f"Whether it is {named(cause)} or {' or '.join(map(named, beside))}: no run takes away one alone."
+        if "prompt" in (cause, *beside) and not evidence.inputs.arms.scaffold:
+            yield "Add the condition 'scaffold' (the prompt without tools) to the plan, then:"
+        else:
+            yield 'Add its arms to the ladder of the plan (`arms = ["offered", "sham", "placebo"]`), then:'
+        yield Apart("toolablate run PLAN")
+
+
+def _replaying(told: Explanation, **changed: float) -> str:
+    """The command, with the options of the sample that was asked for last where they are not the usual ones."""
+    design, options = told.design or ReplayDesign(), []
+    for name, usual in _USUAL.items():
+        kept = getattr(design, name) if told.design else usual
+        value = max(kept, changed[name]) if name in changed else kept
+        if value != usual:
+            options.append(f" --{name} {value:g}" if isinstance(value, int | float) else f" --{name} {value}")
+    if told.design is not None and design.each_result:
+        options.append(" --each-result")
+    condition = shlex.quote(one_line(told.explained.evidence.condition))
+    return f"toolablate attribute {_store(told)} --replay --condition {condition}{''.join(options)}"
+
+
+def _store(told: Explanation) -> str:
+    return shlex.quote(told.store)
+
+
+def trial_of(told: Explanation) -> str:
+    return told.explained.evidence.signals.trial[:ID_CHARS]
+
+
+def trace_command(told: Explanation) -> Apart:
+    return Apart(f"toolablate show {_store(told)} {trial_of(told)}")
