@@ -90,6 +90,7 @@ def addresses(facets: Facets, pages: int) -> Mapping[str, list[str]]:
         "filtered by text": [questions_address(each) for each in texts],
         "filtered by several": [questions_address(each) for each in several],
         "sorted": [questions_address(Selection(), sort=sort) for sort in sorts],
+        "failures": ["/failures", "/failures?by=cluster", "/failures?by=question&by=condition"],
         "last page": [questions_address(Selection(), page=pages), questions_address(one[4], page=pages)],
     }
 

@@ -178,7 +178,7 @@ def put_failures(connection: sqlite3.Connection, said: Iterable[Failure]) -> Non
         "INSERT OR REPLACE INTO failures (trial, trace, scores, turned_at, relation, answer, expected, said)"
         " SELECT key, trace, scores, ?2, ?3, ?4, ?5, ?6 FROM trials WHERE id = ?1",
         (
-            (each.trial, each.turned_at, each.relation, *map(_cut, (each.answer, each.expected, each.said)))
+            (each.trial, each.turned_at, *map(_cut, (each.relation, each.answer, each.expected, each.said)))
             for each in said
         ),
     )
