@@ -3,6 +3,7 @@
 # make test-all  all tests, as CI runs them; TESTS as above
 # make lint    ruff, mypy --strict and import-linter
 # make check   lint and test
+# make docs    the documentation as a site, build/docs/site/index.html, searchable offline
 #
 # make bench-kernels  how long a fresh kernel takes, beside a plain ipykernel: on a quiet machine, a quarter of an hour
 # make bench-web, bench-corpus, bench-extraction  the archive, the corpus and reading pages, beside what one would use instead: some minutes each
@@ -15,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint check bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer docker-image bubblewrap clean
+.PHONY: demo test test-all lint check docs bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer docker-image bubblewrap clean
 
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
@@ -34,6 +35,9 @@ lint: .venv/dev.installed
 	$(BIN)/lint-imports
 
 check: lint test
+
+docs: .venv/dev.installed
+	@$(BIN)/python docs/site/build.py
 
 bench-kernels: | bubblewrap .venv/dev.installed
 	@$(BIN)/python -m bench.kernels $(BENCH_OPTIONS)

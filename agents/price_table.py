@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from toolablate.traces.records import OpenAIModel, Price, PriceTier
+from toolablate.traces.records import LangChainModel, OpenAIModel, Price, PriceTier, ServedModel
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -29,8 +29,9 @@ _RATES = {
 }
 # For keeping it longer than usual, which has to be asked for.
 _LONG_WRITES = "cache_write_1h_mtok"
+_LONG = "1h"
 _ASKS_FOR_CACHING = "cache_control"
-# Of the two APIs that we speak, Anthropic has Chat Completions, without its cache:
+# Of the two APIs that an `openai` model speaks, Anthropic has Chat Completions, without its cache:
 # https://platform.claude.com/docs/en/api/openai-sdk
 _WITHOUT_CACHE = ("anthropic",)
 # What a trial never uses, or what only tools of the provider's own cost, which no condition asks for.
@@ -47,7 +48,7 @@ class Unpriced:
     reason: str
 
 
-def table_price(model: OpenAIModel, now: datetime) -> Price | Unpriced:
+def table_price(model: ServedModel, now: datetime) -> Price | Unpriced:
     """The price by the table's entry for the model's endpoint, as it stands at `now` (with a time zone)."""
     address = _address(model.endpoint)
     if address is None:
@@ -63,17 +64,19 @@ def table_price(model: OpenAIModel, now: datetime) -> Price | Unpriced:
     if found is None:
         return Unpriced(f"{table} has no model {model.wire_name!r} of {known[0].name}")
     provider, entry = found
-    setting = next((key for key in _SETTINGS if model.sampling.extra.get(key, "default") not in _STANDARD), None)
+    setting = next((key for key in _SETTINGS if model.extra.get(key, "default") not in _STANDARD), None)
     if setting:
-        return Unpriced(f"the price depends on {setting} = {model.sampling.extra[setting]!r}")
+        return Unpriced(f"the price depends on {setting} = {model.extra[setting]!r}")
     current = _current(entry, now)
     if isinstance(current, Unpriced):
         return current
     prices = {key: value for key, value in vars(current).items() if value is not None}
     source = f"{table}: {provider.id}/{entry.id}"
-    if _ASKS_FOR_CACHING in model.sampling.extra and _LONG_WRITES in prices:
+    caching = model.extra.get(_ASKS_FOR_CACHING)
+    brief = isinstance(model, LangChainModel) and _LONG not in str(caching)
+    if caching is not None and not brief and _LONG_WRITES in prices:
         return Unpriced(f"the price depends on {_ASKS_FOR_CACHING} ({source})")
-    if provider.id in _WITHOUT_CACHE:
+    if provider.id in _WITHOUT_CACHE and isinstance(model, OpenAIModel):
         prices = {key: value for key, value in prices.items() if "cache" not in key}
     return _price(prices, source, searches=_always_searches(provider, entry))
 

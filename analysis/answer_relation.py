@@ -1,5 +1,6 @@
 """How a wrong answer relates to the right one, by rule: another scale, the other sign, a part of it, nothing at all."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,17 +61,20 @@ _REFUSAL = re.compile(
 _NUMERAL = re.compile(
     r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|(?<![\d.,])(?:\d+(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?![\d])"
 )
+_PERCENT = 0.01
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _SCALE = re.compile(
-    r"\s*(?:(?P<scale>hundred|thousand|million|billion|trillion)s?\b|(?P<percent>%|percent\b|per cent\b))", re.I
+    r"\)?\s*(?:(?P<scale>hundred|thousand|million|billion|trillion)s?\b|(?P<percent>%|percent\b|per cent\b))", re.I
 )
 _MINUS = re.compile(r"[-\u2212\u2013(]\s*[^\w\s]{0,2}\s*$|\bminus\s*$", re.IGNORECASE)
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\d_]+|\d+(?:[.,]\d+)*")
 _SMALL_WORDS = frozenset(
     {"and", "the", "a", "an", "of", "in", "on", "to", "is", "are", "was", "were", "和", "与", "的", "是"}
 )
+_ERROR = re.compile(r"^(?:Traceback \(most recent|[A-Z]\w*(?:Error|Exception): )", re.MULTILINE)
 _ARTICLE = re.compile(r"^(?:the|an?) ")
 _QUESTION = re.compile(r"[^.?!\n。？！]*[?？]")
+_LISTED = re.compile(r",\s+|;\s*|\s+(?:and|or)\s+")
 _POWERS = (1, 2, 3, 6, 9, 12)
 _CLOSE = 0.05
 _COUNTED = 1000
@@ -93,14 +97,23 @@ def relation_of(question: Question, score: Score, reply: str) -> str:
         if _REFUSAL.search(reply):
             return "refusal"
         # A judge reads replies whole: it extracts nothing of what it finds wrong.
-        return "unreadable" if score.verdict == "unparsed" else "other"
+        return "unreadable" if score.verdict == "unparsed" or _is_no_answer(reply) else "other"
     if question.target.kind == "choice":
         return _of_letters(set(given), set(question.target.letters))
     wanted = _wanted(question)
     if not any(_NUMERAL.search(text) for text in given) and _REFUSAL.search(" ".join(given)):
         return "refusal"
+    if all(map(_is_no_answer, given)) and not any("{" in text for text in wanted):
+        return "unreadable"
     found = (_of_numbers(given, wanted, question.prompt) or _of_words(given, wanted)) if wanted else None
     return found or _of_question(given, question.prompt)
+
+
+def _is_no_answer(text: str) -> bool:
+    """JSON where an answer was asked for, which is the form of a tool's result or of a call; and what a program says
+    that broke off."""
+    bare = text.strip()
+    return (bare.startswith("{") and bare.endswith("}") and ":" in bare) or _ERROR.search(bare) is not None
 
 
 def _wanted(question: Question) -> tuple[str, ...]:
@@ -149,7 +162,7 @@ def _amounts(texts: Sequence[str]) -> list[_Amount] | None:
 
 
 def _amount(text: str) -> _Amount | None:
-    numerals = list(_NUMERAL.finditer(text.casefold()))
+    numerals = [each for each in _NUMERAL.finditer(text.casefold()) if not _within_word(text, each)]
     if len(numerals) != 1:
         return None
     numeral = numerals[0]
@@ -157,10 +170,15 @@ def _amount(text: str) -> _Amount | None:
     scale = _SCALE.match(text, numeral.end())
     after = text[scale.end() if scale else numeral.end() :]
     before = text[: numeral.start()]
-    factor = 0.01 if scale and scale["percent"] else _SCALES[scale["scale"].casefold()] if scale else 1.0
+    factor = _PERCENT if scale and scale["percent"] else _SCALES[scale["scale"].casefold()] if scale else 1.0
     decimals = len(said.partition("e")[0].partition(".")[2])
     number = float(said) * (-1 if _MINUS.search(before) else 1)
     return _Amount(number, factor, 10.0**-decimals, frozenset(_words([before, after])))
+
+
+def _within_word(text: str, numeral: re.Match[str]) -> bool:
+    """As in CO2e; RMB77 and 3rd are numbers."""
+    return text[: numeral.start()][-1:].isalpha() and text[numeral.end() :][:1].isalpha()
 
 
 def _of_numbers(given: Sequence[str], wanted: Sequence[str], prompt: str) -> Relation | None:
@@ -178,7 +196,7 @@ def _of_numbers(given: Sequence[str], wanted: Sequence[str], prompt: str) -> Rel
     return None
 
 
-_FURTHEST: tuple[Relation, ...] = ("close", "off_by_one", "sign", "scale", "rounding", "part", "unit")
+_FURTHEST: tuple[Relation, ...] = ("close", "off_by_one", "sign", "scale", "rounding", "part", "unit", "wording")
 
 
 def _of_pair(given: _Amount, wanted: _Amount, prompt: str) -> Relation | None:
@@ -191,21 +209,28 @@ def _of_pair(given: _Amount, wanted: _Amount, prompt: str) -> Relation | None:
     ):
         same_scale = given.factor == wanted.factor
         if ours == theirs or _near(ours, theirs, 1e-9 * abs(theirs)):
-            if ours == given.number and not same_scale:
-                return "scale"
-            return None if given.rest == wanted.rest and not same_scale and given.factor != 1 else "unit"
+            return "scale" if ours == given.number and not same_scale else _of_same(given, wanted)
         if abs(ours - theirs) == 1 == step and same_scale and abs(theirs) < _COUNTED:
             return "off_by_one"
         if _near(ours, theirs, step):
-            return "rounding" if same_scale else "scale"
+            # $2.9 million is 2880 thousand, rounded; .16 instead of 15.99 % is no matter of digits.
+            alike = ours == given.whole and _PERCENT not in {given.factor, wanted.factor}
+            return "rounding" if same_scale or alike else "scale"
         if _near(-ours, theirs, step):
             return "sign"
     if _of_power(given, wanted):
         return "scale"
     if wanted.whole and abs(given.whole - wanted.whole) <= _CLOSE * abs(wanted.whole):
-        stands = _stands(given.number, prompt)
-        return None if stands else "close"
+        return None if _stands(given, prompt) else "close"
     return None
+
+
+def _of_same(given: _Amount, wanted: _Amount) -> Relation | None:
+    if given.rest != wanted.rest:
+        return "unit"
+    if given.factor == wanted.factor:
+        return "wording"
+    return None if given.factor != 1 else "unit"
 
 
 def _near(ours: float, theirs: float, within: float) -> bool:
@@ -216,7 +241,9 @@ def _of_power(given: _Amount, wanted: _Amount) -> bool:
     """The same digits, with the point elsewhere; two of them at least."""
     if not given.number or not wanted.number:
         return False
-    digits = len(f"{abs(wanted.number):.12g}".replace(".", "").strip("0"))
+    digits = _digits(wanted.number)
+    if digits >= _TELLING_DIGITS and _power_between(given.whole, wanted.whole) is not None:
+        return True
     # One digit has nothing to tell a factor of 10 from another number by.
     powers = _POWERS if digits >= _TELLING_DIGITS else _POWERS[1:]
     return any(
@@ -224,6 +251,19 @@ def _of_power(given: _Amount, wanted: _Amount) -> bool:
         for each in powers
         for power in (each, -each)
     )
+
+
+def _digits(number: float) -> int:
+    """Those that tell it from another: without the zeros at its ends."""
+    return len(f"{abs(number):.12g}".replace(".", "").strip("0"))
+
+
+def _power_between(ours: float, theirs: float) -> int | None:
+    """Of 10, exactly; whatever their signs. None where there is none, or one of both is 0."""
+    if not ours or not theirs or not math.isfinite(ours) or not math.isfinite(theirs):
+        return None
+    power = round(math.log10(abs(theirs)) - math.log10(abs(ours)))
+    return power if math.isclose(abs(ours) * 10.0**power, abs(theirs), rel_tol=1e-9) else None
 
 
 # Words, and what the question holds.
@@ -255,12 +295,27 @@ def _of_question(given: Sequence[str], prompt: str) -> Relation:
 
 
 def _is_in(text: str, where: str) -> bool:
-    amount = _amount(text)
-    if amount is not None and not amount.rest:
-        return _stands(amount.number, where)
     said = _ARTICLE.sub("", " ".join(text.casefold().split()).strip(" .\"'"))
-    return bool(said) and said in " ".join(where.casefold().split())
+    amount = _amount(text)
+    if amount is not None and (not amount.rest or _NUMERAL.match(said.lstrip("-($€£¥ "))):
+        return _stands(amount, where)
+    if not said:
+        return False
+    parts = [each for each in _LISTED.split(said) if each]
+    return said in " ".join(where.casefold().split()) or (
+        1 < len(parts) <= _MOST_PAIRED and all(_amount(part) and _is_in(part, where) for part in parts)
+    )
 
 
-def _stands(number: float, where: str) -> bool:
-    return any(float(each[0].replace(",", "")) == abs(number) for each in _NUMERAL.finditer(where.casefold()))
+def _stands(amount: _Amount, where: str) -> bool:
+    """By itself, whatever its unit; or as the same amount on another scale, which a table may state in its head."""
+    folded, telling = where.casefold(), _digits(amount.number) > _TELLING_DIGITS
+    for each in _NUMERAL.finditer(folded):
+        there = float(each[0].replace(",", ""))
+        power = _power_between(amount.number, there)
+        if there == abs(amount.number) or (telling and power is not None and power % 3 == 0):
+            return True
+        scale = _SCALE.match(folded, each.end())
+        if scale and scale["scale"] and there * _SCALES[scale["scale"]] == abs(amount.whole):
+            return True
+    return False

@@ -161,7 +161,12 @@ def comparisons_csv(comparisons: Sequence[Comparison], *, of_models: bool = Fals
     """The same as CSV with a header, flat: an interval is two columns that end in `_low` and `_high`, bounds are
     `harmed_share_low` and so on, limits are one column of the form `turns:3 seconds:1`. What is unknown is empty."""
     columns = list(_named(_flat({}), of_models=of_models))
-    return csv_text(columns, [_named(_flat(asdict(row)), of_models=of_models) for row in comparisons])
+    return csv_text(columns, comparison_rows(comparisons, of_models=of_models))
+
+
+def comparison_rows(comparisons: Sequence[Comparison], *, of_models: bool = False) -> list[dict[str, Any]]:
+    """The rows of `comparisons_csv`, in which what is unknown is None."""
+    return [_named(_flat(asdict(row)), of_models=of_models) for row in comparisons]
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,26 +2,55 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
 
 from toolablate.analysis.answer_relation import relation_of
+from toolablate.analysis.clusters import Cluster, clustered, tokens_of
 from toolablate.analysis.comparison import METADATA
+from toolablate.analysis.event_texts import texts_of
 from toolablate.analysis.from_store import paired
-from toolablate.analysis.pairing import RIGHT, counts, mean, unit
-from toolablate.analysis.statistics.intervals import Interval, clustered_share
+from toolablate.analysis.pairing import RIGHT, Unit, counts, mean, unit
+from toolablate.analysis.statistics.intervals import Interval, share_over_units
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Answer, Mechanism, Question, Score
+from toolablate.traces.records import Mechanism, Question, Score
 from toolablate.traces.store import Outlines, Store, TrialSummary
 
 KEYS = (
-    *("relation", "mechanism", "flip", "model", "condition", "question", "domain", "difficulty", "language", "kind"),
-    "verdict",
+    *("relation", "mechanism", "cluster", "flip", "model", "condition", "question", "domain", "difficulty"),
+    *("language", "kind", "verdict"),
 )
 """What failures are grouped and chosen by, beside `metadata.KEY`."""
+
+Metadata = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class Keyed(Protocol):
+    """What is chosen by keys: see `Failure.values`."""
+
+    def values(self, key: str) -> tuple[str, ...]: ...
+
+
+class Failed(Keyed, Protocol):
+    """A wrong trial, as far as it is grouped."""
+
+    @property
+    def trial(self) -> str: ...
+    @property
+    def condition(self) -> str: ...
+    @property
+    def unit(self) -> Unit: ...
+    @property
+    def metadata(self) -> Metadata: ...
+
+
+Chosen = TypeVar("Chosen", bound=Keyed)
+One = TypeVar("One", bound=Failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +59,9 @@ class Failure:
 
     `relation` is that of its answer to the right one (`answer_relation.RELATIONS`, or a scorer's own name). `flip` is
     `right` where the question is mostly right under the baseline, `wrong` where it is not, and empty where no trial of
-    it counts there, and for the baseline itself. `mechanism` is None where it was not asked for, or has none.
+    it counts there, and for the baseline itself. `mechanism` is None where it was not asked for, or has none;
+    `turned_at` is the event where it turned, None where that is not known. `said` are the texts of that event, or what
+    the model wrote last; "" where they were not asked for. `cluster` names that of what it says.
     """
 
     seen: TrialSummary
@@ -39,71 +70,87 @@ class Failure:
     expected: str
     flip: str
     mechanism: Mechanism | None = None
+    turned_at: int | None = None
+    said: str = ""
+    cluster: str = ""
+
+    @property
+    def trial(self) -> str:
+        return self.seen.trial
+
+    @property
+    def condition(self) -> str:
+        return self.seen.condition
+
+    @property
+    def unit(self) -> Unit:
+        return unit(self.seen)
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.seen.metadata
 
     def values(self, key: str) -> tuple[str, ...]:
         """Of one of `KEYS`, or of `metadata.KEY`: several where the question's metadata has a list."""
         if key.startswith(METADATA):
             return dict(self.seen.metadata).get(key.removeprefix(METADATA), ("",))
-        if key in ("relation", "flip"):
+        if key in ("relation", "flip", "cluster"):
             return (getattr(self, key),)
         return (self.mechanism or "",) if key == "mechanism" else (str(getattr(self.seen, key) or ""),)
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(Generic[One]):
     """`trials` are those that count, wrong or not, of which so many are `wrong`: `failures` are these, or those of them
-    that were chosen; `conditions` are in the order of the plan; `unscored` trials failed, or have no score."""
+    that were chosen; `conditions` are in the order of the plan; `unscored` trials failed, or have no score. `clusters`
+    are those of what they say, None where nobody asked."""
 
-    failures: tuple[Failure, ...]
+    failures: tuple[One, ...]
     trials: int
     conditions: tuple[str, ...]
     baseline: str
     unscored: int
     simulated: bool
     wrong: int
+    clusters: tuple[Cluster, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class FailureGroup:
+class FailureGroup(Generic[One]):
     """Failures that have the same `values` of the keys that they are grouped by; `by_condition` counts them. `share` is
-    of all wrong trials, in [0, 1], with its 95 % interval over questions (by their clusters)."""
+    of all that were grouped, in [0, 1], with its 95 % interval over questions (by their clusters)."""
 
     values: tuple[str, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[One, ...]
     by_condition: Mapping[str, int]
     share: float
     ci95: Interval
 
 
 def read_failures(
-    path: Path, *, run: str = "latest", scorer: str | None = None, baseline: str | None = None
-) -> Failures:
-    """Of the trials that `run` stands for as in `read_paired`, with the scores of one scorer. Raises InputError and
-    StoreError."""
-    with Outlines(path) as outlines:
+    path: Path,
+    *,
+    run: str = "latest",
+    scorer: str | None = None,
+    baseline: str | None = None,
+    turned: Mapping[str, int | None] | None = None,
+) -> Failures[Failure]:
+    """Of the trials that `run` stands for as in `read_paired`, with the scores of one scorer; with what they say where
+    `turned` has the events at which trials turned. Raises InputError and StoreError."""
+    with Store(path) as store, Outlines(path) as outlines, store.at_one_moment():
         asked = {each.trial: each.question for each in outlines.trials()}
-    with Store(path) as store, store.at_one_moment():
         found = paired(store, baseline=baseline, run=run, scorer=scorer)
         counting = [seen for seen in found.summaries if counts(seen)]
-        wrong = [seen for seen in counting if (seen.value or 0.0) < RIGHT]
-        scores = store.scores_of([seen.trial for seen in wrong])
-        questions = {question.identity(): question for question in store.questions()}
+        wrong = [seen for seen in counting if is_wrong(seen)]
         flips = baseline_sides(counting, found.baseline)
-        failures = []
-        for seen in wrong:
-            question, score = questions[asked[seen.trial]], _score(seen, scores[seen.trial])
-            reply = "" if score.extracted else _reply(store, seen.trial)
-            failures.append(
-                Failure(
-                    seen,
-                    relation_of(question, score, reply),
-                    "; ".join(score.extracted) or ("" if score.verdict == "unparsed" else reply),
-                    _expected(question),
-                    "" if seen.condition == found.baseline else flips.get((seen.model, seen.question), ""),
-                )
-            )
+        failures = tuple(
+            replace(each, flip=flips.get((each.seen.model, each.seen.question), ""))
+            if each.condition != found.baseline
+            else each
+            for each in described(store, outlines, wrong, asked, turned)
+        )
     return Failures(
-        tuple(failures),
+        failures,
         len(counting),
         tuple(sorted({seen.condition for seen in counting}, key=lambda name: _place(name, found.order))),
         found.baseline,
@@ -113,25 +160,111 @@ def read_failures(
     )
 
 
-def with_mechanisms(found: Failures, mechanisms: Mapping[str, Mechanism]) -> Failures:
+def is_wrong(seen: TrialSummary) -> bool:
+    return counts(seen) and (seen.value or 0.0) < RIGHT
+
+
+AT_ONCE = 500
+MOST_ALIKE = 100
+
+
+def described(
+    store: Store,
+    outlines: Outlines,
+    wrong: Sequence[TrialSummary],
+    asked: Mapping[str, str],
+    turned: Mapping[str, int | None] | None,
+) -> Iterator[Failure]:
+    """Each of these wrong trials, without flip and mechanism; `asked` has the ids of their questions. Traces are read
+    of those of which nothing was extracted, and of all where `turned` asks for what they say. Raises StoreError."""
+    questions: dict[str, Question] = {}
+    for start in range(0, len(wrong), AT_ONCE):
+        some = wrong[start : start + AT_ONCE]
+        scores = store.scores_of([seen.trial for seen in some])
+        scored = [(seen, _score(seen, scores[seen.trial])) for seen in some]
+        to_read = [seen.trial for seen, score in scored if turned is not None or not score.extracted]
+        events = dict(outlines.events(to_read)) if to_read else {}
+        for seen, score in scored:
+            identity = asked[seen.trial]
+            if identity not in questions:
+                questions[identity] = store.question(identity)
+            own = events.get(seen.trial, ())
+            yield _failure(seen, questions[identity], score, own, turned)
+
+
+def _failure(
+    seen: TrialSummary,
+    question: Question,
+    score: Score,
+    events: Sequence[Mapping[str, Any]],
+    turned: Mapping[str, int | None] | None,
+) -> Failure:
+    reply = "" if score.extracted else next((each["text"] for each in reversed(events) if each["kind"] == "answer"), "")
+    at = (turned or {}).get(seen.trial)
+    return Failure(
+        seen,
+        relation_of(question, score, reply),
+        "; ".join(score.extracted) or ("" if score.verdict == "unparsed" else reply),
+        _expected(question),
+        "",
+        turned_at=at,
+        said="" if turned is None else said_at(events, at),
+    )
+
+
+SAID_CHARS = 400
+
+
+def said_at(events: Sequence[Mapping[str, Any]], turned_at: int | None) -> str:
+    """The texts of an event, or where it has none, or none is named, of the last one before with some: code with its
+    output, or what the model wrote. Of long texts the beginning, of what the model wrote the end, where it concludes.
+    """
+    texts = [each for each in texts_of(events) if turned_at is None or each.event <= turned_at]
+    if not texts:
+        return ""
+    last = texts[-1].event
+    own = [each for each in texts if each.event == last]
+    return "\n".join(
+        each.text[-SAID_CHARS:] if each.column in ("reply", "answer") else each.text[:SAID_CHARS] for each in own
+    )
+
+
+def with_mechanisms(found: Failures[Failure], mechanisms: Mapping[str, Mechanism]) -> Failures[Failure]:
     """By trial."""
     named = (replace(each, mechanism=mechanisms.get(each.seen.trial)) for each in found.failures)
     return replace(found, failures=tuple(named))
 
 
-class Keyed(Protocol):
-    """What is chosen by keys: see `Failure.values`."""
+def with_clusters(
+    found: Failures[Failure], prompts: Mapping[str, str], vectors: Mapping[str, Sequence[float]] | None = None
+) -> Failures[Failure]:
+    """By what they say; `prompts` are those of their questions, by name, `vectors` those of an endpoint, by trial."""
+    known = {name: frozenset(tokens_of(text)) for name, text in prompts.items()}
+    words = {each.trial: words_of(each.said, each.answer, known.get(each.seen.question, ())) for each in found.failures}
+    made = clustered(words, vectors=vectors)
+    named = (replace(each, cluster=made.of[each.trial]) for each in found.failures)
+    return replace(found, failures=tuple(named), clusters=made.clusters)
 
-    def values(self, key: str) -> tuple[str, ...]: ...
+
+def most_alike(
+    found: Failures[One], trial: str, alike: Mapping[str, float], *, most: int = MOST_ALIKE
+) -> Failures[One]:
+    """Those that say what a trial says, the most alike first; without the trial itself. `alike` has how much, by
+    trial."""
+    there = {each.trial: each for each in found.failures if each.trial != trial}
+    nearest = sorted((name for name in alike if name in there), key=lambda name: (-alike[name], name))[:most]
+    return replace(found, failures=tuple(there[name] for name in nearest))
 
 
-Chosen = TypeVar("Chosen", bound=Keyed)
+def words_of(said: str, answer: str, asked: Collection[str]) -> list[str]:
+    """Of a failure, as clusters are made of them: without the words of its question, which tell what it is about."""
+    return tokens_of(f"{said}\n{answer[:SAID_CHARS]}", without=asked)
 
 
-def chosen(found: Failures, wanted: Mapping[str, str]) -> Failures:
+def chosen(found: Failures[One], wanted: Mapping[str, str]) -> Failures[One]:
     """Those with these values of keys. Raises InputError for a key that there is not, and for a value that no failure
     has."""
-    metadata = _metadata(found.failures)
+    metadata = metadata_keys(found.failures)
     left = chosen_among(found.failures, wanted, keys=KEYS, metadata=metadata, what="Failures", one="wrong trial")
     return replace(found, failures=tuple(left))
 
@@ -161,44 +294,46 @@ def chosen_among(
     return left
 
 
-def grouped(found: Failures, by: Sequence[str]) -> list[FailureGroup]:
-    """By the values of these keys, crossed; the largest group first. A failure whose question's metadata has several
-    values is in several groups. Raises InputError for a key that there is not."""
-    metadata = _metadata(found.failures)
+def grouped(found: Failures[One], by: Sequence[str], *, most: int | None = None) -> list[FailureGroup[One]]:
+    """By the values of these keys, crossed; the largest group first, at most so many. A failure whose question's
+    metadata has several values is in several groups. Raises InputError for a key that there is not."""
+    metadata = metadata_keys(found.failures)
     for key in by:
         _require(key, KEYS, metadata, "Failures")
-    groups: dict[tuple[str, ...], list[Failure]] = {}
-    for failure in found.failures:
-        for values in product(*(failure.values(key) for key in by)):
-            groups.setdefault(values, []).append(failure)
-    units = [unit(failure.seen) for failure in found.failures]
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, failure in enumerate(found.failures):
+        for values in dict.fromkeys(product(*(failure.values(key) for key in by))):
+            groups.setdefault(values, []).append(place)
+    numbers: dict[Unit, int] = {}
+    units = np.array([numbers.setdefault(failure.unit, len(numbers)) for failure in found.failures], dtype=np.int64)
+    sizes = np.bincount(units).astype(float).tolist()
 
-    def group(values: tuple[str, ...], own: Sequence[Failure]) -> FailureGroup:
-        within = {each.seen.trial for each in own}
-        share, ci95 = clustered_share([each.seen.trial in within for each in found.failures], units)
-        return FailureGroup(values, tuple(own), Counter(each.seen.condition for each in own), share, ci95)
+    def group(values: tuple[str, ...], places: Sequence[int]) -> FailureGroup[One]:
+        share, ci95 = share_over_units(np.bincount(units[places], minlength=len(sizes)).astype(float).tolist(), sizes)
+        own = tuple(found.failures[place] for place in places)
+        return FailureGroup(values, own, Counter(each.condition for each in own), share, ci95)
 
-    made = (group(values, own) for values, own in groups.items())
-    return sorted(made, key=lambda group: (-len(group.failures), group.values))
+    largest = sorted(groups, key=lambda values: (-len(groups[values]), values))
+    return [group(values, groups[values]) for values in largest[:most]]
 
 
-def sampled(found: Failures, by: Sequence[str], size: int, seed: int) -> tuple[Failures, dict[str, float]]:
+def sampled(found: Failures[One], by: Sequence[str], size: int, seed: int) -> tuple[Failures[One], dict[str, float]]:
     """At most `size` of each group, drawn at random; and of each drawn trial the probability that it is, for weights. A
     trial of several groups is taken for one of the first."""
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated, not a secret
     chances: dict[str, float] = {}
     seen = set[str]()
     for group in sorted(grouped(found, by), key=lambda group: group.values):
-        own = sorted({each.seen.trial for each in group.failures} - seen)
+        own = sorted({each.trial for each in group.failures} - seen)
         seen.update(own)
         drawn = rng.sample(own, min(size, len(own)))
         chances |= dict.fromkeys(drawn, len(drawn) / max(1, len(own)))
-    of_drawn = tuple(each for each in found.failures if each.seen.trial in chances)
+    of_drawn = tuple(each for each in found.failures if each.trial in chances)
     return replace(found, failures=of_drawn), chances
 
 
-def _metadata(failures: Sequence[Failure]) -> list[str]:
-    return sorted({name for failure in failures for name, _ in failure.seen.metadata})
+def metadata_keys(failures: Sequence[Failed]) -> list[str]:
+    return sorted({name for metadata in {each.metadata for each in failures} for name, _ in metadata})
 
 
 def _require(key: str, keys: Sequence[str], metadata: Sequence[str], what: str) -> None:
@@ -225,11 +360,6 @@ def _place(name: str, order: Sequence[str]) -> tuple[int, str]:
 def _score(seen: TrialSummary, scores: Sequence[Score]) -> Score:
     """The one that the summary has: of several scorers another may say otherwise."""
     return next(score for score in scores if (score.value, score.verdict) == (seen.value, seen.verdict))
-
-
-def _reply(store: Store, trial: str) -> str:
-    events = store.trace(trial).events
-    return next((event.text for event in reversed(events) if isinstance(event, Answer)), "")
 
 
 def _expected(question: Question) -> str:

@@ -1,5 +1,6 @@
 """What the analysis says of a store: what an overview and a report are made of."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.decomposition import Account, Decomposition
@@ -92,3 +93,8 @@ class Findings:
     why: Why | None = None
     imported: bool = False
     notes: tuple[str, ...] = ()
+
+
+def nothing_found(simulated: Collection[str] = ()) -> Findings:
+    """Of trials that are shown and not compared; the names of those of their models that are simulated."""
+    return Findings("", (), (), frozenset(simulated), (), (), (), (), (), ())

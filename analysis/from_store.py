@@ -21,7 +21,7 @@ from toolablate.analysis.misses import (
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Environment, Run
 from toolablate.traces.store import Store
-from toolablate.traces.store.summaries import TrialSummary
+from toolablate.traces.store.summaries import Columns, TrialSummary
 from toolablate.traces.terminal_text import one_line
 
 SHOWN_CHANGES = 6
@@ -183,14 +183,38 @@ def observe(
     """The ended trials that `run` stands for as in `read_paired`, with the scores of one scorer; by default with those
     of that run's scorers. `beside` keeps to those of a trial's question and model, by its whole id. Raises InputError
     for a run or scorer that is not there."""
+    counting = _counting(store, run, scorer)
+    summaries = store.summaries(run=counting.run, scorers=counting.scorers, beside=beside)
+    if counting.there:
+        return summaries
+    return [replace(seen, value=None, verdict=None) for seen in summaries]
+
+
+def observed_columns(store: Store, *, run: str = "all", scorer: str | None = None) -> Columns:
+    """The same by column, with more that the store tells of them. Raises likewise."""
+    counting = _counting(store, run, scorer)
+    found = store.summary_columns(run=counting.run, scorers=counting.scorers)
+    nothing = {} if counting.there else dict.fromkeys(("value", "verdict"), (None,) * len(found["trial"]))
+    return found | nothing
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """The whole id of the run, None for all, and the scorers to read by; whether their scores are `there`: what others
+    made of the trials must not be taken for the scores of those that have not scored yet."""
+
+    run: str | None
+    scorers: tuple[str, ...]
+    there: bool = True
+
+
+def _counting(store: Store, run: str, scorer: str | None) -> _Counting:
     chosen = chosen_run(store, run)
     known, trials = store.scorers(), None if run == "all" else chosen.id
     scorers = [scorer_meant(known, scorer)] if scorer else [name for name in chosen.scorers if name in known]
     if scorers or not chosen.scorers:
-        return store.summaries(run=trials, scorers=scorers, beside=beside)
-    # What others made of the trials must not be taken for the scores of those that have not scored yet.
-    summaries = store.summaries(run=trials, scorers=known[:1], beside=beside)
-    return [replace(seen, value=None, verdict=None) for seen in summaries]
+        return _Counting(trials, tuple(scorers))
+    return _Counting(trials, known[:1], there=False)
 
 
 def read_refused_calls(path: Path) -> list[RefusedCalls]:

@@ -153,7 +153,12 @@ def waterfalls_json(waterfalls: Iterable[Waterfall]) -> str:
 def waterfalls_csv(waterfalls: Iterable[Waterfall]) -> str:
     """A line for each step (`kind` contrast, total or bound) with its waterfall's model and ladder; what is unknown is
     empty. The columns `shapley...` belong to contrasts, `relative` and `excluded_questions` to totals."""
-    return csv_text(_COLUMNS, (line for each in waterfalls for line in _lines(each)))
+    return csv_text(_COLUMNS, waterfall_rows(waterfalls))
+
+
+def waterfall_rows(waterfalls: Iterable[Waterfall]) -> Iterator[dict[str, Any]]:
+    """The lines of `waterfalls_csv`."""
+    return ({name: line.get(name) for name in _COLUMNS} for each in waterfalls for line in _lines(each))
 
 
 _COLUMNS = (

@@ -9,10 +9,8 @@ from toolablate.traces import options
 from toolablate.traces.options import finite
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from toolablate.analysis.attribution.report import AttributionReport
-    from toolablate.traces.records import JudgeMatrix, ReplayDesign
+    from toolablate.traces.records import ReplayDesign
 
 
 @click.command(
@@ -113,24 +111,18 @@ def attribute_command(context: click.Context, /, store: Path, **given: Any) -> N
     """
     from rich.console import Console
 
-    from toolablate.experiments.attribution.readings_cache import readings_of
-    from toolablate.experiments.attribution.store_report import read_report, with_calibrated_confidences
+    from toolablate.experiments.attributing import AttributionRequest, attributed
+    from toolablate.traces.commands import stopped_cleanly
 
     _refuse_unused(context)
     if given["plot"] is not None:
         _require_plot(given["plot"])
-    matrices = _matrices(given["judge_matrix"])
-    undone = _asked(store, given)
-    report = read_report(
-        store,
-        run=given["run"],
-        models=given["models"],
-        conditions=given["conditions"],
-        scorer=given["scorer"],
-        matrices=matrices,
-        kept=readings_of(store),
+    wanted = AttributionRequest(
+        design=_design(given),
+        **{name: given[name] for name in ("run", "models", "conditions", "replay", "judges", "plan", "max_cost")},
+        **{name: given[name] for name in ("live", "judge_matrix")},
     )
-    report = with_calibrated_confidences(store, report)
+    report, undone = attributed(store, wanted, Console(stderr=True), asking=stopped_cleanly)
     _write(report, given["csv"], given["plot"])
     if given["as_json"]:
         from toolablate.analysis.attribution.report import attribution_json
@@ -169,98 +161,11 @@ def _require_plot(plot: Path) -> None:
     refuse_store(plot, "--plot")
 
 
-def _matrices(path: Path | None) -> "tuple[JudgeMatrix, ...]":
-    """Read before anybody is asked, so that a file that is none costs nothing."""
-    from toolablate.experiments.attribution.store_report import read_matrices
-
-    return () if path is None else read_matrices(path)
-
-
-def _asked(store: Path, given: dict[str, Any]) -> bool:
-    """Replays and judges, where they are wanted. Returns whether something is left undone."""
-    from rich.console import Console
-
-    from toolablate.experiments.attribution.store_report import refuse_alone, refuse_imported, refuse_scripted
-    from toolablate.traces.commands import stopped_cleanly
-
-    told = Console(stderr=True)
-    left: float | None = given["max_cost"]
-    undone = False
-    with stopped_cleanly():
-        if given["replay"]:
-            refuse_imported(store)
-            refuse_scripted(store, given["models"])
-            refuse_alone(store, run=given["run"], scorer=given["scorer"])
-        if given["replay"] or given["judges"]:
-            _tell_reach(store, given, told)
-        # Judges first: a name that is none is then refused before anything is spent.
-        if given["judges"]:
-            undone, spent = _judged(store, given, left, told)
-            left = None if left is None else max(0.0, left - spent)
-        if given["replay"]:
-            undone = _replayed(store, given, left, told) or undone
-    return undone
-
-
-def _tell_reach(store: Path, given: dict[str, Any], console: "Console") -> None:
-    """What the design can tell, before any money is spent."""
-    from toolablate.experiments.attribution.store_report import read_reach
-    from toolablate.reports.terminal.attribution import reach_view
-
-    chosen = {name: given[name] for name in ("run", "models", "conditions", "scorer")}
-    for each in reach_view(read_reach(store, **chosen)):
-        console.print(each)
-
-
-def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> bool:
-    from toolablate.experiments.attribution.replay_rounds import attribute
-    from toolablate.experiments.attribution.store_report import replays_told
-    from toolablate.experiments.running.progress import RunProgress
-
-    with RunProgress(console, "replay") as progress:
-        done = attribute(
-            store,
-            _design(given),
-            models=given["models"],
-            conditions=given["conditions"],
-            run=given["run"],
-            plan=given["plan"],
-            max_cost=max_cost,
-            live=given["live"],
-            progress=progress,
-        )
-    for line in replays_told(done):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    return bool(done.missing or done.stopped)
-
-
 def _design(given: dict[str, Any]) -> "ReplayDesign":
     from toolablate.traces.records import ReplayDesign
 
     names = ("failures", "successes", "samples", "rollouts", "steps", "precision", "each_result", "seed")
     return ReplayDesign(**{name: given[name] for name in names}, scorer=given["scorer"] or "")
-
-
-def _judged(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> tuple[bool, float]:
-    """Whether something is left undone, and what was spent, in US dollars."""
-    from toolablate.experiments.diagnosing import diagnose, diagnoses_told
-    from toolablate.experiments.running.progress import RunProgress
-
-    with RunProgress(console) as progress:
-        done = diagnose(
-            store,
-            judges=given["judges"],
-            scorer=given["scorer"] or "",
-            models=given["models"],
-            conditions=given["conditions"],
-            run=given["run"],
-            plan=given["plan"],
-            max_cost=max_cost,
-            progress=progress,
-        )
-    for line in diagnoses_told(done):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    return bool(done.missing or done.stopped), done.spent_usd
 
 
 def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> None:

@@ -1,5 +1,6 @@
 """Commands that compare the conditions of a store, its scorers and its labels."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from toolablate.traces import options
         "toolablate compare STORE --by domain --csv effects.csv",
         "toolablate compare STORE --by metadata.field --by domain,kind",
         "toolablate compare STORE --models thinking-off thinking-on",
+        "toolablate compare STORE --against OTHER",
         "toolablate compare STORE --flips",
         "toolablate compare STORE --ladder --plot ladder.svg",
     ),
@@ -43,6 +45,12 @@ from toolablate.traces import options
     nargs=2,
     metavar="A B",
     help="Compare model B with model A under each condition, instead of conditions with a baseline.",
+)
+@click.option(
+    "--against",
+    type=options.FilePath(),
+    metavar="OTHER",
+    help="Compare this store with STORE under each condition that both have, instead of conditions with a baseline.",
 )
 @click.option(
     "--model",
@@ -76,6 +84,7 @@ def compare_command(
     harm: bool,
     seed: int,
     two_models: tuple[str, str] | None,
+    against: Path | None,
     models: tuple[str, ...],
     toolsets: tuple[str, ...],
     as_json: bool,
@@ -95,6 +104,10 @@ def compare_command(
     --models A B compares two models in the same way, such as one with thinking on and off: B with A on the same
     questions, under each condition that both have.
 
+    --against OTHER compares two stores in the same way, such as before and after a new version of a model or of your
+    tools: OTHER with STORE, on the questions that ask the same, under conditions of one name. What else differs between
+    them is said first. With --models A B, model B of OTHER is compared with model A of STORE.
+
     --ladder shows the contribution of each factor between no tools and the real ones instead. A ladder is a condition
     with tools and its arms: none, scaffold (its prompt), offered (tools that cannot be called), sham (calls that return
     nothing), placebo (results of another question) and the real tools. Contrasts of adjacent arms use the questions
@@ -102,49 +115,114 @@ def compare_command(
     order of factors matters.
     """
     if as_ladder:
-        options.refuse_given(("baseline", "by", "as_flips", "harm", "two_models"), "goes without --ladder")
+        options.refuse_given(("baseline", "by", "as_flips", "harm", "two_models", "against"), "goes without --ladder")
         _compare_ladders(store, run, models, toolsets, scorer, seed, as_json=as_json, csv=csv, plot=plot)
         return
     options.refuse_given(("models", "toolsets", "plot"), "is for --ladder")
     from rich.console import Console
 
-    from toolablate.analysis.comparison import comparisons_csv, comparisons_json
-    from toolablate.analysis.flips import flips_json
-    from toolablate.analysis.from_store import read_paired
-    from toolablate.reports.terminal.comparison import comparison_table, flips_table
-    from toolablate.reports.terminal.problems import cut_view, misses_view, refused_view
-    from toolablate.traces.commands import tell_left_out, warn
+    from toolablate.api.results import compare
+    from toolablate.traces.commands import warn
     from toolablate.traces.errors import InputError
     from toolablate.traces.output import export
 
     if as_flips and (by or csv or harm):
         raise InputError("--flips goes without --by, --harm and --csv", code="usage")
+    if against is not None:
+        _compare_stores(
+            *(store, against, by, run, scorer, seed, two_models),
+            as_flips=as_flips,
+            show_harm=harm,
+            as_json=as_json,
+            csv=csv,
+        )
+        return
     if two_models:
         options.refuse_given(("baseline", "as_flips"), "goes without --models")
+    if as_flips:
+        _list_flips(store, baseline, run, scorer, as_json=as_json)
+        return
+    found = compare(
+        store,
+        baseline=baseline,
+        by=by,
+        run=run,
+        scorer=scorer,
+        seed=seed,
+        harm=harm or as_json or csv is not None,
+        models=two_models,
+    )
+    warn(found.warning)
+    if csv is not None:
+        export(found.to_csv(), csv, "--csv")
+    if as_json:
+        click.echo(found.to_json())
+    else:
+        replace(found, harm=harm).print(Console())
+
+
+def _list_flips(store: Path, baseline: str | None, run: str, scorer: str | None, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from toolablate.analysis.flips import flips_json
+    from toolablate.analysis.from_store import read_paired
+    from toolablate.reports.terminal.comparison import flips_table
+    from toolablate.traces.commands import warn
+
     paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
     warn(paired.warning)
-    if as_flips:
-        flips = paired.flips()
-        if as_json:
-            click.echo(flips_json(flips, paired.floors()))
-        else:
-            Console().print(flips_table(flips, paired.floors()))
-        return
-    with_harm, of_models = harm or as_json or csv is not None, two_models is not None
-    comparisons = paired.compare(by=by, seed=seed, harm=with_harm, models=two_models)
-    if csv is not None:
-        export(comparisons_csv(comparisons, of_models=of_models), csv, "--csv")
-    rates, differences = paired.miss_rates(), paired.miss_differences(seed=seed)
-    refused, cuts = paired.refused_calls(), paired.cut_inputs()
+    flips = paired.flips()
     if as_json:
-        click.echo(comparisons_json(comparisons, rates, differences, refused, cuts, of_models=of_models))
+        click.echo(flips_json(flips, paired.floors()))
+    else:
+        Console().print(flips_table(flips, paired.floors()))
+
+
+def _compare_stores(
+    here: Path,
+    there: Path,
+    by: tuple[str, ...],
+    run: str,
+    scorer: str | None,
+    seed: int,
+    models: tuple[str, str] | None,
+    *,
+    as_flips: bool,
+    show_harm: bool,
+    as_json: bool,
+    csv: Path | None,
+) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from toolablate.analysis.comparison import comparisons_csv
+    from toolablate.analysis.flips import flips_json
+    from toolablate.analysis.two_stores import read_two_stores, two_stores_json
+    from toolablate.reports.terminal.comparison import comparison_table, flips_table
+    from toolablate.traces.errors import InputError
+    from toolablate.traces.output import export
+
+    options.refuse_given(("baseline",), "goes without --against")
+    if run not in ("latest", "all"):
+        raise InputError("--run: with --against it is latest or all, of each store", code="usage")
+    found = read_two_stores(here, there, run=run, scorer=scorer, models=models)
+    if as_flips and as_json:
+        click.echo(flips_json(found.flips()))
         return
     console = Console()
-    console.print(comparison_table(comparisons, show_harm=harm, alone=paired.alone(), of_models=of_models))
-    for note in (misses_view(rates, differences), refused_view(refused), cut_view(cuts)):
-        if note is not None:
-            console.print(note)
-    tell_left_out(console, paired.left_out)
+    if not as_json:
+        for sentence in found.differences:
+            console.print(Text(sentence, style="yellow"))
+    if as_flips:
+        console.print(flips_table(found.flips()))
+        return
+    comparisons = found.compare(by=by, seed=seed, harm=show_harm or as_json or csv is not None)
+    if csv is not None:
+        export(comparisons_csv(comparisons, of_models=True), csv, "--csv")
+    if as_json:
+        click.echo(two_stores_json(found, comparisons))
+        return
+    console.print(comparison_table(comparisons, show_harm=show_harm, of_models=True))
 
 
 def _compare_ladders(

@@ -12,8 +12,11 @@ from toolablate.traces.commands import SuggestingGroup
 from toolablate.traces.terminal_text import plain_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolablate.agents.replies import RepliesInfo
     from toolablate.tools.archive import Info, Seal, Verification
+    from toolablate.traces.store import FailureCount
 
 
 @click.command("status", epilog=options.example("toolablate status runs/tools.sqlite", "toolablate status web-archive"))
@@ -23,7 +26,8 @@ def status_command(file: Path, as_json: bool) -> None:
     """Show what FILE holds: a store, an archive of the web or recorded replies of models.
 
     For a store: progress of its trials and the processes that run them, also during a run. The rate is that of the
-    processes running now. The time left does not count failed trials, which the next run of their plan repeats. For an
+    processes running now. The time left does not count failed trials, which the next run of their plan repeats. Then
+    what all attempts so far took, and why trials failed. `view` shows the same with the traces so far. For an
     archive: pages, searches, hosts, capture times, and whether it is sealed. For recorded replies: counts by model,
     times and the root digest.
     """
@@ -33,18 +37,27 @@ def status_command(file: Path, as_json: bool) -> None:
     from toolablate.traces.store import standing
 
     found = standing(file)
+    failures = _failures(file) if any(row.failed for row in found.counts) else ()
     if as_json:
         import json
         from dataclasses import asdict
 
         rates = {"ended_per_minute": found.ended_per_minute, "seconds_left": found.seconds_left}
-        click.echo(json.dumps({**asdict(found), **rates}, indent=2, default=lambda time: time.isoformat()))
+        told = {**asdict(found), **rates, "failures": list(map(asdict, failures))}
+        click.echo(json.dumps(told, indent=2, default=lambda time: time.isoformat()))
         return
     from rich.console import Console
 
     from toolablate.reports.terminal.status import status_view
 
-    Console().print(status_view(found))
+    Console().print(status_view(found, failures))
+
+
+def _failures(store: Path) -> "Sequence[FailureCount]":
+    from toolablate.traces.store import Store
+
+    with Store(store) as opened:
+        return opened.failures()
 
 
 @click.command(

@@ -83,7 +83,7 @@ def find_command(
 
     asked, wanted = parse(query, field), wanted_of(where)
     with opened(store, run=run, scorer=scorer, baseline=baseline) as texts:
-        texts.refresh(_tell)
+        texts.refresh(tell_indexed)
         named = mechanisms_of(store, run, scorer) if asked.has("mechanism") or "mechanism" in wanted else None
         found = texts.find(asked, where=wanted, mechanisms=named, limit=limit, most_read=most_read)
     assert found is not None
@@ -99,7 +99,7 @@ def find_command(
     Console().print(found_view(found, store))
 
 
-def _tell(done: int, of: int) -> None:
+def tell_indexed(done: int, of: int) -> None:
     if of >= _TOLD_TRIALS:
         click.echo(f"indexed {done:,} of {of:,} trials, once", err=True)
 

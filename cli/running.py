@@ -12,34 +12,55 @@ if TYPE_CHECKING:
     from toolablate.traces.records import OpenAIModel
 
 
-@click.command("run", epilog=options.example("toolablate run plan.toml --limit 20"))
+@click.command(
+    "run",
+    epilog=options.example(
+        "toolablate run plan.toml --limit 20",
+        "toolablate run plan.toml --condition python --set repeats=2 --set models.0.sampling.temperature=0",
+    ),
+)
 @click.argument("plan", type=options.FilePath())
 @click.option("--store", type=options.FilePath(), help="Write to this store instead of the plan's.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
+@click.option(
+    "--question", "questions", metavar="ID", multiple=True, help="Only this question. May be given several times."
+)
+@options.conditions
+@click.option(
+    "--set",
+    "given",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Replace a key of the plan: repeats=2, models.0.sampling.temperature=0. May be given several times.",
+)
 @options.as_json("how it went")
-def run_command(plan: Path, store: Path | None, limit: int | None, as_json: bool) -> None:
-    """Run PLAN, a TOML file. Trials that the store already holds are not run again.
+def run_command(
+    plan: Path,
+    store: Path | None,
+    limit: int | None,
+    questions: tuple[str, ...],
+    conditions: tuple[str, ...],
+    given: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run PLAN, a file in TOML, YAML or JSON. Trials that the store already holds are not run again.
 
     Judges grade after the trials have ended. Ctrl-C stops cleanly; the same command resumes. Exits with 1 if trials are
     undone or failed, or answers unscored or ungraded; with 2 if the run could not start.
     """
     from rich.console import Console
 
-    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.experiments.plans.plan import Only, plan_at
+    from toolablate.experiments.plans.written import values_given
     from toolablate.experiments.running.launch import launch
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.experiments.running.summary import print_summary, summary_json
     from toolablate.traces.commands import stopped_cleanly
 
-    find_modules_beside(plan)
-    loaded, text = load_plan(plan)
-    loaded = loaded.with_changes(store=store, limit=limit)
-    console = Console(stderr=True)
-    if loaded.sandbox.backend == "none":
-        console.print('Warning: sandbox = "none": code that models write runs unprotected.', style="bold red")
+    loaded, text = plan_at(plan, store=store, limit=limit, values=values_given(given))
     # While trials run, Ctrl-C is the run's own matter; this is before them or after.
-    with stopped_cleanly(), RunProgress(console) as progress:
-        launched = launch(loaded, text, progress)
+    with stopped_cleanly(), RunProgress(Console(stderr=True)) as progress:
+        launched = launch(loaded, text, progress, Only(conditions, questions))
     if as_json:
         click.echo(summary_json(launched))
     else:
@@ -73,10 +94,9 @@ def power_command(
     """
     from toolablate.analysis.power import Aim, power_json
     from toolablate.experiments.plan_power import Assumed, plan_power
-    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.experiments.plans.plan import plan_at
 
-    find_modules_beside(plan)
-    loaded, _ = load_plan(plan)
+    loaded, _ = plan_at(plan)
     table = plan_power(loaded, Aim(power, alpha, effect), assumed=Assumed(between, within), earlier=earlier)
     if as_json:
         click.echo(power_json(table))
@@ -115,11 +135,9 @@ def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_j
     from dataclasses import asdict
 
     from toolablate.experiments.doctor import examine, fit_to_run
-    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.experiments.plans.plan import plan_at
 
-    if plan:
-        find_modules_beside(plan)
-    loaded = load_plan(plan)[0] if plan else None
+    loaded = plan_at(plan)[0] if plan else None
     findings = examine(loaded)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
@@ -146,11 +164,10 @@ def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_j
 
 def _check_capabilities(plan: Path, name: str | None, *, as_json: bool) -> NoReturn:
     from toolablate.experiments import capability_checks
-    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.experiments.plans.plan import plan_at
     from toolablate.traces.terminal_text import plain_text
 
-    find_modules_beside(plan)
-    loaded = load_plan(plan)[0]
+    loaded = plan_at(plan)[0]
     models = capability_checks.models_to_check(loaded, name)
     click.echo(capability_checks.announce(models), err=True)
 

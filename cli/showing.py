@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
     from toolablate.traces.records import Score
     from toolablate.traces.store import Store
+    from toolablate.viewer.keeping.serving import Reader
+    from toolablate.viewer.keeping.shown_trials import ViewScope
     from toolablate.viewer.label_session import LabelSession
-    from toolablate.viewer.reporting import ReportSelection
 
 SHOWN_RESUMPTIONS = 20
 OF_TRACES = ("attempt", "full", "whole")
 OF_WHY = ("run", "scorer")
+OF_SERVING = ("port", "no_open", "queue", "codebook", "open_labels")
 OF_LISTS = ("question", "model", "condition", "verdict", "limit")
 
 
@@ -38,7 +40,9 @@ OF_LISTS = ("question", "model", "condition", "verdict", "limit")
     help="An earlier attempt at TRIAL instead of its current trace.",
 )
 @click.option("--full", is_flag=True, help="Show long texts of TRIAL whole.")
-@click.option("--why", is_flag=True, help="Explain TRIAL instead: its mechanism, and the evidence for it.")
+@click.option(
+    "--why", is_flag=True, help="Explain TRIAL instead: what went wrong, how sure that is, and how it is known."
+)
 @click.option(
     "--run",
     metavar="ID",
@@ -83,9 +87,9 @@ def show_command(
 
     Control characters and terminal escapes in texts of models and pages are made visible.
 
-    --why explains a trial with tools on one page: the answers without tools; each step with the early-answer
-    distribution after it; where that turned, and at which result; what the replays gave; the mechanism, with method and
-    confidence; and what is unknown. Early answers and replays need `attribute --replay`. No model is asked. With the
+    --why explains a trial with tools on one page: what went wrong and how sure that is; how it is known; what speaks
+    against it; what is not known, and the command that would tell. Below are the steps with the early answers after
+    each, and the counts of runs with one thing changed. Early answers and replays need `attribute --replay`. No model is asked. With the
     same --run and --scorer, `attribute` and `view` agree with it. A trial outside the run is compared with all trials
     of the store.
     """
@@ -128,7 +132,7 @@ def _explain(store: Path, trial: str, run: str, scorer: str | None, *, as_json: 
     if as_json:
         click.echo(explained_json(found.explained))
         return
-    Console().print(explanation_view(found))
+    Console().print(explanation_view(found), crop=False)
 
 
 def _refuse_unused(context: click.Context, *, named: bool) -> None:
@@ -148,16 +152,13 @@ def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, 
     trace = store.trace(trial, attempt=attempt)
     scores = () if attempt else _scores(store, trace.trial.id)
     conversation = store.conversation(trace.trial.id, attempt=trace.attempt) if whole else ()
-    if as_json:
-        import json
+    from toolablate.reports.terminal.trace import trace_json, trace_view
 
+    if as_json:
         trace = trace.model_copy(update={"events": conversation}) if whole else trace
-        content = json.loads(trace.to_json()) | {"scores": [json.loads(score.to_json()) for score in scores]}
-        click.echo(json.dumps(content, ensure_ascii=False))
+        click.echo(trace_json(trace, scores))
         return
     from rich.console import Console
-
-    from toolablate.reports.terminal.trace import trace_view
 
     view = trace_view(
         trace,
@@ -240,11 +241,14 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
     "view",
     epilog=options.example(
         "toolablate view STORE",
+        "toolablate view STORE OTHER",
         "toolablate view STORE --queue queue.json --person ada",
         "toolablate view STORE --codebook codes.toml --person ada",
+        "toolablate view STORE --bundle pages --where ending=wrong",
     ),
 )
 @click.argument("store", type=options.FilePath())
+@click.argument("other", type=options.FilePath(), required=False)
 @options.run("latest")
 @options.scorer
 @options.baseline
@@ -267,9 +271,23 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
 )
 @click.option("--open-labels", is_flag=True, help="Show attributions while you label. By default they are hidden then.")
 @click.option("--blind", is_flag=True, help="Hide attributions on all pages, also while you do not label.")
+@click.option(
+    "--bundle",
+    type=options.FilePath(file_okay=False),
+    metavar="DIR",
+    help="Serve nothing: write the pages into this folder as files that need neither toolablate nor the store.",
+)
+@click.option(
+    "--where",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="With --bundle: only questions that fit, by a filter of the page Questions, such as ending=wrong or"
+    " condition=python. May be given several times: several values of a key widen it, keys narrow.",
+)
 @click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
 def view_command(
     store: Path,
+    other: Path | None,
     run: str,
     scorer: str | None,
     baseline: str | None,
@@ -280,12 +298,19 @@ def view_command(
     queue: Path | None,
     open_labels: bool,
     blind: bool,
+    bundle: Path | None,
+    where: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show STORE in a browser: scores, effects, questions, traces, and attributions.
 
     Serves this machine only, at the printed address, until Ctrl-C. Follows a run that writes the store. The pages'
     index is kept in `~/.cache/toolablate/view` and can be deleted.
+
+    With OTHER a page more sets the stores beside each other, as `compare STORE --against OTHER` does, and leads to the
+    trials of each flip side by side.
+
+    --bundle writes the same pages as files, to be sent or put on a web server: DIR/index.html opens in any browser.
     """
     import json
 
@@ -305,6 +330,12 @@ def view_command(
     reader = Reader(
         name, blind or (queue is not None and not open_labels), _session(store, name, codebook, queue, open_labels)
     )
+    if bundle is not None:
+        options.refuse_given(OF_SERVING, "is for serving, and --bundle serves nothing")
+        options.refuse_given(("other",), "goes without --bundle")
+        _bundle(scope, bundle, where, reader, as_json=as_json)
+        return
+    options.refuse_given(("where",), "is for --bundle: pages have filters of their own")
     with listening(port or 0) as listener, browser() as show:
 
         def ready(url: str) -> None:
@@ -312,7 +343,21 @@ def view_command(
             if not no_open and has_browser():
                 show(url)
 
-        serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True))
+        serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True), other=other)
+
+
+def _bundle(scope: "ViewScope", folder: Path, where: tuple[str, ...], reader: "Reader", *, as_json: bool) -> None:
+    import json
+
+    from toolablate.reports.plots.drawing import require_matplotlib
+    from toolablate.viewer.bundle.writing import write_bundle
+
+    require_matplotlib("view --bundle")
+    made = write_bundle(scope, folder, where, reader, lambda text: click.echo(text, err=True))
+    if as_json:
+        click.echo(json.dumps({"bundle": str(folder), "pages": made.pages, "bytes": made.size, "trials": made.trials}))
+        return
+    click.echo(f"{folder / 'index.html'}: {made.pages:,} pages of {made.trials:,} trials, {made.size / 1e6:,.1f} MB")
 
 
 def _session(store: Path, person: str, codebook: str, queue: Path | None, open_labels: bool) -> "LabelSession":
@@ -326,9 +371,6 @@ def _session(store: Path, person: str, codebook: str, queue: Path | None, open_l
         with Store(store) as opened:
             label_queue.require_reader(drawn, person, opened.runs()[0].id if opened.runs() else "")
     return LabelSession(codebooks.codebook(codebook), drawn, open_labels)
-
-
-TELLING = 4
 
 
 @click.command(
@@ -363,10 +405,11 @@ TELLING = 4
     "--traces",
     type=click.IntRange(min=0),
     metavar="N",
-    help=f"Show so many telling flips, each also beside a trial of the baseline.  [default: {TELLING}, or 0 with"
-    " --trial or --diff]",
+    help="Show so many telling flips, each also beside a trial of the baseline.  [default: 4, or 0 with --trial or"
+    " --diff]",
 )
 @click.option("--no-traces", is_flag=True, help="Show no trace but those that are named.")
+@click.option("--alone", is_flag=True, help="Show what --trial and --diff name, and no tables and figures. HTML only.")
 @options.seed("the bootstrap and permutations")
 def report_command(
     store: Path,
@@ -380,6 +423,7 @@ def report_command(
     diffs: tuple[str, ...],
     traces: int | None,
     no_traces: bool,
+    alone: bool,
     seed: int,
 ) -> None:
     """Write a report on STORE into a file that can be sent.
@@ -388,48 +432,38 @@ def report_command(
     traces and side-by-side pairs: by default, for each mechanism, the most certain of the questions that tools turned
     from right to wrong. An HTML report needs no other file and runs no scripts. The same store gives the same bytes.
     """
-    from toolablate.reports.plots.drawing import boxes_note, require_matplotlib
     from toolablate.traces.commands import warn
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting import read_for_report, refuse_output, write_figures, write_report
+    from toolablate.viewer.reporting import make_report
 
-    if output is None and figures is None:
-        raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
-    if output is not None:
-        refuse_output(output)
     if no_traces and traces:
         raise InputError("--traces and --no-traces exclude each other", hint="Leave one out.", code="usage")
-    if output is None or output.suffix.lower() != ".tex":
-        require_matplotlib("report")
-    wanted = _wanted(trials, diffs, 0 if no_traces else traces, html=output is not None and _is_html(output))
-    report = read_for_report(store, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
-    written = [] if output is None else write_report(report, output)
-    if figures is not None:
-        drawn, missing = write_figures(report, figures)
-        written += drawn
-        warn(boxes_note(missing))
+    written, warning = make_report(
+        store,
+        output,
+        figures,
+        alone=alone,
+        traces=trials,
+        beside=_pairs(diffs),
+        telling=0 if no_traces else traces,
+        title=title,
+        run=run,
+        scorer=scorer,
+        baseline=baseline,
+        seed=seed,
+    )
+    warn(warning)
     for path in written:
         click.echo(f"{path} ({path.stat().st_size:,} bytes)")
 
 
-def _is_html(output: Path) -> bool:
-    return output.suffix.lower() == ".html"
-
-
-def _wanted(trials: tuple[str, ...], diffs: tuple[str, ...], traces: int | None, *, html: bool) -> "ReportSelection":
+def _pairs(diffs: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting import ReportSelection
 
-    if not html and (trials or diffs or traces):
-        raise InputError(
-            "--trial, --diff and --traces: traces are shown in HTML alone", hint="-o report.html", code="usage"
-        )
     pairs = []
     for pair in diffs:
         left, comma, right = (each.strip() for each in pair.partition(","))
         if not (left and comma and right):
             raise InputError(f"--diff: found {pair!r}", hint="Name two trials: --diff LEFT,RIGHT", code="usage")
         pairs.append((left, right))
-    named = bool(trials or diffs)
-    telling = (0 if named else TELLING) if traces is None else traces
-    return ReportSelection(traces=trials, beside=tuple(pairs), telling=telling if html else 0)
+    return tuple(pairs)

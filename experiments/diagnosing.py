@@ -26,7 +26,7 @@ from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import StopSwitch
 from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Diagnosis, OpenAIModel, Question
+from toolablate.traces.records import Condition, Diagnosis, Question, ServedModel
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal_text import one_line
 
@@ -139,7 +139,7 @@ def estimated_cost(plan: Plan, wanted: Sequence[FailureReading], store: Store) -
     total = 0.0
     for reading in wanted:
         model = reading.judge.model
-        if not isinstance(model, OpenAIModel) or is_replayed(plan, model):
+        if not isinstance(model, ServedModel) or is_replayed(plan, model):
             continue
         if model.price is None:
             return None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from toolablate.agents import connect, read_api_key
+from toolablate.agents import read_api_key
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
     fingerprint_of,
@@ -28,7 +28,7 @@ from toolablate.experiments.environment.environment import (
     try_backend,
     unbounded,
 )
-from toolablate.experiments.environment.replies import close_source, is_replayed
+from toolablate.experiments.environment.replies import Section, close_source, connect_of, is_replayed
 from toolablate.experiments.environment.web import (
     Tell,
     asks_the_web,
@@ -46,7 +46,7 @@ from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import find_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.installing import to_install
-from toolablate.traces.records import Model, OpenAIModel, Price, Question
+from toolablate.traces.records import LangChainModel, Model, Price, Question, ServedModel
 
 # What looking at the machine has shown.
 
@@ -74,7 +74,7 @@ def price_findings(plan: Plan) -> Iterator[CheckResult]:
     named = [(model.name, model) for model in plan.models]
     named += [(f"judge {judge.name}", judge) for judge in plan.judges]
     for name, model in named:
-        if not isinstance(model, OpenAIModel):
+        if not isinstance(model, ServedModel):
             continue
         found = sources.find(model, datetime.now(UTC))
         if not isinstance(found, Price):
@@ -310,10 +310,10 @@ def _keys(plan: Plan | None) -> Iterator[CheckResult]:
             yield CheckResult("key", name, "ok", f"set, for {', '.join(dict.fromkeys(model.name for model in users))}")
 
 
-def _endpoints(plan: Plan) -> list[OpenAIModel]:
+def _endpoints(plan: Plan) -> list[ServedModel]:
     """The models and judges that a run of the plan asks over the network."""
     named = (*plan.models, *plan.judges)
-    return [model for model in named if isinstance(model, OpenAIModel) and not is_replayed(plan, model)]
+    return [model for model in named if isinstance(model, ServedModel) and not is_replayed(plan, model)]
 
 
 def _plan(plan: Plan | None) -> Iterator[CheckResult]:
@@ -331,8 +331,13 @@ def _plan(plan: Plan | None) -> Iterator[CheckResult]:
             yield CheckResult("plan", topic, "missing", error.message, error.hint)
         yield from (CheckResult("plan", topic, "warning", text) for text in warned)
         warned.clear()
-    for endpoint in sorted({model.endpoint for model in _endpoints(plan)}):
+    for endpoint in sorted({model.endpoint for model in _endpoints(plan) if _has_address(model)}):
         yield listening(endpoint, "plan")
+
+
+def _has_address(model: ServedModel) -> bool:
+    """Whether its endpoint is an address: of some classes of LangChain only the class is known."""
+    return not isinstance(model, LangChainModel) or "://" in model.endpoint
 
 
 def _look_at_questions(plan: Plan, warn: Tell) -> str:
@@ -355,18 +360,20 @@ def _look_at_tools(plan: Plan, _: Tell) -> str:
 
 
 def _look_at_models(plan: Plan, warn: Tell) -> str:
-    return _connect_all(plan, plan.models, warn)
+    return _connect_all(plan, "models", warn)
 
 
 def _look_at_judges(plan: Plan, warn: Tell) -> str:
-    return _connect_all(plan, plan.judges, warn)
+    return _connect_all(plan, "judges", warn)
 
 
-def _connect_all(plan: Plan, models: Sequence[Model], warn: Tell) -> str:
+def _connect_all(plan: Plan, section: Section, warn: Tell) -> str:
+    models: Sequence[Model] = getattr(plan, section)
+
     async def connect_all() -> None:
         for model in models:
             if not is_replayed(plan, model):
-                await close_source(model, connect(model), warn)
+                await close_source(model, connect_of(plan, section, model), warn)
 
     asyncio.run(connect_all())
     return f"{len(models)} can be set up"

@@ -46,10 +46,9 @@ from toolablate.experiments.plans.sections import (
     JudgeModel,
     RepliesSection,
     Section,
-    plan_content,
-    plan_text,
     valid_plan,
 )
+from toolablate.experiments.plans.written import plan_content, plan_text
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError

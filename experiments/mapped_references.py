@@ -1,19 +1,18 @@
 """`clear map`: a judge's model reads references for what they say of each item of a checklist."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from toolablate.agents import ModelSource, RetryPolicy
-from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.agents.spending import estimated_tokens
 from toolablate.benchmarks.clear.references import RawReference
 from toolablate.benchmarks.judging.checklists import NoReadReply, ask_until_read, map_request, map_texts, words_for
 from toolablate.experiments.diagnosing import refuse_too_dear
-from toolablate.experiments.environment.replies import is_replayed
-from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, have_judged
+from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, estimated_requests, have_judged
 from toolablate.experiments.plans.judges_plan import JudgesPlan
 from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.grading import JudgeCalls
@@ -25,7 +24,6 @@ from toolablate.traces.records import (
     KeptCall,
     Model,
     ModelRequest,
-    OpenAIModel,
     Question,
     ReferenceTarget,
 )
@@ -161,23 +159,13 @@ def is_paid(asked: Coroutine[Any, Any, object]) -> bool:
     return True
 
 
-def _requests(plan: JudgesPlan, reference: RawReference) -> Iterator[ModelRequest]:
-    """Those of the first asking."""
+def _requests(plan: JudgesPlan, reference: RawReference) -> Iterator[tuple[ModelRequest, int]]:
+    """Those of the first asking, and how many tokens their replies may have: what is said of all items together can be
+    as long as the reference."""
     mapping, words = plan.judging.mapping, words_for(reference.language)
     items = [item for item in reference.items if not item.literal]
     groups = [items] if mapping == "once" else [[item] for item in items]
-    return (map_request(reference.text, group, words, mapping) for group in groups if group)
-
-
-def estimated_requests(plan: JudgesPlan, model: Model, requests: Iterable[ModelRequest]) -> float | None:
-    """US dollars, each asked once; None where the price is not known. Recorded replies cost nothing."""
-    if not isinstance(model, OpenAIModel) or is_replayed(plan, model):
-        return 0.0
-    total = 0.0
-    for request in requests:
-        if model.price is None:
-            return None
-        read = estimated_tokens(request)
-        rates = rates_of(model.price, read)
-        total += (read * rates.input + REPLY_TOKENS * rates.output) / 1e6
-    return total
+    for group in groups:
+        if group:
+            request = map_request(reference.text, group, words, mapping)
+            yield request, max(REPLY_TOKENS, estimated_tokens(request)) if mapping == "once" else REPLY_TOKENS

@@ -16,11 +16,10 @@ from toolablate.experiments.mapped_references import (
     CallFile,
     NotPaid,
     PaidOnce,
-    estimated_requests,
     is_paid,
     refuse_to_pay,
 )
-from toolablate.experiments.pair_judging import Made, PairWork, have_judged
+from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, estimated_requests, have_judged
 from toolablate.experiments.plans.judges_plan import JudgesPlan
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
@@ -87,7 +86,8 @@ def compare_mappers(
     with CallFile(calls) as kept:
         held = kept.paying(model, refuse_to_pay)
         lacking = [each for each in wanted.values() if not is_paid(each.compared(held, plan.judging.asks))]
-        cost = estimated_requests(plan, model, (request for each in lacking for request in each.requests()))
+        requests = ((request, REPLY_TOKENS) for each in lacking for request in each.requests())
+        cost = estimated_requests(plan, model, requests)
         if lacking:
             dear = f"at unknown cost: {model.name} has no price" if cost is None else f"for about ${cost:.4g}"
             progress.tell(f"{counted(len(lacking), 'pair')} of texts to be compared by {model.name}, {dear}")

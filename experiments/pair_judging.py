@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.agents.pacing import pressures
@@ -22,14 +22,15 @@ from toolablate.experiments.running.launch import interruptible, told_at_the_end
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import JudgeTask, StopSwitch
 from toolablate.reports.numbers import counted, dollars
+from toolablate.traces.errors import ToolablateError
 from toolablate.traces.records import (
     Condition,
     JudgeCall,
     Model,
     ModelRequest,
-    OpenAIModel,
     PairVerdict,
     Question,
+    ServedModel,
     digest_json,
 )
 from toolablate.traces.terminal_text import one_line
@@ -86,10 +87,11 @@ class PairReading:
 
 
 class VerdictFile(RecordFile[PairVerdict]):
-    """Verdicts by what they are on; of two on the same the later. `in_use` says what else can be done while another
-    process writes the file."""
+    """Verdicts by what they are on; of two on the same the later. `paid` has the replies to go on with where there is
+    none yet. `in_use` says what else can be done while another process writes the file."""
 
     def __init__(self, path: Path, *, in_use: str) -> None:
+        self.paid: dict[object, tuple[JudgeCall, ...]] = {}
         super().__init__(
             path,
             PairVerdict,
@@ -99,6 +101,11 @@ class VerdictFile(RecordFile[PairVerdict]):
             in_use=in_use,
             latest=True,
         )
+
+    def _keep(self, record: PairVerdict) -> None:
+        self.paid[record.asked] = record.calls
+        if not record.begun:
+            super()._keep(record)
 
 
 def texts_digest(texts: ComparedTexts) -> str:
@@ -148,17 +155,27 @@ class PaidInTurn:
 
 def estimated_cost(plan: JudgingPlan, wanted: Sequence[PairReading]) -> float | None:
     """US dollars, each metric asked once; None where a price is not known. Recorded replies cost nothing."""
+    costs = [
+        estimated_requests(
+            plan, each.metric.model, ((request, REPLY_TOKENS) for request in each.metric.requests(each.texts))
+        )
+        for each in wanted
+    ]
+    return None if None in costs else sum(filter(None, costs))
+
+
+def estimated_requests(plan: JudgingPlan, model: Model, requests: Iterable[tuple[ModelRequest, int]]) -> float | None:
+    """US dollars, each asked once and replied to in that many tokens; None where the price is not known. Recorded
+    replies cost nothing."""
+    if not isinstance(model, ServedModel) or is_replayed(plan, model):
+        return 0.0
     total = 0.0
-    for reading in wanted:
-        model = reading.metric.model
-        if not isinstance(model, OpenAIModel) or is_replayed(plan, model):
-            continue
+    for request, written in requests:
         if model.price is None:
             return None
-        for request in reading.metric.requests(reading.texts):
-            read = estimated_tokens(request)
-            rates = rates_of(model.price, read)
-            total += (read * rates.input + REPLY_TOKENS * rates.output) / 1e6
+        read = estimated_tokens(request)
+        rates = rates_of(model.price, read)
+        total += (read * rates.input + written * rates.output) / 1e6
     return total
 
 
@@ -178,7 +195,7 @@ def judge_pairs(
     kept: VerdictFile,
     progress: RunProgress,
     max_cost: float | None = None,
-    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
+    others: Sequence[tuple[ServedModel, Callable[[], ModelSource]]] = (),
 ) -> PairWork:
     """Asks the plan's judges for what is `wanted`, in random order, and keeps what comes at once: a killed run goes on
     where it was. An endpoint that fails gives no verdict. `others` are asked besides judges, see `open_judges`. Raises
@@ -192,7 +209,7 @@ async def _judge(
     kept: VerdictFile,
     progress: RunProgress,
     max_cost: float | None,
-    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]],
+    others: Sequence[tuple[ServedModel, Callable[[], ModelSource]]],
 ) -> PairWork:
     def make(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[PairReading], Made]:
         return _Asking(sources, retry, kept).make
@@ -212,7 +229,7 @@ async def have_judged(
     progress: RunProgress,
     task: JudgeTask,
     max_cost: float | None = None,
-    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
+    others: Sequence[tuple[ServedModel, Callable[[], ModelSource]]] = (),
 ) -> PairWork:
     """Has the plan's judges make what is `wanted`, in random order, each as many at once as its model allows; Ctrl-C
     lets those end that were begun. `maker` gets what is asked, by the names of judges and `others`, see `open_judges`.
@@ -234,7 +251,8 @@ async def have_judged(
         with interruptible(stop, progress, lines):
             await workers.run(queues.values(), lambda each: model_of(each).concurrency)
     work = tuple(queue.work() for queue in queues.values() if queue.total)
-    return PairWork(stop.stopped, work, told_at_the_end(pressures(lines.values())), is_spent())
+    capped = is_spent() and any(queue.waiting for queue in queues.values())
+    return PairWork(stop.stopped, work, told_at_the_end(pressures(lines.values())), capped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,24 +265,38 @@ class _Asking:
         metric = reading.metric
         chat = self.sources[metric.model.name].session(reading.question, reading.condition, 0)
         calls = JudgeCalls(chat, metric.model, self.retry, seed=f"{reading.pair} {metric.name} {reading.exchanged}")
-        unread = self.kept.found.get(reading.key)
-        said = await metric.prefer(reading.shown, PaidInTurn(unread.calls if unread else (), calls.ask))
+        paid = list(self.kept.paid.get(reading.key, ()))
+        before = len(paid)
+
+        async def ask(request: ModelRequest) -> JudgeCall:
+            call = await calls.ask(request)
+            paid.append(call)
+            return call
+
+        try:
+            said = await metric.prefer(reading.shown, PaidInTurn(tuple(paid), ask))
+        except ToolablateError:
+            if len(paid) > before:
+                self.kept.append(self._record(reading, begun=True, verdict=None, calls=tuple(paid)))
+            raise
         verdict = None if said.verdict is None else by_text(said.verdict, exchanged=reading.exchanged)
         scores = said.scores
+        if scores is not None and reading.exchanged:
+            scores = scores[1], scores[0]
         self.kept.append(
-            PairVerdict(
-                judge=metric.name,
-                wording=metric.version,
-                pair=reading.pair,
-                texts=texts_digest(reading.texts),
-                exchanged=reading.exchanged,
-                verdict=verdict,
-                scores=scores if scores is None or not reading.exchanged else (scores[1], scores[0]),
-                reason=said.reason,
-                calls=said.calls,
-            )
+            self._record(reading, verdict=verdict, scores=scores, reason=said.reason, calls=tuple(said.calls))
         )
         return (said.reason if verdict is None else None), True
+
+    def _record(self, reading: PairReading, **said: Any) -> PairVerdict:
+        return PairVerdict(
+            judge=reading.metric.name,
+            wording=reading.metric.version,
+            pair=reading.pair,
+            texts=texts_digest(reading.texts),
+            exchanged=reading.exchanged,
+            **said,
+        )
 
 
 def work_told(work: PairWork, of: str = "verdict") -> list[str]:

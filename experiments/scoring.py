@@ -19,7 +19,7 @@ from toolablate.experiments.plans.plan import Design, Plan, QuestionsSection
 from toolablate.sandbox import open_sandbox
 from toolablate.traces.errors import InputError, ScoringError, ToolablateError
 from toolablate.traces.plugins import checked, close, told
-from toolablate.traces.records import Model, OpenAIModel, Question, Score, Trace
+from toolablate.traces.records import Model, Question, Score, ServedModel, Trace
 from toolablate.traces.store import Recorder, Store
 
 # The judges of a plan, and the questions whose answers they grade.
@@ -86,7 +86,7 @@ def judges_of_their_own(plan: Plan, questions: Iterable[Question]) -> str:
 
 def _asked(model: Model) -> tuple[str, str]:
     """What is asked, whatever a plan calls it."""
-    if isinstance(model, OpenAIModel):
+    if isinstance(model, ServedModel):
         return model.endpoint.rstrip("/"), model.wire_name
     return model.provider, model.identity()
 

@@ -98,7 +98,7 @@ def write_parquet(
 def schema_of(table: "ExportTable", *, categories: bool = True) -> "pa.Schema":
     import pyarrow as pa
 
-    types = _types(categories)
+    types = arrow_types(categories)
     return pa.schema([pa.field(column.name, types[column.kind]) for column in table.columns])
 
 
@@ -134,7 +134,7 @@ class _ParquetFile:
     def _flush(self) -> None:
         import pyarrow as pa
 
-        arrays = [_array([row.get(field.name) for row in self._rows], field.type) for field in self._schema]
+        arrays = [arrow_array([row.get(field.name) for row in self._rows], field.type) for field in self._schema]
         if self._rows:
             self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
         self._rows, self._chars = [], 0
@@ -149,7 +149,7 @@ def _chars(value: Any) -> int:
     return sum(map(_chars, value)) if isinstance(value, Iterable) else 0
 
 
-def _array(values: list[Any], of: "pa.DataType") -> "pa.Array":
+def arrow_array(values: Sequence[Any], of: "pa.DataType") -> "pa.Array":
     import pyarrow as pa
 
     try:
@@ -172,7 +172,7 @@ def _mended(value: Any) -> Any:
     return None if isinstance(value, int) and not -_LARGEST <= value < _LARGEST else value
 
 
-def _types(categories: bool) -> "Mapping[Kind, pa.DataType]":
+def arrow_types(categories: bool = True) -> "Mapping[Kind, pa.DataType]":
     import pyarrow as pa
 
     return {

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from toolablate.formats.exporting import Exported
+from toolablate.formats.exporting import Exported, Reasons
 from toolablate.traces.records import (
     Event,
     Failure,
     MarkerKind,
     Message,
     ModelCall,
+    Question,
     Rebuilt,
     Record,
     Score,
@@ -433,10 +434,14 @@ def _judge(score: Score) -> Row:
 
 
 def attribution_rows(exported: Exported) -> Iterator[Row]:
+    return reason_rows(exported.reasons)
+
+
+def reason_rows(reasons: Reasons) -> Iterator[Row]:
     """The one to go by first."""
-    if exported.reasons.attribution is not None:
-        yield _values(ATTRIBUTIONS, exported.reasons.attribution) | {"standing": "attribution"}
-    for each in exported.reasons.hypotheses:
+    if reasons.attribution is not None:
+        yield _values(ATTRIBUTIONS, reasons.attribution) | {"standing": "attribution"}
+    for each in reasons.hypotheses:
         yield _values(ATTRIBUTIONS, each) | {"standing": "hypothesis"}
 
 
@@ -492,7 +497,7 @@ MODELS = ExportTable(
     columns(
         ("model_key", "name", "digest"),
         ("model", "name", "name"),
-        ("provider", "name", "`openai` for any compatible endpoint, `scripted`, `simulated`, `imported`"),
+        ("provider", "name", "`openai` for any compatible endpoint, `langchain`, `scripted`, `simulated`, `imported`"),
         ("simulated", "bool", "no measurement"),
         ("record", "json", "endpoint, sampling, prices; no key"),
     ),
@@ -516,10 +521,13 @@ CONDITIONS = ExportTable(
 
 
 def question_row(exported: Exported) -> Row:
-    question = exported.question
+    return row_of_question(exported.question, exported.trace.trial.question, exported.called.question)
+
+
+def row_of_question(question: Question, key: str, name: str) -> Row:
     return {
-        "question_key": exported.trace.trial.question,
-        "question": exported.called.question,
+        "question_key": key,
+        "question": name,
         "prompt": question.prompt,
         "choices": list(question.choices),
         "as_is": question.as_is,

@@ -5,27 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from toolablate.analysis.attribution.decomposition import Term, points
+from toolablate.analysis.attribution.decomposition import points
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.identified import TOLD_BY, DesignReach, Identified, ToldBy
-from toolablate.analysis.attribution.replay_rules import LIKELY
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.findings import AttributedCount, Findings
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.reports.numbers import signed
 from toolablate.reports.terminal.trace_lines import is_short
-from toolablate.traces.records import Attribution, Diagnosis, Distraction, ErrorType, Mechanism, Method, Question, Score
+from toolablate.traces.records import Attribution, Distraction, ErrorType, Mechanism, Method, Question, Score
 from toolablate.traces.terminal_text import one_line
-
-
-@dataclass(frozen=True, slots=True)
-class Apart:
-    """A line that stands apart from the sentences around it: a command, or what is quoted."""
-
-    text: str
-
-
-Said = str | Apart
 
 _DISTRACTIONS: Mapping[Distraction, str] = {
     "misleading_adoption": "misleading content adopted",
@@ -164,7 +153,6 @@ def _counted(own: list[AttributedCount]) -> Counted:
 
 
 QUESTION_CHARS, ANSWER_CHARS = 300, 60
-NOTE_CHARS = 4_000
 SHOWN_ANSWERS = 8
 LEAST_POINTS = 0.05
 
@@ -224,125 +212,12 @@ def _answered(score: Score) -> str:
     return f"{_short(', '.join(score.extracted)) or '(none)'}{'' if _right(score.value) else ' (wrong)'}"
 
 
-def why(told: Explanation) -> Iterator[str]:
-    explained = told.explained
-    if explained.attribution is None:
-        right = _right(explained.evidence.score.value)
-        yield "This trial is right: nothing to attribute." if right else "This trial has no attribution."
-        yield from _gains(explained.evidence)
-    else:
-        yield _blamed(explained.attribution)
-        yield from _grounds(explained.attribution, tried=explained.evidence.trajectory is not None)
-        yield from _also(explained.attribution, explained.evidence)
-    for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
-        yield _besides(other, explained.attribution)
-    for diagnosis in explained.evidence.diagnoses:
-        yield from _read_by(diagnosis)
-
-
 def summed(evidence: Evidence) -> Iterator[str]:
     """Without terms that are 0."""
     found = points(evidence.inputs)
     parts = [f"{mechanism_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
     if parts:
         yield f"Compared with no tools: {signed(sum(found.values()))} points ({', '.join(parts)})."
-
-
-_LABELS: Mapping[Term, frozenset[Mechanism]] = {
-    "format": frozenset({"format"}),
-    "budget": frozenset({"budget"}),
-    "tool_fault": frozenset({"tool_fault"}),
-    "content": frozenset({"retrieval_distraction", "lock_in", "other_results", "interaction", "calling"}),
-    "volume": frozenset({"volume"}),
-    "calling": frozenset({"calling", "lock_in"}),
-    "availability": frozenset({"availability", "prompt"}),
-    "prompt": frozenset({"availability", "prompt"}),
-}
-"""Labels that a trial may have whose points are these. Use and sampling noise contradict none."""
-_POSSIBLE = 0.1
-_MUCH = 50.0
-"""Points of one trial from which on a term contradicts another label: half of a right answer."""
-
-
-def _also(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    """The trial's largest loss in the decomposition, where that is another cause than its label."""
-    if attribution.method != "replay":
-        return
-    losses = {name: value for name, value in points(evidence.inputs).items() if name in _LABELS}
-    name, value = min(losses.items(), key=lambda each: each[1], default=("content", 0.0))
-    if value <= -_MUCH and attribution.mechanism not in _LABELS[name]:
-        largest = f"{mechanism_name(name)}, its largest loss by points ({signed(value)})"
-        likely = max(attribution.shares.get(each, 0.0) for each in _LABELS[name])
-        if likely < _POSSIBLE:
-            yield f"The points say otherwise: {largest}. All runs together make that improbable ({chance(likely)})."
-        else:
-            yield f"Also a candidate: {largest}."
-
-
-def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
-    judge = one_line(diagnosis.judge)
-    if diagnosis.error_type is None:
-        yield f"Judge {judge} gave no label: {one_line(diagnosis.reason)}"
-        return
-    at = f" ({_events(diagnosis.evidence)})" if diagnosis.evidence else ""
-    error = diagnosis.error_type.replace("_", " ")
-    yield f"Judge {judge}: {error}{at}, a hypothesis: {one_line(diagnosis.reason)}"
-    if diagnosis.distraction:
-        at = f" ({_events(diagnosis.distraction_evidence)})" if diagnosis.distraction_evidence else ""
-        reason = one_line(diagnosis.distraction_reason)
-        yield f"Distraction: {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
-
-
-def _blamed(attribution: Attribution) -> str:
-    if attribution.mechanism == "unknown":
-        beyond = chance(attribution.confidence)
-        return f"Cause unknown. Probability that it is not chance: {beyond}."
-    if attribution.confidence < LIKELY:
-        return f"No cause has a probability of .5 or more. The likeliest: {_sentence(attribution)}."
-    return f"Attributed to {_sentence(attribution)}."
-
-
-def _sentence(attribution: Attribution) -> str:
-    return f"{attributed_to(attribution)}, {method_name(attribution)}, confidence {chance(attribution.confidence)}"
-
-
-def _besides(other: Attribution, first: Attribution | None) -> str:
-    if first is not None and attributed(other) == attributed(first):
-        note = _note(other)
-        return f"By {other.method} as well ({chance(other.confidence)}){f': {note}' if note else ''}."
-    named = f"{attributed_to(other)} (confidence {chance(other.confidence)})"
-    alone = "The trace alone suggests" if other.method == "trace" else f"{method_name(other).capitalize()}:"
-    return f"{alone} {named}: {_note(other) or 'a hypothesis'}."
-
-
-def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:
-    if attribution.note:
-        note = _note(attribution)
-        yield f"{note[:1].upper()}{note[1:]}."
-    if attribution.evidence:
-        yield f"Evidence: {_events(attribution.evidence)}."
-    if attribution.method != "replay":
-        why = "no replay supports it" if tried else "not replayed"
-        yield f"Hypothesis: {why}."
-
-
-def _note(attribution: Attribution) -> str:
-    """Whole: it is a sentence of ours, and what it quotes is short."""
-    return one_line(attribution.note, max_chars=NOTE_CHARS)
-
-
-def _gains(evidence: Evidence) -> Iterator[str]:
-    signals = evidence.inputs.replay.signals if evidence.inputs.replay else frozenset()
-    gains = {
-        "computed": "Its code computed what the model did not know.",
-        "retrieved": "Its search found what the model did not know.",
-        "answer_leak": "A search result had the answer beside the question.",
-    }
-    yield from (text for signal, text in gains.items() if signal in signals)
-
-
-def _events(events: tuple[int, ...]) -> str:
-    return f"event{'' if len(events) == 1 else 's'} {', '.join(map(str, events))}"
 
 
 def _right(value: float | None) -> bool:

@@ -82,3 +82,13 @@ def ordinal(number: int) -> str:
 
 def seconds(value: float) -> str:
     return f"{value:.1f} s" if value < 120 else f"{value / 60:.1f} min"
+
+
+LEAST_SECONDS = 0.1
+
+
+def duration(value: float) -> str:
+    """`0 s`, `8 ms`, `12.5 s`, `3.0 min`."""
+    if 0 < value < LEAST_SECONDS:
+        return "<1 ms" if value < 0.001 else f"{1000 * value:.0f} ms"
+    return seconds(value) if value else "0 s"

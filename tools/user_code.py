@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -115,6 +116,25 @@ def module_digest(function: Callable[..., Any], name: str, key: Key) -> str:
             hint="define it in a module file, so that changes to it are detected",
             code="no_source",
         ) from None
+
+
+def class_source(module: str, folder: Path) -> dict[str, str]:
+    """Where the module of a class comes from, without importing it: the `package` that is installed with its version,
+    or the `source_digest` of a file in the folder. Nothing where it is neither."""
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+    root = module.partition(".")[0]
+    try:
+        return {"package": f"{root.replace('_', '-')} {version(root)}"}
+    except PackageNotFoundError:
+        pass
+    path = folder.joinpath(*module.split(".")).with_suffix(".py")
+    if path.is_file():
+        with suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            return {"source_digest": code_digest(path.read_bytes())}
+        return {}
+    names = packages_distributions().get(root, ())
+    return {"package": f"{names[0]} {version(names[0])}"} if names else {}
 
 
 def code_digest(source: bytes) -> str:

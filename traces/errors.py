@@ -46,7 +46,10 @@ class ToolablateError(Exception):
 
 
 class InputError(ToolablateError):
+    """`key` is what is wrong of the table of a plan that it is about, "" where it is about no table."""
+
     boundary = "input"
+    key: str = ""
 
 
 class StoreError(ToolablateError):

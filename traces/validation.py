@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 # Fields of records that a plan has no need to write: they are filled in when it is read.
-_FILLED_IN = frozenset({"version", "source", "script_digest", "playbook_digest"})
+_FILLED_IN = frozenset({"version", "source", "script_digest", "playbook_digest", "package", "source_digest"})
 
 _DATABASE = b"SQLite format 3\0"
 
@@ -80,7 +80,7 @@ def _walk(loc: tuple[int | str, ...], root: Any) -> tuple[str, list[Any]]:
 
 def _fields(model: Any) -> dict[str, Any]:
     if isinstance(model, type) and issubclass(model, BaseModel):
-        return {name: field.rebuild_annotation() for name, field in model.model_fields.items()}
+        return {field.alias or name: field.rebuild_annotation() for name, field in model.model_fields.items()}
     return dict(model.__annotations__) if is_dataclass(model) else {}
 
 

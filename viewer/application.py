@@ -15,7 +15,18 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.viewer import diff, find, labels, overview, question_pages, trial
+from toolablate.viewer import (
+    against,
+    diff,
+    downloads,
+    failures,
+    find,
+    labels,
+    overview,
+    question_pages,
+    running,
+    trial,
+)
 from toolablate.viewer.rendering import Figures, View, problem
 
 HOST = re.compile(r"(?:127\.0\.0\.1|localhost)(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE | re.ASCII)
@@ -126,7 +137,7 @@ def _guarded(send: Send) -> Send:
     return guarded
 
 
-_PAGES = (overview, question_pages, find, trial, diff, labels)
+_PAGES = (overview, question_pages, failures, find, trial, diff, downloads, against, running, labels)
 
 
 def application(view: View) -> ASGIApp:
@@ -150,7 +161,7 @@ def application(view: View) -> ASGIApp:
         },
     )
     app.state.view = view
-    app.state.figures = Figures()
+    app.state.figures = Figures() if view.bundle is None else Figures(None)
     # Around all of it: what starlette answers to an exception of a page does not pass its own middleware.
     return Access(app, token=view.token)
 

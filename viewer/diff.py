@@ -1,6 +1,6 @@
 """Two trials of one question side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import parse_qsl
@@ -10,9 +10,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from toolablate.analysis.alignment import align, settings
+from toolablate.analysis.alignment import Differing, align, settings
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.selection import Ending
 from toolablate.reports.cause_wording import right_answer
+from toolablate.reports.html.beliefs import marks_of, with_answer
+from toolablate.reports.html.cards import Marks
 from toolablate.reports.html.side_by_side import side_by_side
 from toolablate.reports.terminal.trace_lines import is_short
 from toolablate.traces.errors import InputError
@@ -21,13 +24,13 @@ from toolablate.traces.store import Store
 from toolablate.viewer.index import QuestionRow, TrialRow
 from toolablate.viewer.rendering import View, page, view_of
 from toolablate.viewer.selection import ENDINGS, carried, diff_address
-from toolablate.viewer.trial_head import recorded
+from toolablate.viewer.trial_head import explained, recorded
 
 
 @dataclass(frozen=True, slots=True)
 class DiffSide:
     """One trial with all that the page shows of it. `fell` is the event at which the belief in the right answer fell
-    for good, None where that is not known or not to be shown."""
+    for good, None where that is not known or not to be shown; `marks` is what is evidence of it, by event."""
 
     trace: Trace
     model: Model
@@ -35,6 +38,7 @@ class DiffSide:
     scores: tuple[Score, ...]
     conversation: tuple[Event, ...]
     fell: int | None
+    marks: Mapping[int, Marks]
 
     @property
     def trial(self) -> str:
@@ -68,14 +72,22 @@ def diff(request: Request) -> Response:
     view = view_of(request)
     with Store(view.store) as store:
         ids = [store.find_trial(request.path_params[name]) for name in ("left", "right")]
-        sides = {trial: _side(view, store, trial) for trial in dict.fromkeys(ids)}
+        sides = {trial: side_of(view, store, trial) for trial in dict.fromkeys(ids)}
         left, right = (sides[trial] for trial in ids)
-        if left.trace.trial.question != right.trace.trial.question:
-            raise HTTPException(
-                HTTPStatus.BAD_REQUEST,
-                "These two trials are of different questions, so there is nothing to set side by side.",
-            )
         question = store.question(left.trace.trial.question)
+    return shown_beside(request, left, right, question)
+
+
+def shown_beside(
+    request: Request, left: DiffSide, right: DiffSide, question: Question, *, stores: tuple[str, str] | None = None
+) -> Response:
+    """`stores` are the names of both, where the right side is of another one, whose other trials are not here."""
+    view = view_of(request)
+    if left.trace.trial.question != right.trace.trial.question:
+        raise HTTPException(
+            HTTPStatus.BAD_REQUEST,
+            "These two trials are of different questions, so there is nothing to set side by side.",
+        )
     alignment = align(left.conversation, right.conversation)
     return page(
         request,
@@ -84,9 +96,10 @@ def diff(request: Request) -> Response:
         right_answer=_right_answer(question),
         left=left,
         right=right,
-        found=side_by_side(alignment, question, fell=(left.fell, right.fell)),
-        settings=settings(*((side.trace.trial, side.model, side.condition) for side in (left, right))),
-        choices=tuple(_choices(view, left)),
+        stores=stores,
+        found=side_by_side(alignment, question, fell=(left.fell, right.fell), marks=(left.marks, right.marks)),
+        settings=_settings(view, left, right),
+        choices=() if stores else tuple(_choices(view, left)),
         endings=ENDINGS,
         parent=_parent(left, right),
         swapped=diff_address(right.trial, left.trial) + carried(request.query_params),
@@ -152,16 +165,36 @@ def _partner(own: TrialRow, row: QuestionRow, baseline: str) -> _Partner:
     )
 
 
-def _side(view: View, store: Store, trial: str) -> DiffSide:
-    trace, condition, conversation = recorded(view.store, trial, None, view.index.version())
+def side_of(view: View, store: Store, trial: str, *, version: int | None = None) -> DiffSide:
+    """`version` is that of a store that is not the one viewed: of its trials the index knows nothing."""
+    known = view.index.version() if version is None else version
+    trace, condition, conversation = recorded(store.path, trial, None, known)
+    scores = tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version)))
+    question = store.question(trace.trial.question)
+    marks = _marks(view, trial) if version is None else {}
     return DiffSide(
         trace=trace,
         model=store.model(trace.trial.model),
         condition=condition,
-        scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
+        scores=scores,
         conversation=conversation,
-        fell=_fell(view, trial),
+        fell=_fell(view, trial) if version is None else None,
+        marks=with_answer(marks, question, scores, conversation),
     )
+
+
+def _marks(view: View, trial: str) -> Mapping[int, Marks]:
+    told = None if view.blind or not _planned(view, trial) else explained(view, trial, view.index.version())
+    return marks_of(told) if isinstance(told, Explanation) else {}
+
+
+_SENT = frozenset({"model", "condition", "repeat", "prompt", "tool choice", "parallel calls", "budget", "change"})
+"""Settings that cannot name an endpoint or a file of this machine."""
+
+
+def _settings(view: View, left: DiffSide, right: DiffSide) -> tuple[Differing, ...]:
+    found = settings(*((side.trace.trial, side.model, side.condition) for side in (left, right)))
+    return found if view.bundle is None else tuple(each for each in found if each.name in _SENT)
 
 
 def _planned(view: View, trial: str) -> TrialRow | None:

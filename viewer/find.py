@@ -16,8 +16,7 @@ from toolablate.reports import found_wording, numbers
 from toolablate.traces.errors import InputError
 from toolablate.viewer.finding.query import FIELDS, LONGEST, parse
 from toolablate.viewer.rendering import View, page, view_of
-from toolablate.viewer.selection import trial_address
-from toolablate.viewer.trial import FIRST_EVENTS
+from toolablate.viewer.selection import event_address, trial_address
 
 AT_ONCE = 20
 MOST_PAGES = 1_000
@@ -36,6 +35,8 @@ class ShownHit:
 def search(request: Request) -> Response:
     """All of it is in the address: `q`, and `page` from 1. A query that cannot be read is told on the page (400)."""
     view, query, number = view_of(request), request.query_params.get("q", "").strip(), _page(request)
+    if view.bundle is not None:
+        return page(request, "bundle_find.html")
     found, refused = None, None
     if query:
         try:
@@ -82,15 +83,8 @@ def _found(view: View, query: str, number: int) -> Found | None:
 
 
 def _shown(hit: Hit) -> ShownHit:
-    address = trial_address(hit.trial)
-    return ShownHit(hit, address, tuple((each, _event_address(address, each.event)) for each in hit.snippets))
-
-
-def _event_address(trial: str, event: int | None) -> str:
-    if event is None:
-        return trial
-    # The first events are on the page; those after them a browser without scripts has to ask for.
-    return f"{trial}?from={event}#event-{event}" if event >= FIRST_EVENTS else f"{trial}#event-{event}"
+    quotes = tuple((each, event_address(hit.trial, each.event)) for each in hit.snippets)
+    return ShownHit(hit, trial_address(hit.trial), quotes)
 
 
 def _address(query: str, number: int) -> str:
@@ -98,12 +92,14 @@ def _address(query: str, number: int) -> str:
 
 
 def _asked_address(query: str) -> str:
-    """Of the same words in the questions: such a query has no fields, so that each word can be given one."""
+    """Of the same words in the questions: such a query has no fields, so that each word can be given one. "" where it
+    would be longer than can be asked."""
     words = [
         word if word in ("OR", "AND") else f"-question:{word[1:]}" if word.startswith("-") else f"question:{word}"
         for word in _words(query)
     ]
-    return _address(" ".join(words), 1)
+    asked = " ".join(words)
+    return _address(asked, 1) if len(asked) <= LONGEST else ""
 
 
 def _words(query: str) -> list[str]:

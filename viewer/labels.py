@@ -194,7 +194,7 @@ PAGE_LINES = 100
 
 async def save(request: Request) -> Response:
     """Keeps what a person said of a trial, then goes on to the next trial, or back to this one."""
-    form = await _form(request)
+    form = await read_form(request)
     return await run_in_threadpool(_saved, view_of(request), request.path_params["trial"], request.url.query, form)
 
 
@@ -322,8 +322,8 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-async def _form(request: Request) -> Form:
-    """The fields of a form as browsers send it by default."""
+async def read_form(request: Request) -> Form:
+    """The fields of a form as browsers send it by default, each once but `code`."""
     body = b""
     async for chunk in request.stream():
         body += chunk

@@ -18,6 +18,7 @@ from toolablate.reports.cause_wording import METHODS, counted, how_alone, how_kn
 from toolablate.reports.terminal.attribution import rests_on
 from toolablate.reports.terminal.comparison import grounds_of
 from toolablate.reports.waterfall_bars import accounts_of
+from toolablate.viewer import running
 from toolablate.viewer.index import ArmCounts
 from toolablate.viewer.rendering import Drawn, figures_of, page, view_of
 from toolablate.viewer.selection import questions_address
@@ -142,9 +143,7 @@ WITHOUT: Mapping[Ending, str] = {
 def overview(request: Request) -> Response:
     view = view_of(request)
     index = view.index
-    version, arms, facets, found = index.version(), index.arms(), index.facets(), index.findings()
-    if found is not None and view.blind:
-        found = replace(found, why=None)
+    version, facets, (found, arms) = index.version(), index.facets(), shown_findings(request)
     drawn = Drawn() if found is None else figures_of(request).of(version, found, arms)
     shortfalls = [ending for ending in WITHOUT if any(arm.endings.get(ending) for arm in arms)]
     attributed = [] if found is None else counted(found)
@@ -184,6 +183,14 @@ def overview(request: Request) -> Response:
     )
 
 
+def shown_findings(request: Request) -> tuple[Findings | None, Sequence[ArmCounts]]:
+    """What is found, without what is hidden from who labels blind; None while that is not known. And how trials
+    ended."""
+    view = view_of(request)
+    found = view.index.findings()
+    return replace(found, why=None) if found is not None and view.blind else found, view.index.arms()
+
+
 def _link(model: str, condition: str, **more: str) -> str:
     """Of the questions of one arm; `more` are fields of a Selection, each with one value."""
     chosen: dict[str, Any] = {name: (value,) for name, value in more.items()}
@@ -204,13 +211,16 @@ def _notes(found: Findings | None) -> Iterator[str]:
 
 
 def live(request: Request) -> Response:
-    """`{"version", "planned", "ended", "running", "progress", "trouble"}`: the version rises with whatever changes what
+    """With `of=running` the version also rises with whatever a running trial does.
+
+    `{"version", "planned", "ended", "running", "progress", "trouble"}`: the version rises with whatever changes what
     a page shows; the last two are sentences of the process that keeps the tables, empty where it has nothing to say."""
-    index = view_of(request).index
-    version, counts = index.version(), progress(index.arms())
+    view = view_of(request)
+    index = view.index
+    counts = progress(index.arms())
     return JSONResponse(
         {
-            "version": version,
+            "version": running.version(view) if request.query_params.get("of") == "running" else index.version(),
             "planned": counts.planned,
             "ended": counts.ended,
             "running": counts.running,

@@ -7,7 +7,7 @@ from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 from starlette.requests import Request
@@ -22,6 +22,22 @@ from toolablate.viewer.index import ArmCounts, ViewerIndex
 from toolablate.viewer.label_session import LabelSession
 from toolablate.viewer.selection import carried, questions_address
 
+if TYPE_CHECKING:
+    from toolablate.viewer.against import OtherStore
+
+
+@dataclass(frozen=True, slots=True)
+class BundleNote:
+    """What a static copy says of itself: how many questions and trials it holds, `fitting` of them by its `filters`;
+    and how many files of texts its page Find reads, with up to `most_chars` characters of each trial."""
+
+    filters: Sequence[tuple[str, str]]
+    questions: int
+    trials: int
+    fitting: int
+    texts: int
+    most_chars: int
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -32,6 +48,8 @@ class View:
     person   the name under which labels are kept; `blind` hides what the attribution says of a trial until that person
              has said what they hold for its cause
     texts    what is searched, None where nothing is
+    other    the store that this one is shown beside, if any
+    bundle   of a static copy, whose pages have no form, token and local path, and all events at once
     session  by what that person labels
     """
 
@@ -42,7 +60,14 @@ class View:
     person: str
     blind: bool = False
     texts: StoreTexts | None = None
+    bundle: BundleNote | None = None
+    other: "OtherStore | None" = None
     session: LabelSession = field(default_factory=LabelSession)
+
+    @property
+    def place(self) -> str:
+        """Where the store is, as pages tell it."""
+        return str(self.store) if self.bundle is None else self.store.name
 
     @property
     def hidden_from(self) -> str:
@@ -79,7 +104,8 @@ class Figures:
     """Those of the last version that was asked for, in a thread of their own. Until they are drawn the ones before
     stay: while a run goes on, the next version comes sooner than a reader is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float | None = PATIENCE) -> None:
+        self._patience = patience
         self._drawing = ThreadPoolExecutor(1, thread_name_prefix="figures")
         self._lock = threading.Lock()
         self._version: int | None = None
@@ -99,7 +125,7 @@ class Figures:
                 self._version = version
                 self._last = last = self._drawing.submit(printed, found, endings=arms, link=questions_address)
         try:
-            return Drawn(_figures(last.result(PATIENCE)))
+            return Drawn(_figures(last.result(self._patience)))
         except NotYet:
             return Drawn(self._before, older=True)
 

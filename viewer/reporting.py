@@ -3,19 +3,20 @@
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from toolablate.analysis.attribution.evidence import Explanation, Outlined
+from toolablate.analysis.findings import nothing_found
 from toolablate.analysis.flips import flips
 from toolablate.analysis.selection import Ending
-from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.attribution.readings_cache import readings_of
-from toolablate.experiments.attribution.store_report import read_report
-from toolablate.reports.plots.drawing import write_figure
+from toolablate.experiments.attribution.store_report import read_explanation, read_report
+from toolablate.reports.plots.drawing import boxes_note, require_matplotlib, write_figure
 from toolablate.reports.plots.figures import Plate, plates
 from toolablate.reports.report.contents import Choice, Report, ReportTrial, Setup, TrialPair, telling
 from toolablate.reports.report.latex import as_latex
@@ -145,7 +146,8 @@ def read_for_report(
     report = read_report(path, run=run, scorer=trials.scorer, kept=readings_of(path))
     attributed = {each.evidence.inputs.trial: each for each in report.explained}
     with Store(path) as store:
-        reading = _TrialReading(store, path, attributed.keys(), run, trials.scorer)
+        explain = explaining(path, run=run, scorer=trials.scorer)
+        reading = _TrialReading(store, path, lambda trial: explain(trial) if trial in attributed else None)
         choices = _telling(trials, attributed, wanted.telling)
         shown = dict.fromkeys((*named.traces, *(each.trial for each in choices)))
         pairs = dict.fromkeys((*named.beside, *((each.baseline, each.trial) for each in choices)))
@@ -159,6 +161,45 @@ def read_for_report(
             asked_traces=len(dict.fromkeys(named.traces)),
             asked_pairs=len(dict.fromkeys(named.beside)),
         )
+
+
+def read_alone(
+    path: Path, wanted: ReportSelection, explain: Callable[[str], Explanation | None], *, title: str = ""
+) -> Report:
+    """A report of the trials that are named, without any table: reads these alone, however large the store is.
+    `explain` says why a trial went as it did. Raises InputError and StoreError as `read_for_report`."""
+    with Store(path) as store:
+        named = _Named(store, wanted)
+        reading = _TrialReading(store, path, explain)
+        traces = tuple(map(reading.told, dict.fromkeys(named.traces)))
+        pairs = tuple(TrialPair(reading.told(left), reading.told(right)) for left, right in dict.fromkeys(named.beside))
+    shown = {each.trial: each for each in (*traces, *(side for pair in pairs for side in (pair.left, pair.right)))}
+    if not shown:
+        raise InputError("--alone: no trial is named", hint="Name some by --trial or --diff.", code="usage")
+    models = {each.model.identity(): each.model for each in shown.values()}.values()
+    conditions = {each.condition.identity(): each.condition for each in shown.values()}.values()
+    names = " beside ".join(each.condition.name for each in shown.values())
+    return Report(
+        title=title or f"{next(iter(shown.values())).question.id}: {names}",
+        setup=Setup(
+            facts=(("toolablate", version("toolablate")), ("Store", path.name)),
+            models=tuple(map(_described, models)),
+            conditions=tuple(map(_described, conditions)),
+        ),
+        findings=nothing_found({each.name for each in models if each.provider == "simulated"}),
+        traces=traces,
+        beside=pairs,
+        asked_traces=len(traces),
+        asked_pairs=len(pairs),
+    )
+
+
+def read_trial(path: Path, trial: str, *, run: str = "all", scorer: str | None = None) -> ReportTrial:
+    """One trial by the beginning of its id, explained where there is something to explain. Raises InputError where
+    there is none, or several, StoreError."""
+    with Store(path) as store:
+        identity = store.find_trial(trial)
+        return _TrialReading(store, path, explaining(path, run=run, scorer=scorer)).told(identity)
 
 
 class _Named:
@@ -178,11 +219,10 @@ class _Named:
 
 
 class _TrialReading:
-    """Each trial is read once, however often it is shown; the evidence of those that are `attributed`."""
+    """Each trial is read once, however often it is shown."""
 
-    def __init__(self, store: Store, path: Path, attributed: Collection[str], run: str, scorer: str | None) -> None:
-        self._store, self._path, self._attributed = store, path, attributed
-        self._run, self._scorer = run, scorer
+    def __init__(self, store: Store, path: Path, explain: Callable[[str], Explanation | None]) -> None:
+        self._store, self._path, self._explain = store, path, explain
         self._known: dict[str, ReportTrial] = {}
 
     def told(self, trial: str) -> ReportTrial:
@@ -192,32 +232,24 @@ class _TrialReading:
 
     def _read(self, trial: str) -> ReportTrial:
         store, trace = self._store, self._store.trace(trial)
-        told = ReportTrial(
+        found = self._explain(trial)
+        return ReportTrial(
             trace=trace,
             question=store.question(trace.trial.question),
             model=store.model(trace.trial.model),
             condition=store.condition(trace.trial.condition),
             scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
             conversation=store.conversation(trial),
+            explanation=None if found is None else replace(found, store=self._path.name),
         )
-        found = (
-            explained(self._path, run=self._run, scorer=self._scorer, trial=trial).explained
-            if trial in self._attributed
-            else ()
-        )
-        if not found:
-            return told
-        explanation = Explanation(
-            explained=found[0],
-            question=told.question,
-            conversation=told.conversation,
-            outcome=trace.outcome,
-            repeat=trace.trial.repeat,
-            store=self._path.name,
-            simulated=told.model.provider == "simulated",
-            scripted=told.model.provider == "scripted",
-        )
-        return replace(told, explanation=explanation)
+
+
+def explaining(path: Path, *, run: str, scorer: str | None) -> Callable[[str], Explanation | None]:
+    def explain(trial: str) -> Explanation | None:
+        found = read_explanation(path, trial, run=run, scorer=scorer)
+        return found if isinstance(found, Explanation) else None
+
+    return explain
 
 
 def _telling(trials: ViewedTrials, attributed: Mapping[str, Outlined], most: int) -> tuple[Choice, ...]:
@@ -229,7 +261,55 @@ def _telling(trials: ViewedTrials, attributed: Mapping[str, Outlined], most: int
     return telling(found, attributions, values, most)
 
 
-# A report as files.
+# A report as files: what `toolablate report` and `toolablate.report` share.
+
+
+TELLING = 4
+
+
+def make_report(
+    path: Path,
+    output: Path | None,
+    figures: Path | None = None,
+    *,
+    alone: bool = False,
+    traces: tuple[str, ...] = (),
+    beside: tuple[tuple[str, str], ...] = (),
+    telling: int | None = None,
+    title: str = "",
+    run: str = "latest",
+    scorer: str | None = None,
+    baseline: str | None = None,
+    seed: int = 0,
+) -> tuple[list[Path], str]:
+    """Writes a report on the store at `path` to `output`, with the `traces` and pairs that are named and so many
+    `telling` ones more (by default some where none are named), and its figures into a folder; `alone`: the named ones
+    without tables and figures. Returns the files, and a warning of what no font has, "" where there is none. Raises
+    InputError as `read_for_report` does, and before anything is read for what cannot be written."""
+    if output is None and figures is None:
+        raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
+    if output is not None:
+        refuse_output(output)
+    if output is None or output.suffix.lower() != ".tex":
+        require_matplotlib("report")
+    html = output is not None and output.suffix.lower() == ".html"
+    if not html and (traces or beside or telling):
+        raise InputError(
+            "--trial, --diff and --traces: traces are shown in HTML alone", hint="-o report.html", code="usage"
+        )
+    more = (0 if traces or beside else TELLING) if telling is None else telling
+    wanted = ReportSelection(traces, beside, more if html else 0)
+    if alone:
+        if telling or figures is not None:
+            raise InputError("--alone goes without --traces and --figures", hint="Leave one out.", code="usage")
+        report = read_alone(path, wanted, explaining(path, run=run, scorer=scorer), title=title)
+    else:
+        report = read_for_report(path, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
+    written = [] if output is None else write_report(report, output)
+    if figures is None:
+        return written, ""
+    drawn, missing = write_figures(report, figures)
+    return [*written, *drawn], boxes_note(missing)
 
 
 SUFFIXES = (".html", ".md", ".tex")

@@ -49,6 +49,18 @@ def trial_address(trial: str) -> str:
     return f"/trial/{quote(trial, safe='')}"
 
 
+FIRST_EVENTS = 40
+"""That the page of a trial begins with."""
+
+
+def event_address(trial: str, event: int | None) -> str:
+    """Of a trial at one of its events; those after the first a browser without scripts has to ask for."""
+    if event is None:
+        return trial_address(trial)
+    beyond = f"?from={event}" if event >= FIRST_EVENTS else ""
+    return f"{trial_address(trial)}{beyond}#event-{event}"
+
+
 def diff_address(left: str, right: str) -> str:
     """Of two trials side by side."""
     return f"/diff/{quote(left, safe='')}/{quote(right, safe='')}"

@@ -12,12 +12,15 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.reports.cause_wording import Apart, right_of, summed, why, without_tools
+from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.cause_wording import summed, without_tools
+from toolablate.reports.changed_runs import rows
 from toolablate.reports.html.beliefs import belief_figure, evidence_events, falling, marks_of, told_steps
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
-from toolablate.reports.terminal.explanation import otherwise, shapley_lines, turned, unknowns
+from toolablate.reports.plain_why import Apart, why_parts
+from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
@@ -25,6 +28,7 @@ from toolablate.viewer.index import TrialRow
 from toolablate.viewer.label_panel import panel_of
 from toolablate.viewer.rendering import View, page, view_of
 from toolablate.viewer.selection import (
+    FIRST_EVENTS,
     LONGEST_TEXT,
     asked,
     carried,
@@ -35,7 +39,7 @@ from toolablate.viewer.selection import (
 )
 from toolablate.viewer.trial_head import TrialReading, explained, read, row_of, whole_id
 
-FIRST_EVENTS, MORE_EVENTS = 40, 100
+MORE_EVENTS = 100
 PART_CHARS, MEANT_CHARS = 600_000, 100_000
 """How many events a part of a page holds at most, and about how many characters of texts; fewer of those that are read
 as Markdown, at about a megabyte a second."""
@@ -59,7 +63,7 @@ def trial(request: Request) -> Response:
     identity = row.trial if row else whole_id(view, given)
     if identity != given:
         return RedirectResponse(trial_address(identity) + (f"?{request.url.query}" if request.url.query else ""))
-    attempt = _number(request, "attempt")
+    attempt = attempt_of(request)
     reading = read(view, identity, attempt)
     told, trouble = _told(request, identity) if row and attempt is None else (None, "")
     chosen = carried(request.query_params)
@@ -80,8 +84,10 @@ def trial(request: Request) -> Response:
         request,
         "trial.html",
         reading=reading,
-        panel=panel if row and attempt is None else None,
-        part=_part(reading, _number(request, "from") or 0, FIRST_EVENTS, raw=is_raw(request.query_params)),
+        panel=panel if row and attempt is None and view.bundle is None else None,
+        part=TrialPart(reading.cards, 0, None)
+        if view.bundle
+        else _part(reading, _number(request, "from") or 0, FIRST_EVENTS, raw=is_raw(request.query_params)),
         outlined=reading.cards[:MOST_OUTLINED],
         links=_links(request, identity, attempt),
         raw=is_raw(request.query_params),
@@ -89,6 +95,7 @@ def trial(request: Request) -> Response:
         raw_at=switched(trial_address(identity), request.query_params, raw=True),
         marks=marks,
         why=None if hidden or told is None else _why(told),
+        sentence="" if hidden or told is None else _line(why_parts(told)[0].lines[0])[0],
         leads_to=leads_to,
         evidence_at=lambda number: f"#{leads_to(number)}",
         trouble=trouble,
@@ -99,12 +106,15 @@ def trial(request: Request) -> Response:
         if row and question
         else (),
         diff=beside + chosen if beside else "",
+        alike=f"/failures?like={identity}" if row and row.value is not None and row.value < RIGHT else "",
         replays=() if hidden else tuple(trial_head.replayed(reading)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
         place=panel.ways.place if panel.ways else among.place,
         before=before,
         after=following,
         attempt=attempt,
+        trial_at=trial_address(identity),
+        attempted="" if attempt is None else f"?attempt={attempt}",
     )
 
 
@@ -112,11 +122,11 @@ def more_events(request: Request) -> Response:
     """The events from one on, as a part that a page takes in; up to `until`, where that is asked for. With `text` one
     event alone, with as much of its long texts as shows where that stands."""
     view = view_of(request)
-    attempt, start = _number(request, "attempt"), _number(request, "from") or 0
+    attempt, start = attempt_of(request), _number(request, "from") or 0
     identity = request.path_params["trial"]
     reading = read(view, identity, attempt)
     until = _number(request, "until") or 0
-    told = None if attempt is not None or _hides(view, identity) else _told(request, identity)[0]
+    told = None if attempt is not None else told_of(request, identity)
     text = _text(request)
     alone = TrialPart(reading.cards[start : start + 1], start, None)
     return page(
@@ -136,14 +146,14 @@ def more_events(request: Request) -> Response:
 
 def find(request: Request) -> Response:
     """The numbers of the events in which a text stands, whatever its case."""
-    reading = read(view_of(request), request.path_params["trial"], _number(request, "attempt"))
+    reading = read(view_of(request), request.path_params["trial"], attempt_of(request))
     text = _text(request).casefold()
     return JSONResponse([card.number for card in reading.cards if text and holds(card, text)])
 
 
 def whole_text(request: Request) -> Response:
     """All of one text of an event, as plain text and nothing else."""
-    reading = read(view_of(request), request.path_params["trial"], _number(request, "attempt"))
+    reading = read(view_of(request), request.path_params["trial"], attempt_of(request))
     number, part = request.path_params["event"], request.query_params.get("part", "")
     text = part_text(reading.conversation[number], part) if number < len(reading.conversation) else None
     if text is None:
@@ -154,6 +164,15 @@ def whole_text(request: Request) -> Response:
         headers={"Content-Disposition": f'inline; filename="{name}"', "X-Content-Type-Options": "nosniff"},
         media_type="text/plain",
     )
+
+
+def told_of(request: Request, identity: str) -> Explanation | None:
+    """Why a trial went as it did, by its whole id; None where nothing is known of it, or hidden from the person."""
+    return None if _hides(view_of(request), identity) else _told(request, identity)[0]
+
+
+def attempt_of(request: Request) -> int | None:
+    return _number(request, "attempt")
 
 
 def _hides(view: View, identity: str) -> bool:
@@ -178,11 +197,10 @@ def _why(told: Explanation) -> Mapping[str, Any]:
         "steps": steps,
         "steps_open": len(steps) <= OPEN_STEPS,
         "turned": tuple(map(_line, turned(told))),
-        "otherwise": tuple((right_of(each.scores), each.changed) for each in otherwise(evidence)),
+        "rows": rows(evidence),
         "shapley": tuple(shapley_lines(evidence)),
-        "why": tuple(why(told)),
+        "parts": tuple((part.title, tuple(map(_line, part.lines))) for part in why_parts(told)),
         "summed": tuple(summed(evidence)),
-        "unknowns": tuple(map(_line, unknowns(told))),
         "evidence": evidence_events(told),
         "fall": falling(told)[:1],
     }
@@ -217,7 +235,10 @@ def _links(request: Request, identity: str, attempt: int | None, *, raw: bool = 
         joined = f"{'&' if '?' in address else '?'}from={beyond}" if beyond else ""
         return f"{address}{joined}#event-{number}"
 
-    return Links(lambda number: f"#event-{number}", partial(_whole_address, identity, attempt), raw, switch)
+    def figure(name: str) -> str:
+        return f"{trial_address(identity)}/figure/{name}"
+
+    return Links(lambda number: f"#event-{number}", partial(_whole_address, identity, attempt), raw, switch, figure)
 
 
 def _whole_address(identity: str, attempt: int | None, number: int, part: str) -> str:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
+from string import ascii_uppercase
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import AGAIN, SWAPPED
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, right_of
+from toolablate.reports.changed_runs import AS_IT_WAS, NO_RESULT
 from toolablate.reports.html.cards import Card, Text, cut
-from toolablate.reports.html.environment import duration
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT
+from toolablate.reports.outline import Timeline, timeline, took
 from toolablate.reports.terminal.trace_lines import answer_key_parts
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -48,7 +49,7 @@ class TrialReading:
     own           the number of its first own event
     attempts      how many there were, this one among them
     replays       what came of those that go on from it
-    seconds       until the last event ended, of the whole conversation
+    line          what each event took of the time, the tokens and the cost
     """
 
     trace: Trace
@@ -61,6 +62,7 @@ class TrialReading:
     scores: tuple[Score, ...]
     attempts: int
     replays: tuple[Counterfactual, ...]
+    line: Timeline
 
     @property
     def resumed(self) -> Resumption | None:
@@ -69,10 +71,6 @@ class TrialReading:
     @property
     def imported(self) -> bool:
         return isinstance(self.model, ImportedModel)
-
-    @property
-    def seconds(self) -> float:
-        return max((event.at + event.seconds for event in self.conversation), default=0.0)
 
 
 def read(view: View, trial: str, attempt: int | None) -> TrialReading:
@@ -110,6 +108,7 @@ def _read(path: Path, trial: str, attempt: int | None, _version: int) -> TrialRe
             scores=store.scores(trial) if current.attempt == trace.attempt else (),
             attempts=max(current.attempt, trace.attempt),
             replays=_replays(store, trial, condition),
+            line=timeline(took(conversation)),
         )
 
 
@@ -174,7 +173,7 @@ def facts(reading: TrialReading) -> Iterator[Fact]:
     if limit:
         yield "Limit", limit.replace("_", " ")
     if trace.seconds or not reading.imported:
-        yield "Took", duration(trace.seconds)
+        yield "Took", numbers.duration(trace.seconds)
     usage = trace.usage
     if usage.input_tokens is not None:
         yield (
@@ -218,6 +217,33 @@ def beside_the_answer(reading: TrialReading) -> Iterator[tuple[str, Text]]:
                 f"What the judge {one_line(score.judgement.model.name, max_chars=80)} said",
                 cut(said.content, "", "prose"),
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What a question offers: its letter, its text, whether it is right, and whether it was the answer."""
+
+    letter: str
+    text: str
+    right: bool
+    given: bool
+
+
+OPTION_CHARS, PROMPT_CHARS = 600, 4_000
+
+
+def options(reading: TrialReading) -> Iterator[Option]:
+    question, target = reading.question, reading.question.target
+    right = target.letters if target.kind == "choice" else ()
+    given = {item.strip() for score in reading.scores for item in score.extracted}
+    for letter, text in zip(ascii_uppercase, question.choices, strict=False):
+        yield Option(letter, text[:OPTION_CHARS], letter in right, letter in given)
+
+
+def asked(reading: TrialReading) -> str:
+    """The question, as much of it as a reader keeps in sight."""
+    prompt = reading.question.prompt
+    return prompt if len(prompt) <= PROMPT_CHARS else f"{prompt[:PROMPT_CHARS]} …"
 
 
 def right(reading: TrialReading) -> str:

@@ -5,12 +5,14 @@ import re
 from collections.abc import Callable
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Model, OpenAIModel
+from toolablate.traces.records import Condition, LangChainModel, Model, OpenAIModel, ServedModel
 
 # What a condition or the conversation itself sets; a second hand on it would make the trace lie.
 _NOT_EXTRA = ("model", "messages", "input", "tools", "tool_choice", "parallel_tool_calls", "stream", "background")
 _NOT_EXTRA_TEXT = ("prompt", "suffix", "echo", "n", "best_of", "max_tokens")
 _NOT_EXTRA_STATEFUL = ("previous_response_id", "conversation")
+# Shorter "keys" are dummies for local servers, and blanking them out would spoil replies that hold the same word.
+SECRET_FROM_LENGTH = 12
 
 
 def require_sampling(model: OpenAIModel) -> None:
@@ -50,8 +52,23 @@ def require_text_sampling(model: OpenAIModel) -> None:
 
 
 def require_capabilities(model: Model, condition: Condition) -> None:
-    """Raises InputError where a condition wants what the model's endpoint is declared not to take."""
-    if not isinstance(model, OpenAIModel) or not condition.tools:
+    """Raises InputError where a condition wants what the model's endpoint is declared not to take, or its class
+    cannot."""
+    if isinstance(model, LangChainModel):
+        from toolablate.agents.langchain.opening import require_condition
+
+        require_condition(model, condition)
+    if not isinstance(model, OpenAIModel):
+        return
+    for key in ("response_format", "text") if condition.answer_schema else ():
+        if key in model.extra:
+            raise _refused(
+                model,
+                f"sampling.extra.{key}",
+                f"cannot stand beside answer_schema of condition {condition.name!r}",
+                "leave one of them out",
+            )
+    if not condition.tools:
         return
     can, where = model.capabilities, f"condition {condition.name!r} sets"
     if can.tools is False:
@@ -81,7 +98,7 @@ def _refused(model: OpenAIModel, key: str, why: str, hint: str) -> InputError:
 # The API key of a model, from the environment, and its ways into what comes back.
 
 
-def read_api_key(model: OpenAIModel) -> str:
+def read_api_key(model: ServedModel) -> str:
     """The key to send, "" where none is to be sent.
 
     Raises InputError where the variable that holds it is not set, or holds what no header can carry; no message quotes
@@ -92,7 +109,11 @@ def read_api_key(model: OpenAIModel) -> str:
         return ""
     key = os.environ.get(variable, "").strip()
     if not key:
-        other = "name another variable as api_key_env" if model.is_openai else "leave out api_key_env to send no key"
+        other = "leave out api_key_env to send no key"
+        if isinstance(model, LangChainModel):
+            other = "leave out api_key_env if the class finds its own"
+        elif model.is_openai:
+            other = "name another variable as api_key_env"
         raise InputError(
             f"model {model.name!r}: the environment variable {variable} is not set",
             hint=f"put the API key for {model.endpoint} into it, or {other}",

@@ -19,7 +19,7 @@ import httpx2
 from toolablate import __version__
 from toolablate.agents.endpoint.completions import max_tokens_key
 from toolablate.agents.endpoint.refusals import error_in, refused
-from toolablate.agents.endpoint.requirements import blanking, read_api_key
+from toolablate.agents.endpoint.requirements import SECRET_FROM_LENGTH, blanking, read_api_key
 from toolablate.agents.endpoint.wire import bad_reply
 from toolablate.agents.pacing.waits import watched_sending
 from toolablate.traces.errors import InputError, ModelError
@@ -158,8 +158,6 @@ async def _watch(request: httpx2.Request) -> None:
 # A model's longest reply is well under this; an endpoint that sends more is broken or hostile.
 MAX_BODY_BYTES = 32 * 1024 * 1024
 _MAX_REFUSAL_BYTES = 64 * 1024
-# Shorter "keys" are dummies for local servers, and blanking them out would spoil replies that hold the same word.
-_SECRET_FROM_LENGTH = 12
 # Deeper JSON could be written to a store and not be read from it again.
 _MOST_LEVELS = 100
 # What JSON has no number for and some servers write all the same.
@@ -180,7 +178,7 @@ class Transport:
         self._model = model
         key = read_api_key(model)
         self._without_key = blanking(key)
-        self._blank: Callable[[str], str] = self._without_key if len(key) >= _SECRET_FROM_LENGTH else str
+        self._blank: Callable[[str], str] = self._without_key if len(key) >= SECRET_FROM_LENGTH else str
         self._lanes = Lanes(model, key, most_bytes=_MAX_REFUSAL_BYTES)
 
     async def post(self, path: str, content: bytes, *, seconds: float, list_as: str = "") -> dict[str, Any]:

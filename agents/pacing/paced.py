@@ -12,7 +12,7 @@ from toolablate.agents.pacing.line import EndpointPace, Line
 from toolablate.agents.pacing.waits import telling_when_sent
 from toolablate.agents.spending import estimated_tokens
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Condition, Model, ModelReply, ModelRequest, OpenAIModel, Question
+from toolablate.traces.records import Condition, Model, ModelReply, ModelRequest, Question, ServedModel
 
 # Nothing came from the endpoint that would show that it is alive.
 _SILENT_CODES = frozenset({"disconnected", "timeout"})
@@ -21,9 +21,9 @@ _SILENT_CODES = frozenset({"disconnected", "timeout"})
 def lines_of(models: Iterable[Model]) -> dict[str, Line]:
     """A line for each model behind an endpoint, by the model's name. Models with one address and one key share a pace,
     whose rates are the lowest that one of them names."""
-    sharing: dict[tuple[str, str], list[OpenAIModel]] = defaultdict(list)
+    sharing: dict[tuple[str, str], list[ServedModel]] = defaultdict(list)
     for model in models:
-        if isinstance(model, OpenAIModel):
+        if isinstance(model, ServedModel):
             sharing[model.endpoint.rstrip("/"), model.key_variable].append(model)
     lines: dict[str, Line] = {}
     for (address, _), group in sharing.items():
@@ -36,7 +36,7 @@ def lines_of(models: Iterable[Model]) -> dict[str, Line]:
     return lines
 
 
-def _line(pace: EndpointPace, model: OpenAIModel) -> Line:
+def _line(pace: EndpointPace, model: ServedModel) -> Line:
     """What a user writes of an endpoint is trusted; the default is anybody's."""
     return pace.line(model.concurrency, model.wire_name, declared="concurrency" in model.model_fields_set)
 

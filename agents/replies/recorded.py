@@ -12,7 +12,15 @@ from typing import Any, NamedTuple
 from toolablate.agents.chat import NoReplyError
 from toolablate.traces.database import ContentDamaged, decoded, digest_bytes, encoded
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import ModelReply, ModelRequest, OpenAIModel, Record, canonical_json, clean_text
+from toolablate.traces.records import (
+    LangChainModel,
+    ModelReply,
+    ModelRequest,
+    Record,
+    ServedModel,
+    canonical_json,
+    clean_text,
+)
 
 
 class TextPart(NamedTuple):
@@ -65,16 +73,21 @@ def key_of(model: bytes, parameters: bytes, tools: bytes, messages: list[bytes])
     return digest_bytes(canonical_json(parts).encode())
 
 
-def asked(model: OpenAIModel, request: ModelRequest, repeat: int) -> AskedRequest:
+def asked(model: ServedModel, request: ModelRequest, repeat: int) -> AskedRequest:
     """Fields that hold their defaults do not enter it, so one added later leaves older recordings alone."""
-    parameters: dict[str, Any] = {
-        "sampling": model.sampling.model_dump(mode="json", exclude_defaults=True),
-        "tool_choice": request.tool_choice,
-    }
+    parameters: dict[str, Any] = {"tool_choice": request.tool_choice}
+    if isinstance(model, LangChainModel):
+        asked_of = {"endpoint": model.endpoint.rstrip("/"), "api": model.class_path, "name": model.wire_name}
+        parameters["kwargs"] = model.kwargs
+    else:
+        asked_of = {"endpoint": model.endpoint.rstrip("/"), "api": model.api, "name": model.wire_name}
+        parameters["sampling"] = model.sampling.model_dump(mode="json", exclude_defaults=True)
     if request.parallel_tool_calls is not None:
         parameters["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.answer_schema:
+        parameters["answer_schema"] = request.answer_schema
     return AskedRequest(
-        model=part({"endpoint": model.endpoint.rstrip("/"), "api": model.api, "name": model.wire_name}),
+        model=part(asked_of),
         parameters=part(parameters),
         tools=part([tool.model_dump(mode="json", exclude_defaults=True) for tool in request.tools]),
         messages=tuple(part(message.model_dump(mode="json", exclude_defaults=True)) for message in request.messages),

@@ -9,7 +9,7 @@ from toolablate.agents.pacing.waits import counting_waits, note_in_line, note_wa
 from toolablate.agents.replies.cache import ResponseCache
 from toolablate.agents.replies.recorded import NONE_OF_THE_MODEL, AskedRequest, Came, KeptReply, NoReply, asked
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel, Question
+from toolablate.traces.records import Condition, ModelReply, ModelRequest, Question, ServedModel
 
 # What the endpoint says to this very request whenever it is made.
 REFUSALS = frozenset({"context_length", "content_filter"})
@@ -20,7 +20,7 @@ JOINS = 2
 class ReplayedSource:
     """Answers from the cache alone: there is no client, no key and no network. The cache is its opener's."""
 
-    def __init__(self, model: OpenAIModel, cache: ResponseCache) -> None:
+    def __init__(self, model: ServedModel, cache: ResponseCache) -> None:
         self._model = model
         self._cache = cache
 
@@ -34,7 +34,7 @@ class ReplayedSource:
 class RecordedSource:
     """Answers from the cache what it holds, and asks `source` the rest, which is kept before it is given."""
 
-    def __init__(self, source: ModelSource, model: OpenAIModel, cache: ResponseCache) -> None:
+    def __init__(self, source: ModelSource, model: ServedModel, cache: ResponseCache) -> None:
         self._source = source
         self._model = model
         self._cache = cache
@@ -50,7 +50,7 @@ class RecordedSource:
 class ReplayedChat:
     """One trial's requests. `_told` holds, by request, the replies that were none and after which it asked again."""
 
-    def __init__(self, model: OpenAIModel, cache: ResponseCache, repeat: int) -> None:
+    def __init__(self, model: ServedModel, cache: ResponseCache, repeat: int) -> None:
         self._model = model
         self._cache = cache
         self._repeat = repeat
@@ -73,7 +73,7 @@ class ReplayedChat:
 
 
 class RecordedChat(ReplayedChat):
-    def __init__(self, inner: ChatModel, model: OpenAIModel, cache: ResponseCache, repeat: int) -> None:
+    def __init__(self, inner: ChatModel, model: ServedModel, cache: ResponseCache, repeat: int) -> None:
         super().__init__(model, cache, repeat)
         self._inner = inner
 

@@ -13,7 +13,7 @@ from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form,
 from toolablate.analysis.attribution.trace_rules import NoToolTrial, faults, ran_out
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.traces.records import Attribution, Diagnosis, Event, Outcome, Question, Score
+from toolablate.traces.records import Attribution, Diagnosis, Event, Outcome, Question, ReplayDesign, Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +115,8 @@ class Explained(Outlined):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`conversation` are the events of the trial, `store` the path by which commands name its store; `simulated` tells
-    that the model is simulated (no measurement), `scripted` that it says what its script says, whatever is changed.
-    """
+    """`conversation` are the events of the trial, `store` the path by which commands name its store; `provider` is that
+    of its model, `design` the sample of replays that was asked for last, None without any."""
 
     explained: Explained
     question: Question
@@ -125,8 +124,13 @@ class Explanation:
     outcome: Outcome
     repeat: int
     store: str
-    simulated: bool = False
-    scripted: bool = False
+    provider: str = ""
+    design: ReplayDesign | None = None
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its model is a stand-in: no measurement."""
+        return self.provider == "simulated"
 
 
 # How much results a model was shown.

@@ -15,21 +15,22 @@ from toolablate.analysis.attribution.signals.signal_types import CallSeen
 from toolablate.analysis.attribution.trace_rules import faults, ran_out
 from toolablate.traces.records import ReplayPurpose
 
-AGAIN, EXTENDED, REPAIRED = "reasoned again after the same results", "with twice the budget", "with tools that work"
+AGAIN, EXTENDED, REPAIRED = "with the same results, reasoned again", "with twice the budget", "with tools that work"
 LAST_REPLY = "with its last reply drawn again"
-SHORT = "short results of other questions"
+SHORT = "with short results of other questions"
 OFFERED, SHAM, PLACEBO, SCAFFOLD = (
-    "from the start, its tools only offered",
-    "from the start, calls give nothing",
-    "from the start, results of another question",
-    "from the start, its prompt and no tools",
+    "from the start, with tools that it may not call",
+    "from the start, with calls that give nothing",
+    "from the start, with results of another question",
+    "from the start, with its prompt and no tools",
 )
+REPEATED, WITHOUT_TOOLS = "as it was, in all repeats", "without tools"
 """What runs differ in, in the words of a page."""
 
 _RESULTS: dict[ToolKind, str] = {
-    "search": "what it found",
-    "code": "what its code gave",
-    "other": "what its other tools gave",
+    "search": "the search's results",
+    "code": "the code's results",
+    "other": "the other tools' results",
 }
 
 
@@ -37,7 +38,7 @@ SWAPPED = "swapped for another question's"
 
 
 def swapped_results(kinds: Iterable[ToolKind]) -> str:
-    return f"{' and '.join(_RESULTS[kind] for kind in sorted(kinds))} {SWAPPED}"
+    return f"with {' and '.join(_RESULTS[kind] for kind in sorted(kinds))} {SWAPPED}"
 
 
 _NAMED: tuple[Part, ...] = (
@@ -56,6 +57,11 @@ class Level:
     what: str
     purpose: ReplayPurpose | None = None
     also: frozenset[Part] = frozenset()
+
+    @property
+    def share(self) -> float:
+        """Of right runs."""
+        return self.tally.right / self.tally.runs
 
 
 def chains(evidence: Evidence, forcing: Forcing) -> tuple[tuple[Level, ...], ...]:
@@ -77,7 +83,7 @@ def arm_levels(evidence: Evidence) -> tuple[Level, ...]:
     """The levels that need no replays: the trial with its repeats, then the arms with one thing more taken away each.
     `search` is the results, of whatever tool: no arm tells these apart."""
     arms = evidence.inputs.arms
-    levels = [Level("again", tally_of((evidence.inputs.score, *evidence.repeats)), AGAIN)]
+    levels = [Level("again", tally_of((evidence.inputs.score, *evidence.repeats)), REPEATED)]
     if evidence.called:
         long = shown_chars(evidence.signals) >= LONG_RESULTS
         levels += [
@@ -89,6 +95,11 @@ def arm_levels(evidence: Evidence) -> tuple[Level, ...]:
         *_without_tools(arms, prompted=evidence.signals.prompted),
     ]
     return tuple(_filled(levels, None))
+
+
+def told_levels(evidence: Evidence) -> tuple[tuple[Level, ...], ...]:
+    """What a page counts: early answers as they were asked for; of a trial that was not replayed the arms alone."""
+    return (arm_levels(evidence),) if evidence.all_runs is None else chains(evidence, Forcing())
 
 
 def _filled(levels: Sequence[Level], fall: Fall | None) -> Iterator[Level]:
@@ -140,7 +151,7 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
     both = pivotal if pivotal and replay.short and _is_long(pivotal.event, signals.calls) else None
     for number, kind in enumerate(order, start=1):
         if pivotal and not both and kind in turned:
-            yield Level(kind, tally_of(pivotal.without), "with no result where the belief falls")
+            yield Level(kind, tally_of(pivotal.without), f"with no result at event {pivotal.event}")
         yield _rollouts(kind, replay, order[:number])
     if not replay.rollouts.get(frozenset(order)):
         yield _believed(order[-1], evidence, forcing, _step_before_results(evidence))
@@ -182,7 +193,7 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
         yield _believed("calling", evidence, forcing, 0)
     outset = forcing.as_free(len(evidence.outset), math.fsum(evidence.outset))
     offered = LevelTally(len(arms.offered) + outset[0], math.fsum(arms.offered) + outset[1])
-    asked = "with its tools only offered, or asked before any call in another repeat" if evidence.outset else OFFERED
+    asked = f"{OFFERED}, or asked before any call in another repeat" if evidence.outset else OFFERED
     yield Level("calling" if evidence.called else "again", offered, asked)
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
 
@@ -191,14 +202,14 @@ def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:
     """Without a prompt the scaffold is the question alone."""
     if prompted:
         yield Level("availability", tally_of(arms.scaffold), SCAFFOLD)
-    yield Level("prompt" if prompted else "availability", tally_of(arms.none), "without tools")
+    yield Level("prompt" if prompted else "availability", tally_of(arms.none), WITHOUT_TOOLS)
 
 
 def _believed(part: Part, evidence: Evidence, forcing: Forcing, step: int) -> Level:
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     found = next((belief for belief in beliefs if belief.step == step), None)
     asked, right = (found.samples, found.right.mean * found.samples) if found else (0, 0.0)
-    what = "asked before any call" if step <= 0 else f"asked before event {evidence.steps[step]}"
+    what = f"asked for its answer before {'any call' if step <= 0 else f'event {evidence.steps[step]}'}"
     return Level(part, LevelTally(*forcing.as_free(asked, right)), what, ReplayPurpose(kind="early_answer", step=step))
 
 

@@ -21,6 +21,7 @@ from toolablate.analysis.attribution.evidence import (
     is_locked_in,
     shown_chars,
 )
+from toolablate.analysis.attribution.fall_search import likeliest_fall
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import (
     LevelTally,
@@ -30,7 +31,7 @@ from toolablate.analysis.attribution.level_chances import (
     path_weights,
     paths_of,
 )
-from toolablate.analysis.attribution.levels import AGAIN, Level, arm_levels, chains, tally_of
+from toolablate.analysis.attribution.levels import Level, arm_levels, chains, tally_of, told_levels
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
 from toolablate.analysis.attribution.trace_rules import ArmShares, distraction, faults
@@ -386,7 +387,8 @@ def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) ->
         return None
     shares = blame(evidence, rates)
     mechanism = max(shares, key=lambda each: shares[each])
-    flip = evidence.flip
+    shown = {each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= _SHOWN}
+    flip = likeliest_fall(evidence, shown)
     fall = fall_at(flip, evidence.steps, evidence.signals.calls) if flip else None
     return Attribution(
         trial=evidence.inputs.trial,
@@ -397,7 +399,7 @@ def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) ->
         turned_at=fall.event if fall else None,
         evidence=tuple(sorted(set(_events(mechanism, evidence, fall)))),
         note=_note(mechanism, shares, evidence),
-        shares={each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= _SHOWN},
+        shares=shown,
     )
 
 
@@ -412,11 +414,8 @@ def _note(mechanism: Mechanism, shares: Mapping[Mechanism, float], evidence: Evi
     what = NOTES[mechanism]
     if mechanism == "availability" and evidence.signals.prompted and not arms.scaffold:
         what = "without the offer of tools and the condition's words, which no arm tells apart, it is right"
-    restored = _restored(mechanism, evidence)
-    counted = f": {_counted(restored)}" if restored else ""
-    again = next((each for each in chains(evidence, Forcing())[0] if each.what == AGAIN), None)
-    if restored and again and again is not restored and again.what != restored.what:
-        counted += f"; {_counted(again)}"
+    restored, before = deciding(mechanism, evidence) or (None, None)
+    counted = f": {'; '.join(_counted(each) for each in (restored, before) if each)}" if restored else ""
     if mechanism == "interaction":
         counted = f" ({_without_each(evidence)})"
     other = max((each for each in shares if each != mechanism), key=lambda each: shares[each], default=None)
@@ -441,12 +440,34 @@ def _without_each(evidence: Evidence) -> str:
     )
 
 
-def _restored(mechanism: Mechanism, evidence: Evidence) -> Level | None:
-    """Of the levels at which the mechanism is gone first, that at which most runs are right."""
-    named = _named(evidence)
-    levels = chains(evidence, Forcing())[0][1:]
-    gone = [level for level in levels if named[level.part] == mechanism]
-    return max(gone, key=lambda level: level.tally.right / level.tally.runs, default=None)
+_OF_RESULTS = ("retrieval_distraction", "lock_in", "other_results", "interaction")
+
+
+def deciding(mechanism: Mechanism, evidence: Evidence) -> tuple[Level, Level | None] | None:
+    """Of the levels at which a mechanism is gone first, the one that it takes most for, with that of those before it at
+    which most runs are right: there it is still at work. None of these before the first level; None at all where no
+    runs take the mechanism away."""
+    named = dict(_named(evidence))
+    if evidence.all_runs is None and mechanism in _OF_RESULTS:
+        # Arms alone do not tell kinds of results apart.
+        named["search"] = mechanism
+    found: list[tuple[Level, Level | None]] = [
+        (level, max(reversed(levels[:place]), key=lambda each: each.share, default=None))
+        for levels in told_levels(evidence)
+        for place, level in enumerate(levels)
+        if mechanism in {named[part] for part in (level.part, *(level.also if mechanism != "sampling_noise" else ()))}
+    ]
+    return max(
+        found, key=lambda pair: (pair[0].share - (pair[1].share if pair[1] else 0.0), pair[0].tally.runs), default=None
+    )
+
+
+def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism, ...]:
+    """What else goes with it in the runs that decide it, so that these do not tell them apart."""
+    found, named = deciding(mechanism, evidence), _named(evidence)
+    return (
+        () if found is None else tuple(dict.fromkeys(named[part] for part in sorted({found[0].part, *found[0].also})))
+    )
 
 
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:

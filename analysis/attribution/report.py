@@ -194,8 +194,15 @@ def explained_json(explained: Explained) -> str:
 def decompositions_csv(decompositions: Iterable[Decomposition], simulated: Iterable[str] = ()) -> str:
     """A line for the effect (`kind` effect), and for each term and each mechanism of it, in percentage points; what is
     unknown is empty."""
+    return csv_text(_COLUMNS, decomposition_rows(decompositions, simulated))
+
+
+def decomposition_rows(
+    decompositions: Iterable[Decomposition], simulated: Iterable[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """The lines of `decompositions_csv`."""
     names = frozenset(simulated)
-    return csv_text(_COLUMNS, (line for decomposition in decompositions for line in _lines(decomposition, names)))
+    return ({name: line.get(name) for name in _COLUMNS} for each in decompositions for line in _lines(each, names))
 
 
 def _decomposition(decomposition: Decomposition, simulated: Collection[str]) -> dict[str, Any]:

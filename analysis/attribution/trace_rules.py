@@ -148,9 +148,7 @@ def attribute_by_trace(
     """
     if score.value is None or score.value >= RIGHT:
         return None
-    found = [_budget(signals, score), _format(signals, score), *_by_rules(signals, scaffold)]
-    # max() keeps the first of equals.
-    finding = max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
+    finding = _strongest(signals, score, scaffold)
     scored = [each for each in no_tools if each.score.value is not None]
     if scored:
         own = tally([each.score.value or 0.0 for each in scored], (score.value, *repeats))
@@ -170,6 +168,20 @@ def attribute_by_trace(
         evidence=tuple(sorted(set(finding.evidence))),
         note=finding.note,
     )
+
+
+def sign_of(
+    signals: Signals, score: Score, scaffold: Sequence[float] = ()
+) -> tuple[Mechanism, tuple[int, ...], str] | None:
+    """The strongest sign in the trace alone: of which mechanism, at which events, and what it is. None without any."""
+    found = _strongest(signals, score, scaffold)
+    return None if found is _NOTHING else (found.mechanism, tuple(sorted(set(found.evidence))), found.note)
+
+
+def _strongest(signals: Signals, score: Score, scaffold: Sequence[float]) -> _Finding:
+    found = [_budget(signals, score), _format(signals, score), *_by_rules(signals, scaffold)]
+    # max() keeps the first of equals.
+    return max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
 
 
 def _beside_bare(
@@ -307,7 +319,9 @@ def _tool_fault(signals: Signals) -> _Finding | None:
     kinds = ", ".join(dict.fromkeys(trouble.kind.replace("_", " ") for trouble in left))
     useful = [call for call in signals.calls if call.gave]
     confidence = 0.75 if not useful else 0.5 if _is_last(left[-1], signals.calls) else 0.35
-    return _Finding("tool_fault", confidence, tuple(each.event for each in left), f"not recovered from: {kinds}")
+    return _Finding(
+        "tool_fault", confidence, tuple(each.event for each in left), f"a tool failed and never worked again ({kinds})"
+    )
 
 
 def _own_error(signals: Signals) -> _Finding | None:

@@ -61,12 +61,17 @@ def clustered_share(hits: Sequence[bool], units: Sequence[Hashable]) -> tuple[fl
     """
     if not hits:
         raise ValueError("there is no share of no case")
-    sums, sizes = by_unit(units, [float(hit) for hit in hits], [1.0] * len(hits))
-    mean, error = sum(hits) / len(hits), clustered_standard_error(sums, sizes)
+    return share_over_units(*by_unit(units, [float(hit) for hit in hits], [1.0] * len(hits)))
+
+
+def share_over_units(sums: Sequence[float], sizes: Sequence[float]) -> tuple[float, Interval]:
+    """The same of how many hits and cases each unit has."""
+    hits, number = float(np.sum(sums)), float(np.sum(sizes))
+    mean, error = hits / number, clustered_standard_error(sums, sizes)
     if not error or mean in (0, 1):
         return mean, wilson_interval(mean, len(sums))
-    independent = mean * (1 - mean) / (len(hits) - 1)
-    cases = len(hits) * min(independent / error**2, 1.0)
+    independent = mean * (1 - mean) / (number - 1)
+    cases = number * min(independent / error**2, 1.0)
     return mean, wilson_interval(mean, cases)
 
 

@@ -19,6 +19,7 @@ from toolablate.analysis.attribution.decomposition import (
 )
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
 from toolablate.analysis.attribution.expected_failures import Pool, tally
+from toolablate.analysis.attribution.fall_search import likeliest_fall
 from toolablate.analysis.attribution.forced_answers import ForcedAndFree, Forcing, forcing_of
 from toolablate.analysis.attribution.replay_rules import (
     attribute_by_replay,
@@ -394,7 +395,9 @@ def _explained(evidence: Evidence, reading: _Reading, rates: ChangeRates) -> Exp
     by_replay = attribute_by_replay(evidence, rates)
     if by_replay is None:
         return Explained(evidence, by_trace)
-    return Explained(evidence, by_replay, () if by_trace is None else (by_trace,))
+    # A page shows the fall that the label names.
+    shown = replace(evidence, flip=likeliest_fall(evidence, by_replay.shares))
+    return Explained(shown, by_replay, () if by_trace is None else (by_trace,))
 
 
 def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
@@ -444,13 +447,13 @@ def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | 
 
 def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
     for name in sorted(reading.ladders.prompted):
-        yield f"compared with {name!r}, which has its own system prompt; no prompt-free baseline was run"
+        yield f"Compared with {name!r}, which has its own system prompt; no prompt-free baseline was run."
     if lonely:
-        yield f"{counted(lonely, 'trial')} left out: no trial of the same question without tools has a score"
+        yield f"{counted(lonely, 'trial')} left out: no trial of the same question without tools has a score."
     if unreplayed:
-        yield f"{counted(unreplayed, 'trial')} in the sample without usable replays: unresolved"
+        yield f"{counted(unreplayed, 'trial')} in the sample without usable replays: unresolved."
     if reading.re_asks.never_re_asked:
         yield (
             f"{counted(reading.re_asks.never_re_asked, 'trial')} of arms and replays without a readable answer,"
-            " never re-asked: counted as wrong"
+            " never re-asked: counted as wrong."
         )

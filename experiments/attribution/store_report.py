@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -34,6 +33,7 @@ from toolablate.experiments.attribution.cases import kinds_of
 from toolablate.experiments.attribution.explained import explained, outlined
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known, TraceReading, readings_of
 from toolablate.experiments.attribution.replay_evidence import arms_below
+from toolablate.experiments.plans.written import plan_content
 from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.terminal.problems import cut_notes, refused_notes
 from toolablate.traces.errors import InputError
@@ -268,7 +268,7 @@ def _differs(each: ResultLengths) -> str:
     shown = f"average {each.real:,.0f} characters, their placebos {each.placebo:,.0f}"
     return (
         f"{each.condition}, {each.model}: {FORM_NAMES[each.form]} {shown}: what content does is mixed with what volume"
-        " does"
+        " does."
     )
 
 
@@ -329,8 +329,8 @@ def _without_placebo(kinds: Set[ToolKind], seen: Sequence[TrialSummary], run: Ru
 def _placebo_store(plan: str) -> str:
     """That a plan names, "" where it names none or is none."""
     try:
-        section = tomllib.loads(plan).get("placebo")
-    except tomllib.TOMLDecodeError:
+        section = plan_content(plan, Path()).get("placebo")
+    except InputError:
         return ""
     return str(section.get("store", "")) if isinstance(section, dict) else ""
 
@@ -404,8 +404,8 @@ def read_explanation(
         outcome=trace.outcome,
         repeat=trace.trial.repeat,
         store=str(store),
-        simulated=provider == "simulated",
-        scripted=provider == "scripted",
+        provider=provider,
+        design=found.design,
     )
 
 

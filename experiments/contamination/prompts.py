@@ -13,7 +13,8 @@ from pydantic import Field, field_validator, model_validator
 from toolablate.benchmarks.questions import questions_of
 from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.contamination.overlap import IS_UNSPACED, MOST_TOKENS, token_ends
-from toolablate.experiments.plans.sections import Section, plan_content, plan_text, valid_plan
+from toolablate.experiments.plans.sections import Section, valid_plan
+from toolablate.experiments.plans.written import plan_content, plan_text
 from toolablate.traces.records import Continuation, OpenAIModel, Question
 
 

@@ -1,5 +1,6 @@
 """The models and judges of a plan, connected: live, recorded or replayed; and what judges are paid for."""
 
+import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from typing import Literal, Protocol
 from toolablate.agents import ChatModel, Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.spending import known_cost
+from toolablate.experiments.plans.lines import located
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools.user_code import said_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.plugins import close
-from toolablate.traces.records import REPLIES, Condition, Model, ModelReply, ModelRequest, OpenAIModel, Price, Question
+from toolablate.traces.records import REPLIES, Condition, Model, ModelReply, ModelRequest, Price, Question, ServedModel
 
 
 @dataclass(slots=True)
@@ -43,7 +45,7 @@ class PaidSource:
 
     @classmethod
     def of(cls, model: Model, source: ModelSource, costs: JudgeCosts) -> "PaidSource":
-        return cls(source, costs, model.price if isinstance(model, OpenAIModel) else None)
+        return cls(source, costs, model.price if isinstance(model, ServedModel) else None)
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         return _PaidChat(self.source.session(question, condition, repeat), self.costs, self.price)
@@ -90,7 +92,7 @@ def replies_fingerprint(plan: Plan) -> dict[str, str]:
 
     Raises InputError where there is nothing to replay; StoreError where it is damaged.
     """
-    if not any(isinstance(model, OpenAIModel) for model in plan.models):
+    if not any(isinstance(model, ServedModel) for model in plan.models):
         return {}
     match plan.replies.mode:
         case "live":
@@ -105,7 +107,7 @@ def replies_fingerprint(plan: Plan) -> dict[str, str]:
 
 def is_replayed(plan: Asking, model: Model) -> bool:
     """Whether a model or judge of the plan is never asked, so that it needs neither its endpoint nor its key."""
-    return isinstance(model, OpenAIModel) and plan.replies.mode == "replay"
+    return isinstance(model, ServedModel) and plan.replies.mode == "replay"
 
 
 def asked_lines(plan: Asking) -> dict[str, Line]:
@@ -142,7 +144,7 @@ async def open_judges(
     lines: Mapping[str, Line],
     costs: Mapping[str, JudgeCosts],
     warn: Callable[[str], None],
-    others: Sequence[tuple[OpenAIModel, Callable[[], ModelSource]]] = (),
+    others: Sequence[tuple[ServedModel, Callable[[], ModelSource]]] = (),
 ) -> dict[str, ModelSource]:
     """The models of the plan's judges by name, as `open_sources` does it; recorded into the file of the models' replies
     and replayed from there. What their endpoints reply is booked in `costs`, by name. `others` are asked as judges are,
@@ -170,7 +172,9 @@ async def _live(
 ) -> dict[str, ModelSource]:
     """Those that are asked."""
     return {
-        model.name: await stack.enter_async_context(_connected(model, lines.get(_line_key(section, model)), warn))
+        model.name: await stack.enter_async_context(
+            _connected(plan, section, model, lines.get(_line_key(section, model)), warn)
+        )
         for model in models
         if not is_replayed(plan, model)
     }
@@ -186,7 +190,7 @@ async def _open(
     """The sources that are asked, and those that the cache of replies stands before. A replay has to be that of
     `fingerprint`, where that names one."""
     sources, replayed = dict(live), fingerprint.get(REPLIES, "")
-    endpoints = [model for model in models if isinstance(model, OpenAIModel)]
+    endpoints = [model for model in models if isinstance(model, ServedModel)]
     if plan.replies.mode == "live" or not endpoints:
         return sources
     from toolablate.agents.replies import RecordedSource, ReplayedSource, ResponseCache
@@ -216,15 +220,27 @@ def _replay(root: str) -> str:
 
 
 @asynccontextmanager
-async def _connected(model: Model, line: Line | None, warn: Callable[[str], None]) -> AsyncIterator[ModelSource]:
+async def _connected(
+    plan: Asking, section: Section, model: Model, line: Line | None, warn: Callable[[str], None]
+) -> AsyncIterator[ModelSource]:
     """A model behind an endpoint waits in line; what a cache holds is given without."""
-    source = connect(model)
-    if line is not None and isinstance(model, OpenAIModel):
-        source = PacedSource(source, line, model.sampling.max_tokens)
+    source = connect_of(plan, section, model)
+    if line is not None and isinstance(model, ServedModel):
+        source = PacedSource(source, line, model.max_tokens)
     try:
         yield source
     finally:
         await close_source(model, source, warn)
+
+
+def connect_of(plan: Asking, section: Section, model: Model) -> ModelSource:
+    """The plan's model, connected. Raises InputError with the line of the plan, where that is known."""
+    try:
+        return connect(model)
+    except InputError as error:
+        names = [each.name for each in getattr(plan, section)]
+        number = names.index(model.name) if model.name in names else sys.maxsize
+        raise located(error, getattr(plan, "file", None), section, number) from None
 
 
 async def close_source(model: Model, source: ModelSource, warn: Callable[[str], None]) -> None:

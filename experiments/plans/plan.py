@@ -2,13 +2,14 @@
 
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
@@ -17,6 +18,7 @@ from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plans.sections import (
+    EmbeddingsSection,
     JudgeModel,
     JudgingSection,
     McpSection,
@@ -25,20 +27,20 @@ from toolablate.experiments.plans.sections import (
     SearchSection,
     Section,
     WebSection,
-    plan_content,
-    plan_text,
     valid_plan,
     with_registered,
 )
+from toolablate.experiments.plans.written import YAML, kept_text, plan_content, plan_text, take_env, with_values
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.tools.text import one_line
-from toolablate.tools.user_code import package_of, registered
+from toolablate.tools.user_code import class_source, package_of, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import MISSING
 from toolablate.traces.records import (
     Budget,
     Condition,
+    LangChainModel,
     Model,
     Price,
     Question,
@@ -153,8 +155,15 @@ class Plan(Section):
     web: WebSection = WebSection()
     mcp: tuple[McpSection, ...] = ()
     replies: RepliesSection = RepliesSection()
+    embeddings: EmbeddingsSection | None = None
     placebo: PlaceboSection = PlaceboSection()
     runner: RunnerSection = RunnerSection()
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """Where it stands, or stood."""
+        return self._file
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> Self:
@@ -202,32 +211,53 @@ class Plan(Section):
         return conditions
 
 
-PlanKind = TypeVar("PlanKind", bound=Section)
+C = TypeVar("C")
 
 
-def load_plan(path: Path) -> tuple[Plan, str]:
-    """Reads a plan; relative paths in it are relative to its folder. Returns it with its text.
+def load_plan(path: Path, values: Mapping[str, Any] | None = None) -> tuple[Plan, str]:
+    """Reads a plan; relative paths in it are relative to its folder. Returns it with its text: with `values` in the
+    places of their keys, the text of what it then is.
 
     Prices that the plan leaves out are filled in here, once, so that a trial keeps what it cost on its day.
 
     Raises InputError that names the key, what was found and what is allowed.
     """
     text = plan_text(path)
-    return read_plan(text, path), text
+    content = plan_content(text, path)
+    if values or path.suffix.lower() in YAML:
+        with_values(content, values or {})
+        text = kept_text(content)
+    return plan_of(content, path), text
 
 
 def read_plan(text: str, path: Path) -> Plan:
     """The plan that stands, or stood, at `path` with this text. Raises InputError as `load_plan` does."""
-    content = plan_content(text, path)
-    content.setdefault("name", path.stem)
-    content.setdefault("store", f"runs/{content['name']}.sqlite")
-    plan = valid_plan(Plan, content, path)
+    take_env(path.parent)
+    return plan_of(plan_content(text, path), path)
+
+
+def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
+    """The plan with this content, as of a file at `path`. Raises InputError as `load_plan` does."""
+    name = content.get("name", path.stem)
+    plan = valid_plan(Plan, {"name": name, "store": f"runs/{name}.sqlite", **content}, path)
     known = _known_conditions(plan)
     plan = _anchored(plan.model_copy(update={"mcp": with_registered(plan.mcp, known)}), path.parent.resolve())
     sources = open_prices(plan.prices)
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
-    return plan.model_copy(update=priced)
+    plan = plan.model_copy(update=priced)
+    plan._file = path
+    return plan
+
+
+def plan_at(
+    path: Path, *, store: Path | None = None, limit: int | None = None, values: Mapping[str, Any] | None = None
+) -> tuple[Plan, str]:
+    """The plan of a file, which may name modules beside it, with what a command line or a caller overrides, and its
+    text. Raises InputError as `load_plan` does."""
+    find_modules_beside(path)
+    plan, text = load_plan(path, values)
+    return plan.with_changes(store=store, limit=limit), text
 
 
 # What plans of other kinds share with it.
@@ -285,10 +315,12 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
 
 def with_source(model: Model, folder: Path, section: str) -> Model:
     """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is; and
-    the package that another provider's model comes from."""
+    the package or the module that another provider's model comes from."""
     key = f"{section}: {model.name}"
     if isinstance(model, RegisteredModel):
         return model.model_copy(update={"package": package_of(model.provider, "providers")})
+    if isinstance(model, LangChainModel):
+        return model.model_copy(update=class_source(model.module, folder))
     if isinstance(model, ScriptedModel):
         script = folder / model.script
         return model.model_copy(update={"script": str(script), "script_digest": file_digest(script, key)})
@@ -332,14 +364,25 @@ class Design:
     trials: tuple[PlannedTrial, ...]
 
 
-def design(plan: Plan) -> Design:
-    """Reads the questions and expands the plan: questions x models x conditions x repeats.
+@dataclass(frozen=True, slots=True)
+class Only:
+    """The part of a plan that is run: these conditions by name, these questions by id; all where none are named."""
+
+    conditions: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+
+
+def design(plan: Plan, only: Only = Only()) -> Design:
+    """Reads the questions and expands the plan, or a part of it: questions x models x conditions x repeats.
 
     The order is random and seeded, so that a drift of an endpoint hits all conditions alike. Raises InputError, also
-    for more trials than can be held.
+    for more trials than can be held, and for a name in `only` that the plan has not.
     """
-    questions = all_questions(plan)[: plan.questions.limit]
+    every = all_questions(plan)
+    named = _chosen("--question", only.questions, {question.id: question for question in every})
+    questions = (named or every)[: plan.questions.limit]
     conditions = plan.resolved_conditions()
+    conditions = _chosen("--condition", only.conditions, {each.name: each for each in conditions}) or conditions
     count = len(questions) * len(plan.models) * len(conditions) * plan.repeats
     if count > MAX_TRIALS:
         raise InputError(
@@ -350,6 +393,20 @@ def design(plan: Plan) -> Design:
     trials = _expand(questions, plan.models, conditions, plan.repeats)
     random.Random(plan.seed).shuffle(trials)  # noqa: S311 - an order, not a secret
     return Design(questions, plan.models, conditions, tuple(trials))
+
+
+def _chosen(option: str, names: Sequence[str], there: Mapping[str, C]) -> tuple[C, ...]:
+    """In the order of the plan."""
+    for name in names:
+        if name not in there:
+            near = get_close_matches(name, there, n=1)
+            few = ", ".join(one_line(each, 80) for each in list(there)[:10]) + (", ..." if len(there) > 10 else "")
+            raise InputError(
+                f"{option}: the plan has no {option.removeprefix('--')} {one_line(name, 80)!r}",
+                hint=f"did you mean {near[0]!r}?" if near else f"it has {few}",
+                code=f"unknown_{option.removeprefix('--')}",
+            )
+    return tuple(each for name, each in there.items() if name in names)
 
 
 def all_questions(plan: Plan) -> tuple[Question, ...]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Budget, Model, OpenAIModel, Price, Rates
+from toolablate.traces.records import Budget, Model, Price, Rates, ServedModel
 from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class PriceList:
 
     prices: Mapping[tuple[str, str], Price]
 
-    def find(self, model: OpenAIModel) -> Price | None:
+    def find(self, model: ServedModel) -> Price | None:
         try:
             parts = urlsplit(model.endpoint)
             host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
@@ -161,7 +161,7 @@ class PriceSources:
     listed: PriceList | None
     table: bool
 
-    def find(self, model: OpenAIModel, now: datetime) -> "Price | Unpriced":
+    def find(self, model: ServedModel, now: datetime) -> "Price | Unpriced":
         if model.price is not None:
             return model.price if model.price.source else model.price.model_copy(update={"source": "plan"})
         if self.listed is not None and (price := self.listed.find(model)) is not None:
@@ -194,7 +194,7 @@ def with_prices(models: Iterable[Model], sources: PriceSources) -> tuple[Model, 
     now = datetime.now(UTC)
 
     def priced(model: Model) -> Model:
-        found = sources.find(model, now) if isinstance(model, OpenAIModel) else None
+        found = sources.find(model, now) if isinstance(model, ServedModel) else None
         return model.model_copy(update={"price": found}) if isinstance(found, Price) else model
 
     return tuple(priced(model) for model in models)
@@ -204,7 +204,7 @@ def require_prices(plan: Path, models: Iterable[Model], budgets: Iterable[Budget
     """Refuses a limit on the cost of what has no price. Raises InputError."""
     limited = any(budget.cost_usd is not None for budget in budgets)
     for model in models if limited else ():
-        found = sources.find(model, datetime.now(UTC)) if isinstance(model, OpenAIModel) else None
+        found = sources.find(model, datetime.now(UTC)) if isinstance(model, ServedModel) else None
         if found is not None and not isinstance(found, Price):
             raise InputError(
                 f"{plan}: budget.cost_usd: the model {model.name!r} has no price, so its cost is unknown:"

@@ -1,6 +1,5 @@
 """The sections of a plan on the web, MCP servers, placebo sources, judges and recorded replies."""
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
@@ -14,8 +13,8 @@ from toolablate.tools.user_code import load_own, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import is_not
-from toolablate.traces.records import Condition, OpenAIModel, ScriptedModel
-from toolablate.traces.validation import explain, why_unreadable
+from toolablate.traces.records import Condition, LangChainModel, OpenAIModel, ScriptedModel
+from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
     from toolablate.tools.web import WebPolicy
@@ -40,28 +39,10 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-# Reads the file of a plan, of whatever kind.
+# What a plan holds, of whatever kind.
 
 
 S = TypeVar("S", bound=Section)
-
-
-def plan_text(path: Path) -> str:
-    """Raises InputError."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"there is no plan at {path}", code="no_plan") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
-
-
-def plan_content(text: str, path: Path) -> dict[str, Any]:
-    """Raises InputError."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
 
 
 def valid_plan(kind: type[S], content: Mapping[str, Any], path: Path) -> S:
@@ -204,7 +185,7 @@ class PlaceboSection(Section):
 # The parts of a plan that say who judges answers, and how they are asked.
 
 
-JudgeModel = Annotated[OpenAIModel | ScriptedModel, Field(discriminator="provider")]
+JudgeModel = Annotated[OpenAIModel | LangChainModel | ScriptedModel, Field(discriminator="provider")]
 """A model that can judge: a simulated one has beliefs about questions, and none about answers."""
 
 
@@ -233,11 +214,24 @@ class JudgingSection(Section):
 class RepliesSection(Section):
     """`live` asks the endpoint each time, `record` the `file` first and keeps what is new, `replay` only the file.
 
-    It holds for `openai` models; scripted and simulated ones give the same replies each time by themselves.
+    It holds for `openai` and `langchain` models; scripted and simulated ones give the same replies by themselves.
     """
 
     mode: Literal["live", "record", "replay"] = "live"
     file: PathText = Field(default="replies.sqlite", min_length=1)
+
+
+# The part of a plan that says who makes vectors of texts.
+
+
+class EmbeddingsSection(Section):
+    """An OpenAI-compatible endpoint with `/embeddings`, which no run asks. A key is sent where `api_key_env` names the
+    variable that holds it."""
+
+    endpoint: str = Field(min_length=1)
+    model: str = Field(min_length=1)
+    api_key_env: str = ""
+    usd_per_million_tokens: float | None = Field(default=None, ge=0)
 
 
 # Servers of tools that installed packages name, for plans that have no table of them.

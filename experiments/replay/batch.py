@@ -31,9 +31,9 @@ from toolablate.traces.records import (
     Message,
     ModelCall,
     ModelRequest,
-    OpenAIModel,
     Price,
     ReplayChange,
+    ServedModel,
 )
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal_text import one_line
@@ -90,7 +90,7 @@ def estimated_cost(parent: Parent, start: Start, budget: Budget) -> float | None
     """US dollars for one trial, None where the price is not known: what the parent paid from the event on; of a probe,
     and where the parent asked nothing more, one request that reads all that was said; with a larger budget, as many
     requests more as it has turns, at what the parent's cost on average."""
-    if not isinstance(parent.model, OpenAIModel):
+    if not isinstance(parent.model, ServedModel):
         return 0.0
     asked = [each for each in parent.conversation if isinstance(each, ModelCall)]
     rest = asked[len([each for each in start.before if isinstance(each, ModelCall)]) :]

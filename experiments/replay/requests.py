@@ -1,6 +1,5 @@
 """What a replay asks for, the trial that it continues, and the trials that it calls for; refused before opening."""
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from toolablate.analysis.attribution.belief import belief_steps
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell, silent
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, find_modules_beside, load_plan, read_plan
+from toolablate.experiments.plans.written import plan_content
 from toolablate.experiments.replay.changes import changed_start, counterfactual, refuse_unfit
 from toolablate.experiments.scoring import Scorers, is_judged, judges_for
 from toolablate.tools import open_interventions
@@ -228,7 +228,7 @@ def _model_in(plan: Plan, recorded: Model) -> Model:
 def _places(text: str, store: Path) -> Iterator[Path]:
     """Where the plan may lie, to which its paths are relative. A plan says where its store is, so the store's own place
     tells the plan's; else it is looked for in the working directory."""
-    content = tomllib.loads(text)
+    content = plan_content(text, store)
     name = str(content.get("name", store.stem))
     named, there = Path(str(content.get("store", f"runs/{name}.sqlite"))), store.resolve()
     if not named.is_absolute() and there.parts[-len(named.parts) :] == named.parts:

@@ -85,11 +85,11 @@ from toolablate.traces.records import (
     Environment,
     Event,
     InterventionUse,
-    OpenAIModel,
     Repair,
     ReplayChange,
     Rerun,
     ScriptedModel,
+    ServedModel,
     Swap,
     ToolCall,
     ToolUse,
@@ -346,7 +346,7 @@ class ReplayExecutor:
             condition=forked.condition,
             tools=tools,
             record=record,
-            price=model.price if isinstance(model, OpenAIModel) else None,
+            price=model.price if isinstance(model, ServedModel) else None,
             retry=self.retry,
             seed=planned.trial.id,
         )
@@ -357,7 +357,7 @@ class ReplayExecutor:
         parent, source = forked.parent, self.sources[forked.parent.model.name]
         if isinstance(parent.model, ScriptedModel):
             return source.session(parent.question, parent.arm, parent.origin.repeat)
-        if isinstance(parent.model, OpenAIModel):
+        if isinstance(parent.model, ServedModel):
             return source.session(parent.question, forked.condition, int(planned.trial.id[:_DRAW_DIGITS], 16))
         return source.session(parent.question, forked.condition, planned.trial.repeat)
 

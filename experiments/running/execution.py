@@ -25,7 +25,7 @@ from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.plans.sections import WebSection
 from toolablate.tools import Resources, open_toolset
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Environment, Event, Model, OpenAIModel, Price
+from toolablate.traces.records import Condition, Environment, Event, Model, Price, ServedModel
 
 if TYPE_CHECKING:
     from toolablate.tools.placebo_sources import PlaceboSources
@@ -92,7 +92,7 @@ class LocalExecutor:
 
 
 def _price(model: Model) -> Price | None:
-    return model.price if isinstance(model, OpenAIModel) else None
+    return model.price if isinstance(model, ServedModel) else None
 
 
 async def open_executor(

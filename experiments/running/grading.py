@@ -28,7 +28,7 @@ from toolablate.experiments.running.runner import (
 )
 from toolablate.experiments.scoring import AnyJudge, Scorers
 from toolablate.traces.errors import ScoringError, ToolablateError
-from toolablate.traces.records import JudgeCall, Model, ModelRequest, OpenAIModel, Question, Score
+from toolablate.traces.records import JudgeCall, Model, ModelRequest, Question, Score, ServedModel
 from toolablate.traces.store import Recorder, Store
 
 T = TypeVar("T")
@@ -197,7 +197,7 @@ class JudgeCalls:
 
     def __init__(self, chat: ChatModel, model: Model, retry: RetryPolicy, *, seed: str) -> None:
         self._chat = chat
-        self._price = model.price if isinstance(model, OpenAIModel) else None
+        self._price = model.price if isinstance(model, ServedModel) else None
         self._rng = random.Random(seed)  # noqa: S311 - jitter, not a secret
         self._retry = retry
 

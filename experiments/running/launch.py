@@ -2,9 +2,11 @@
 
 import asyncio
 import signal
+import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -23,7 +25,7 @@ from toolablate.experiments.environment.environment import (
     unbounded,
 )
 from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, open_judges
-from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, design
+from toolablate.experiments.plans.plan import Design, Only, Plan, PlannedTrial, design
 from toolablate.experiments.running.execution import LocalExecutor, open_executor
 from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
 from toolablate.experiments.running.progress import RunProgress
@@ -97,6 +99,48 @@ async def _beat(
         progress.beat()
 
 
+_PRESSES: ContextVar["Presses"] = ContextVar("presses")
+
+
+class Presses:
+    """Ctrl-C for what runs in another thread than the main one: `press` does there, from any thread, what the signal
+    does in a terminal. What nobody heeds yet waits for who does."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._heed: Callable[[], object] | None = None
+        self._waiting = 0
+
+    @classmethod
+    def of_this_context(cls) -> "Presses":
+        """Those that `taken` gave to this context, or else such as nobody presses."""
+        return _PRESSES.get(None) or cls()
+
+    def taken(self) -> None:
+        """What is begun in this context from now on heeds these."""
+        _PRESSES.set(self)
+
+    def press(self) -> None:
+        with self._lock:
+            if self._heed is None:
+                self._waiting += 1
+            else:
+                self._heed()
+
+    @contextmanager
+    def heeded(self, heed: Callable[[], object]) -> Iterator[None]:
+        with self._lock:
+            self._heed = heed
+            for _ in range(self._waiting):
+                heed()
+            self._waiting = 0
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._heed = None
+
+
 @contextmanager
 def interruptible(stop: StopSwitch, progress: RunProgress, lines: Mapping[str, Line]) -> Iterator[None]:
     """Ctrl-C once: no new trial or grading is started, and none waits for its first reply's turn. Ctrl-C again, or
@@ -104,6 +148,7 @@ def interruptible(stop: StopSwitch, progress: RunProgress, lines: Mapping[str, L
     loop = asyncio.get_running_loop()
     running = asyncio.current_task()
     assert running is not None
+    presses = Presses.of_this_context()
 
     def interrupt() -> None:
         if stop.stopped:
@@ -118,16 +163,23 @@ def interruptible(stop: StopSwitch, progress: RunProgress, lines: Mapping[str, L
         stop.stop()
         running.cancel()
 
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    loop.add_signal_handler(signal.SIGTERM, terminate)
+    # Signals reach the main thread alone.
+    signals = (
+        ((signal.SIGINT, interrupt), (signal.SIGTERM, terminate))
+        if threading.current_thread() is threading.main_thread()
+        else ()
+    )
+    for number, heed in signals:
+        loop.add_signal_handler(number, heed)
     try:
-        yield
+        with presses.heeded(lambda: loop.call_soon_threadsafe(interrupt)):
+            yield
     except asyncio.CancelledError:
         if not stop.stopped:
             raise
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        loop.remove_signal_handler(signal.SIGTERM)
+        for number, _ in signals:
+            loop.remove_signal_handler(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +217,12 @@ class Opened:
     retry: RetryPolicy
 
 
-def launch(plan: Plan, plan_text: str, progress: RunProgress) -> Launched:
-    """Runs a plan's missing trials into its store, and has judges grade what they are to. Raises ToolablateError; what
-    was finished stays finished."""
-    return asyncio.run(_launch(plan, plan_text, design(plan), progress))
+def launch(plan: Plan, plan_text: str, progress: RunProgress, only: Only = Only()) -> Launched:  # noqa: B008 - frozen
+    """Runs the missing trials of a plan, or of a part of it, into its store, and has judges grade what they are to.
+    Raises ToolablateError; what was finished stays finished."""
+    if plan.sandbox.backend == "none":
+        progress.warn('sandbox = "none": code that models write runs unprotected.')
+    return asyncio.run(_launch(plan, plan_text, design(plan, only), progress))
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProgress) -> Launched:
@@ -178,7 +232,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProg
         started_at=datetime.now(UTC),
         plan=plan_text,
         toolablate=version("toolablate"),
-        baseline=plan.baseline or planned.conditions[0].name,
+        baseline=plan.baseline or plan.resolved_conditions()[0].name,
         scorers=scorers.names(planned.questions),
         fingerprint=fingerprint_of(plan, planned.conditions),
     )

@@ -16,7 +16,7 @@ from rich.text import Text
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.runner import GivenUp, JudgeTask, last_failure
 from toolablate.reports.numbers import counted, dollars
-from toolablate.traces.records import Condition, OpenAIModel, Score, Trace
+from toolablate.traces.records import Condition, Score, ServedModel, Trace
 from toolablate.traces.terminal_text import one_line, plain_text
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -32,6 +32,7 @@ _TASKS: dict[JudgeTask, tuple[str, str]] = {
     "read": ("failure", "read"),
     "compare": ("comparison", "made"),
     "map": ("reference", "mapped"),
+    "name": ("cluster", "named"),
 }
 """What judges look at, and what becomes of it."""
 
@@ -92,7 +93,7 @@ class RunProgress:
         self._bar = _bar(f"{noun}s", console)
         self._task = self._bar.add_task(f"{noun}s", total=None)
         self._gradings = GradingProgress(console)
-        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4, transient=True)
+        self._live = Live(get_renderable=self.panel, console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
         return self
@@ -137,7 +138,7 @@ class RunProgress:
         if score is not None and score.value is not None:
             self._scores.setdefault(arm, []).append(score.value)
         # Who stands in for a model asks nobody, and costs nothing.
-        if trace.cost_usd is None and isinstance(planned.model, OpenAIModel):
+        if trace.cost_usd is None and isinstance(planned.model, ServedModel):
             self._unpriced += 1
         self._cost += trace.cost_usd or 0.0
         self._bar.advance(self._task)
@@ -206,6 +207,10 @@ class RunProgress:
             style="yellow",
         )
 
+    def told_at_the_end(self) -> str:
+        """What an output that stays says of it all."""
+        return self._gradings.line() if self._gradings.began else self._summary_line()
+
     def _summary_line(self) -> str:
         done, failed = self._done.total(), self._failed.total()
         rate = done / max(time.monotonic() - self._began, 1e-9)
@@ -223,7 +228,8 @@ class RunProgress:
         unknown = f" + {counted(self._unpriced, self._noun)} of unknown cost" if self._unpriced else ""
         return dollars(self._cost) + unknown
 
-    def _render(self) -> Group:
+    def panel(self) -> Group:
+        """How far it is now, for who shows it."""
         table = Table(box=None, pad_edge=False, header_style="dim")
         for title in ("model", "condition"):
             table.add_column(title)

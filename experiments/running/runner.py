@@ -18,7 +18,7 @@ from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import Executor, KernelShares
 from toolablate.experiments.scoring import Scorers
 from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
-from toolablate.traces.records import Event, Failure, ModelCall, OpenAIModel, Trace
+from toolablate.traces.records import Event, Failure, ModelCall, ServedModel, Trace
 from toolablate.traces.store import FailureCount, Recorder, TrialRecorder
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class ModelQueue:
         if self.runs_code(planned):
             self.kernels_failed_in_a_row = self.kernels_failed_in_a_row + 1 if boundary == "sandbox" else 0
         reason = ""
-        if isinstance(planned.model, OpenAIModel):
+        if isinstance(planned.model, ServedModel):
             if failure is not None and boundary == "model":
                 reason = self.endpoint.failed(failure.code, failure.message)
             elif failure is None:
@@ -167,8 +167,9 @@ def last_failure(trace: Trace) -> Failure | None:
     return next((event for event in reversed(trace.events) if isinstance(event, Failure)), None)
 
 
-JudgeTask = Literal["grade", "read", "compare", "map"]
-"""What judges do: grade answers, read failures, compare two texts, or map references to the items of a checklist."""
+JudgeTask = Literal["grade", "read", "compare", "map", "name"]
+"""What judges do: grade answers, read failures, compare two texts, map references to the items of a checklist, or name
+clusters."""
 
 
 class _DeadlineError(ToolablateError):

@@ -165,4 +165,6 @@ def _program() -> str:
     if shutil.which("toolablate"):
         return "toolablate"
     called = Path(sys.argv[0])
-    return "python -m toolablate" if called.name == "__main__.py" else os.path.relpath(called)
+    if called.name == "__main__.py":
+        return "python -m toolablate"
+    return os.path.relpath(called) if called.name == "toolablate" else "toolablate"

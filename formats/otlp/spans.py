@@ -26,12 +26,14 @@ from toolablate.traces.records import (
     Attribution,
     Event,
     Failure,
+    LangChainModel,
     Message,
     Model,
     ModelCall,
     OpenAIModel,
     Rebuilt,
     Score,
+    ServedModel,
     ToolCall,
     ToolSpec,
     Usage,
@@ -268,11 +270,15 @@ def _model_call(event: ModelCall, model: Model) -> Iterator[tuple[str, Value]]:
 
 
 def _wire_name(model: Model) -> str:
-    return model.wire_name if isinstance(model, OpenAIModel) else model.name
+    return model.wire_name if isinstance(model, ServedModel) else model.name
 
 
 def _parameters(event: ModelCall, model: Model) -> dict[str, object]:
-    sampling = model.sampling.model_dump(mode="json", exclude_defaults=True) if isinstance(model, OpenAIModel) else {}
+    sampling: dict[str, object] = {}
+    if isinstance(model, OpenAIModel):
+        sampling = model.sampling.model_dump(mode="json", exclude_defaults=True)
+    elif isinstance(model, LangChainModel):
+        sampling = dict(model.kwargs)
     request = event.request.model_dump(include={"tool_choice", "parallel_tool_calls"}, exclude_none=True)
     return {**sampling, **(request if event.request.tools else {})}
 

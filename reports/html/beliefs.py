@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from string import ascii_uppercase
@@ -16,7 +16,7 @@ from toolablate.reports.cause_wording import attributed, chance, method_name
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
 from toolablate.reports.terminal.explanation import BeliefStep, step_lines
-from toolablate.traces.records import Diagnosis, Event, ModelCall
+from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
 Quoted = tuple[int, Quote]
@@ -100,10 +100,14 @@ def _adopted(told: Explanation, events: frozenset[int]) -> Iterator[Quoted]:
 
 
 def _answer(told: Explanation, says: str, *, last: bool = False) -> Iterator[Quote]:
+    return answer_quotes(told.question, told.explained.evidence.signals.answer, says, last=last)
+
+
+def answer_quotes(question: Question, items: Iterable[str], says: str, *, last: bool = False) -> Iterator[Quote]:
     """Letters as the options that they stand for: a letter alone is found anywhere, and so is a digit."""
-    options = dict(zip(ascii_uppercase, told.question.choices, strict=False))
-    for item in told.explained.evidence.signals.answer:
-        if told.question.target.kind == "choice":
+    options = dict(zip(ascii_uppercase, question.choices, strict=False))
+    for item in items:
+        if question.target.kind == "choice":
             yield Quote("", options.get(item, ""), says, last=last)
         elif NUMBER.fullmatch(item):
             yield Quote("", item, says, "number", last or len(item) < 2)
@@ -198,6 +202,20 @@ def marks_of(told: Explanation) -> Mapping[int, Marks]:
         )
         for event in events
     }
+
+
+def with_answer(
+    marks: Mapping[int, Marks], question: Question, scores: Sequence[Score], conversation: Sequence[Event]
+) -> Mapping[int, Marks]:
+    """The same with the answer, as the last scorer that read one did, marked in the last reply."""
+    said = max((at for at, event in enumerate(conversation) if event.kind == "model_call"), default=None)
+    items = next((score.extracted for score in reversed(scores) if score.extracted), ())
+    if said is None or not items:
+        return marks
+    answered = answer_quotes(question, items, "the answer that was given in the end", last=True)
+    own = marks.get(said, Marks())
+    quotes = tuple(dict.fromkeys((*own.quotes, *(_at(each, "reply") for each in answered))))
+    return {**marks, said: replace(own, quotes=quotes)}
 
 
 def _evidence(name: str, methods: Sequence[str]) -> str:

@@ -103,6 +103,7 @@ class Card:
     kind      as the record calls it; `title` is what an outline says of it, `sign` what was odd about it
     at, took  seconds since the trial began, None where that is not known, and how long
     notes     tokens, cost, and how it ended where that is out of the ordinary
+    gist      what an outline shows beside the title: a query, an address, a line of code or of a reply
     panels    first what is new in a request, then the reply; or what a tool gave, then what interventions changed
     """
 
@@ -114,6 +115,7 @@ class Card:
     panels: tuple[Panel, ...]
     sign: Sign = ""
     notes: tuple[str, ...] = ()
+    gist: str = ""
 
     @property
     def chars(self) -> int:
@@ -162,12 +164,14 @@ class Links:
 
     raw     texts are shown as they were written, else as they were meant; `switch` leads to an event shown the other
             way, where there is such a page
+    figure  the address of a figure by its name, without the suffix that says which kind of file it is
     """
 
     event: Callable[[int], str]
     whole: Callable[[int, str], str]
     raw: bool = True
     switch: Callable[[int], str] | None = None
+    figure: Callable[[str], str] | None = None
 
 
 def cut(text: str, part: str, form: Form, *, title: str = "", folded: bool = False) -> Text:

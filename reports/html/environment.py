@@ -1,4 +1,4 @@
-"""The template environment that pages and reports share, with images and durations."""
+"""The template environment that pages and reports share, with images."""
 
 import base64
 import binascii
@@ -17,16 +17,6 @@ from toolablate.reports.html.rendered import Rendered, Rich, rendered, rich
 from toolablate.reports.html.side_by_side import beside
 from toolablate.traces.records import Artifact
 from toolablate.traces.terminal_text import one_line
-
-LEAST_SECONDS = 0.1
-
-
-def duration(seconds: float) -> str:
-    """`0 s`, `8 ms`, `12.5 s`, `3.0 min`."""
-    if 0 < seconds < LEAST_SECONDS:
-        return "<1 ms" if seconds < 0.001 else f"{1000 * seconds:.0f} ms"
-    return numbers.seconds(seconds) if seconds else "0 s"
-
 
 # Images of tools, shown only where they are what they say and not too large for a browser.
 
@@ -160,7 +150,7 @@ def environment(*packages: str) -> Environment:
         "quoted": marked,
         "beside": beside,
         "with_links": with_links,
-        "duration": duration,
+        "duration": numbers.duration,
         "rendered": rendered,
         "laid_out": _laid_out,
         "rich": _rich,

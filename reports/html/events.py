@@ -8,6 +8,7 @@ from operator import is_
 
 from toolablate.reports import numbers
 from toolablate.reports.html.cards import Attachment, Body, Card, Form, Panel, Remark, Sign, Text, cut
+from toolablate.reports.outline import gist
 from toolablate.reports.terminal.trace_lines import usage_of
 from toolablate.traces.records import (
     Answer,
@@ -147,7 +148,7 @@ def event_cards(events: Iterable[Event], *, start: int = 0, imported: bool = Fal
     """In their order, numbered from `start`. Of a request only what no earlier event showed is in a card. `imported`
     are events of a log of others: times of 0 and the finish reason `other` stand for what that log does not tell."""
     seen = _Seen(imported)
-    cards = (seen.card(event, number) for number, event in enumerate(events, start=start))
+    cards = (replace(seen.card(event, at), gist=gist(event)) for at, event in enumerate(events, start=start))
     return tuple(replace(card, at=None) if imported and not (card.at or card.took) else card for card in cards)
 
 

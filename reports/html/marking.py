@@ -287,7 +287,7 @@ def _marked(body: Body, quotes: Sequence[Quote], anchor: Iterator[str], found: s
     pieces = _pieces(middle, deeper, found)
     if any(piece.marks for piece in pieces):
         ended += deeper
-    head, tail = _spans(first, [quote for quote in own if not (quote.last and quote in ended)]), _spans(last, own)
+    head, tail = spans(first, [quote for quote in own if not (quote.last and quote in ended)]), spans(last, own)
     beyond = len(middle) - sum(piece.skipped + len(piece.text) for piece in pieces)
     made = replace(body, marks=tuple(head), tail_marks=tuple(tail), pieces=pieces, beyond=beyond)
     return _anchored(replace(made, folded=False), next(anchor, "")) if _is_marked(made) else made
@@ -310,8 +310,8 @@ def _first(marks: Sequence[MarkedSpan], anchor: str) -> tuple[MarkedSpan, ...]:
 
 def _pieces(middle: str, quotes: Sequence[Quote], found: str) -> tuple[Excerpt, ...]:
     """What stands around quotes, and around a text that was found."""
-    spans = _spans(middle, quotes)
-    places = sorted([(span.start, span.end) for span in spans] + _found(middle, found))
+    known = spans(middle, quotes)
+    places = sorted([(span.start, span.end) for span in known] + _found(middle, found))
     windows: list[tuple[int, int]] = []
     for start, stop in places:
         begin, end = max(0, start - AROUND), min(len(middle), stop + AROUND)
@@ -323,7 +323,7 @@ def _pieces(middle: str, quotes: Sequence[Quote], found: str) -> tuple[Excerpt, 
     shown = 0
     for begin, end in windows:
         marks = [
-            replace(span, start=span.start - begin, end=span.end - begin) for span in spans if begin <= span.start < end
+            replace(span, start=span.start - begin, end=span.end - begin) for span in known if begin <= span.start < end
         ]
         pieces.append(Excerpt(middle[begin:end], begin - shown, tuple(marks)))
         shown = end
@@ -342,8 +342,8 @@ def _found(text: str, wanted: str) -> list[tuple[int, int]]:
     return places
 
 
-def _spans(text: str, quotes: Sequence[Quote]) -> list[MarkedSpan]:
-    """In order, and joined where they overlap."""
+def spans(text: str, quotes: Sequence[Quote]) -> list[MarkedSpan]:
+    """Where quotes stand in a text as it is shown: in order, and joined where they overlap."""
     found = sorted(
         (MarkedSpan(start, end, quote.says) for quote in quotes for start, end in _places(text, quote)),
         key=lambda span: (span.start, -span.end),

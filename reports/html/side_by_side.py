@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal, NamedTuple
 
@@ -20,8 +20,8 @@ from toolablate.analysis.alignment import (
     side_of,
     stated_answers,
 )
-from toolablate.reports.html.cards import Form
-from toolablate.reports.html.marking import inert, shown, without_colours
+from toolablate.reports.html.cards import Form, MarkedSpan, Marks, Quote
+from toolablate.reports.html.marking import as_shown, shown, spans
 from toolablate.reports.numbers import counted
 from toolablate.traces.records import Artifact, Question, ToolCall
 
@@ -52,17 +52,29 @@ def parts_of(step: AlignedStep) -> Iterator[tuple[Place, StepPart]]:
         said: tuple[tuple[int, str, str], ...] = ((0, "thinks", message.reasoning), (1, "says", message.content))
         for place, label, text in said:
             if text.strip():
-                yield (place, 0, ""), StepPart(label, "prose", text.strip())
+                yield (place, 0, ""), StepPart(label, "prose", as_shown(text.strip(), "prose"))
         for place, call in enumerate(message.tool_calls[:MOST_CALLS]):
             form, text = _arguments(call.arguments)
-            yield (2 + place, 0, call.name), StepPart(f"calls {call.name}", form, text)
+            yield (2 + place, 0, call.name), StepPart(f"calls {call.name}", form, as_shown(text, form))
     for place, result in enumerate(step.results[:MOST_CALLS]):
         status = "" if result.status == "ok" else f" ({result.status})"
         label = f"{result.call.name} gives{'' if result.output else ' nothing'}{status}"
-        yield (2 + place, 1, result.call.name), StepPart(label, "output", without_colours(result.output))
+        yield (2 + place, 1, result.call.name), StepPart(label, "output", as_shown(result.output, "output"))
         for number, image in enumerate(_images(result)[:MOST_IMAGES]):
             told = StepPart(f"{result.call.name} gives an image", "output", "", image)
             yield (2 + place, 2 + number, result.call.name), told
+
+
+def _quotes(step: AlignedStep, place: Place, marks: Mapping[int, Marks]) -> tuple[Quote, ...]:
+    """Those of the event that a part is of, in the text that it is."""
+    at, given, _ = place
+    kinds = ("tool_call",) if given else ("model_call",)
+    events = [step.first + number for number, event in enumerate(step.events) if event.kind in kinds]
+    number = at - 2 if given else 0
+    if given > 1 or number >= len(events) or events[number] not in marks:
+        return ()
+    name = "output" if given else ("reply-reasoning", "reply")[at] if at < 2 else f"reply-call-{at - 2}"
+    return tuple(quote for quote in marks[events[number]].quotes if quote.part == name)
 
 
 def parts_in(step: AlignedStep) -> int:
@@ -131,13 +143,14 @@ IMAGE_CHARS = 12_000_000
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """A piece of a text, cut where it is long: `folded` stands between `head` and `tail`, and `left_out` characters
-    that are not on the page do as well."""
+    that are not on the page do as well. `marks` are what is evidence in these three."""
 
     kind: Literal["same", "removed", "added"]
     head: str
     folded: str = ""
     tail: str = ""
     left_out: int = 0
+    marks: tuple[tuple[MarkedSpan, ...], tuple[MarkedSpan, ...], tuple[MarkedSpan, ...]] = ((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +175,13 @@ class TextPair:
 @dataclass(frozen=True, slots=True)
 class Heading:
     """A step of one side: its number from 1, the event that it begins with, the answer that it supports, whether the
-    belief in the right answer falls there, and what else is to be said of it."""
+    belief in the right answer falls there, what it is evidence for, and what else is to be said of it."""
 
     step: int
     event: int
     answer: str
     falls: bool
+    evidence: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
@@ -199,14 +213,22 @@ class SideBySide:
     equal: int
 
 
+BothMarks = tuple[Mapping[int, Marks], Mapping[int, Marks]]
+
+
 def side_by_side(
-    alignment: Alignment, question: Question, *, fell: tuple[int | None, int | None] = (None, None)
+    alignment: Alignment,
+    question: Question,
+    *,
+    fell: tuple[int | None, int | None] = (None, None),
+    marks: BothMarks = ({}, {}),
 ) -> SideBySide:
-    """`fell` are the events at which the belief in the right answer fell for good, of each side, where it is known."""
+    """`fell` are the events at which the belief in the right answer fell for good, of each side, where it is known;
+    `marks` what is evidence of it, by event."""
     answers = stated_answers(alignment.left, question), stated_answers(alignment.right, question)
     found = {"divergence": alignment.divergence, "results": alignment.results, "parting": parting(alignment, *answers)}
     marked = {name: row for name, row in found.items() if row is not None}
-    page = _PageBudget(alignment, answers, marked, fell)
+    page = _PageBudget(alignment, answers, marked, fell, marks)
     rows = [page.row(number, row) for number, row in enumerate(alignment.rows)]
     groups = tuple(
         Rows(equal, tuple(each)) for equal, each in groupby(rows, lambda row: row.kind == "same" and not row.marks)
@@ -223,6 +245,7 @@ class _PageBudget:
     answers: tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]
     marked: Mapping[str, int]
     fell: tuple[int | None, int | None]
+    evidence: BothMarks
     compared: int = 0
     taken: int = 0
     told: int = 0
@@ -244,8 +267,11 @@ class _PageBudget:
         if number is None or step is None:
             return None
         fell = self.fell[side]
-        falls = fell is not None and step.first <= fell < step.first + len(step.events)
-        return Heading(number + 1, step.first, ", ".join(self.answers[side][number]), falls, tuple(remarks(step)))
+        own = range(step.first, step.first + len(step.events))
+        marks = [self.evidence[side][event] for event in own if event in self.evidence[side]]
+        evidence = tuple(dict.fromkeys(label for each in marks for label in each.evidence))
+        answer = ", ".join(self.answers[side][number])
+        return Heading(number + 1, step.first, answer, fell in own, evidence, tuple(remarks(step)))
 
     def _texts(self, left: AlignedStep | None, right: AlignedStep | None) -> Iterator[TextPair]:
         room = self.told < MOST_TEXTS
@@ -255,49 +281,65 @@ class _PageBudget:
         more = max(0 if step is None else parts_in(step) for step in (left, right)) - len(places)
         for place in places:
             one, other = ours.get(place), theirs.get(place)
+            quotes = [
+                _quotes(step, place, marks) if step is not None else ()
+                for step, marks in zip((left, right), self.evidence, strict=True)
+            ]
             if one is not None and one == other:
-                yield TextPair(self._whole(one), None, same=True)
+                yield TextPair(self._whole(one, (*quotes[0], *quotes[1])), None, same=True)
             elif one is None or other is None or one.image or other.image:
-                # What stands on one side alone is not marked: its place says it. Nor are images: one sees both.
-                yield TextPair(one and self._whole(one), other and self._whole(other), same=False)
+                # What stands on one side alone is not compared: its place says it. Nor are images: one sees both.
+                yield TextPair(one and self._whole(one, quotes[0]), other and self._whole(other, quotes[1]), same=False)
             else:
-                yield self._compared(one, other)
+                yield self._compared(one, other, *quotes)
         if more > 0:
             yield TextPair(Shown(f"{counted(more, 'more part')}, on the trial's page", "prose", ()), None, same=True)
 
-    def _whole(self, told: StepPart) -> Shown:
+    def _whole(self, told: StepPart, quotes: Sequence[Quote]) -> Shown:
         if told.image is None:
-            return Shown(told.label, told.form, self._stretches((DiffPiece(told.text, "same"),) if told.text else ()))
+            return self._in_pieces(told, (DiffPiece(told.text, "same"),) if told.text else (), quotes)
         self.drawn += len(told.image.data)
         if self.drawn <= IMAGE_CHARS:
             return Shown(told.label, told.form, (), told.image)
         self.drawn -= len(told.image.data)
         return Shown(f"{told.label}, on the trial's page", told.form, ())
 
-    def _compared(self, left: StepPart, right: StepPart) -> TextPair:
+    def _compared(self, left: StepPart, right: StepPart, *quotes: Sequence[Quote]) -> TextPair:
         self.compared += len(left.text) + len(right.text)
         found: tuple[DiffPiece, ...] = DiffPiece(left.text, "removed"), DiffPiece(right.text, "added")
         if self.compared <= COMPARED_CHARS:
             found = pieces(left.text, right.text)
         ours, theirs = side_of(found, "left"), side_of(found, "right")
-        return TextPair(self._in_pieces(left, ours), self._in_pieces(right, theirs), same=False)
+        return TextPair(self._in_pieces(left, ours, quotes[0]), self._in_pieces(right, theirs, quotes[1]), same=False)
 
-    def _in_pieces(self, told: StepPart, found: Sequence[DiffPiece]) -> Shown:
-        return Shown(told.label, told.form, self._stretches(found))
+    def _in_pieces(self, told: StepPart, found: Sequence[DiffPiece], quotes: Sequence[Quote]) -> Shown:
+        marks, made, at = spans(told.text, quotes), [], 0
+        for piece in found:
+            made.append(self._stretch(piece, _within(marks, at, at + len(piece.text))))
+            at += len(piece.text)
+        return Shown(told.label, told.form, tuple(made))
 
-    def _stretches(self, found: Sequence[DiffPiece]) -> tuple[Stretch, ...]:
-        return tuple(map(self._stretch, found))
-
-    def _stretch(self, piece: DiffPiece) -> Stretch:
+    def _stretch(self, piece: DiffPiece, marks: Sequence[MarkedSpan]) -> Stretch:
         text, ends = piece.text, SHOWN_ENDS if piece.kind == "same" else 4 * SHOWN_ENDS
         self.taken += min(len(text), 2 * ends)
         if len(text) <= 3 * ends:
-            return Stretch(piece.kind, text)
+            return Stretch(piece.kind, text, marks=(tuple(marks), (), ()))
         begin, end = _between_words(text, ends), _between_words(text, len(text) - ends)
         middle = text[begin:end]
         folded = middle[: _between_words(middle, FOLDED_CHARS)] if self.taken + len(middle) < ROOM_CHARS else ""
         self.taken += len(folded)
-        return Stretch(piece.kind, text[:begin], folded, text[end:], len(middle) - len(folded))
+        parts = (0, begin), (begin, begin + len(folded)), (end, len(text))
+        own = tuple(_within(marks, *part) for part in parts)
+        return Stretch(piece.kind, text[:begin], folded, text[end:], len(middle) - len(folded), own)  # type: ignore[arg-type]
+
+
+def _within(marks: Sequence[MarkedSpan], start: int, end: int) -> tuple[MarkedSpan, ...]:
+    """What of them is in a part of the text, at its places there."""
+    return tuple(
+        replace(each, start=max(each.start - start, 0), end=min(each.end, end) - start)
+        for each in marks
+        if each.start < end and start < each.end
+    )
 
 
 def _between_words(text: str, place: int) -> int:
@@ -334,12 +376,14 @@ def beside(told: Shown) -> Markup:
 def _written(each: Stretch, form: Form) -> Iterator[str]:
     begin, end = _ELEMENTS[each.kind]
     yield begin
-    yield shown(each.head, form)
+    head, folded, tail = each.marks
+    yield shown(each.head, form, head)
     if each.folded:
-        more = f"{len(each.folded):,} characters more"
-        yield f'<details class="diff-fold"><summary>{more}</summary>{inert(each.folded)}</details>'
+        more, opened = f"{len(each.folded):,} characters more", " open" if folded else ""
+        text = shown(each.folded, "prose", folded)
+        yield f'<details class="diff-fold"{opened}><summary>{more}</summary>{text}</details>'
     if each.left_out:
         yield f'<span class="diff-left-out">{each.left_out:,} characters left out here</span>'
     if each.tail:
-        yield inert(each.tail)
+        yield shown(each.tail, "prose", tail)
     yield end

@@ -122,17 +122,25 @@ def write_figure(figure: "Figure", path: Path, *, option: str = "--plot") -> fro
     """The same figure gives the same bytes. Returns the letters that no font of this machine has, which are boxes then;
     an SVG has none, since its letters are those of who reads it. Raises InputError where the file cannot be written;
     `option` asked for it."""
-    # A file that says when it was made would differ each time.
-    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        try:
-            figure.savefig(path, dpi=DOTS_PER_INCH, metadata=dated)
-        except OSError as error:
-            raise InputError(f"{option}: cannot write {path}: {error.strerror}", code="unwritable") from None
+        drawn = figure_bytes(figure, path.suffix.lower())
+    try:
+        path.write_bytes(drawn)
+    except OSError as error:
+        raise InputError(f"{option}: cannot write {path}: {error.strerror}", code="unwritable") from None
     if path.suffix.lower() == ".svg":
         return frozenset()
     return frozenset(chr(int(found[1])) for each in told if (found := _MISSING.match(str(each.message))))
+
+
+def figure_bytes(figure: "Figure", suffix: str) -> bytes:
+    """What a file of it holds; `suffix` is one of SUFFIXES. The same figure gives the same bytes."""
+    # A file that says when it was made would differ each time.
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=suffix[1:], dpi=DOTS_PER_INCH, metadata=dated)
+    return drawn.getvalue()
 
 
 def boxes_note(missing: Collection[str]) -> str:

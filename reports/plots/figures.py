@@ -235,7 +235,7 @@ _kept: list[_Kept] = []
 def _of_each_model(findings: Findings, link: Link | None, form: Form) -> Iterator[Plate]:
     decompositions = decompositions_of(findings)
     attributed = () if findings.why is None else findings.why.attributed
-    for model, ending in _models(findings):
+    for model, ending in models_of(findings):
         if own := [each for each in decompositions if each.model == model]:
             own_decompositions, said = bounded_decompositions(own)
             drawn = draw_mechanisms(
@@ -251,13 +251,13 @@ def _of_each_model(findings: Findings, link: Link | None, form: Form) -> Iterato
 
 def _wide(findings: Findings, link: Link | None) -> Iterator[Plate]:
     """Those that have more beside each other where there is more room than the broad form needs."""
-    for model, ending in _models(findings):
+    for model, ending in models_of(findings):
         table = _by_domain(findings, model)
         if table and not is_whole(bounded_domains(table)[0], BROAD):
             yield _domains(f"domains{ending}", table, findings, link, WIDE)
 
 
-def _models(findings: Findings) -> Iterator[tuple[str, str]]:
+def models_of(findings: Findings) -> Iterator[tuple[str, str]]:
     """With how the names of their figures end."""
     for number, model in enumerate(findings.models, start=1):
         yield model, "" if number == 1 else f"-{number}"

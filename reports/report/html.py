@@ -1,7 +1,7 @@
 """A report in one HTML file."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
@@ -15,12 +15,15 @@ from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import Findings
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import right_answer, summed, why, without_tools
-from toolablate.reports.html.beliefs import marks_of
-from toolablate.reports.html.cards import Card, Links
+from toolablate.reports.cause_wording import right_answer, summed, without_tools
+from toolablate.reports.changed_runs import rows
+from toolablate.reports.html.beliefs import marks_of, with_answer
+from toolablate.reports.html.cards import Card, Links, Marks
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
+from toolablate.reports.outline import Timeline, timeline, took
+from toolablate.reports.plain_why import WhyPart, why_parts
 from toolablate.reports.plots.belief_curve import draw_belief
 from toolablate.reports.plots.drawing import as_svg
 from toolablate.reports.plots.figures import Printed, decompositions_of, in_order, printed
@@ -124,9 +127,10 @@ class ShownTrace:
     told: ReportTrial
     cards: tuple[Card, ...]
     events: int
-    says: tuple[str, ...]
+    says: tuple[WhyPart, ...]
     right: str
     belief: Markup | None
+    line: Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +149,7 @@ def as_html(report: Report) -> str:
     figures = {each.name: each for each in printed(report.findings, endings=report.endings)}
     return page.render(
         report=report,
-        style=Markup("\n".join(_styles())),  # noqa: S704 - files of ours
+        style=Markup("\n".join(styles())),  # noqa: S704 - files of ours
         sections=[(name, list(own)) for name, own in groupby(tables(report.findings, report.endings), key=_section)],
         small_note=small_note,
         blocks=blocks,
@@ -164,7 +168,7 @@ def _section(table: ReportTable) -> str:
     return table.section
 
 
-def _styles() -> Iterator[str]:
+def styles() -> Iterator[str]:
     for package, names in (("toolablate.reports.html", STYLES), (PACKAGE, ("report.css",))):
         for name in names:
             yield (files(package) / "static" / name).read_text(encoding="utf-8")
@@ -183,18 +187,27 @@ def _figure(found: Printed) -> dict[str, object]:
 
 def _traces(report: Report) -> Iterator[ShownTrace]:
     for number, each in enumerate(report.traces, start=1):
-        anchor = f"t{number}"
-        cards = event_cards(each.conversation, imported=each.imported)
-        yield ShownTrace(
-            anchor=anchor,
-            asked=number <= report.asked_traces,
-            told=each,
-            cards=tuple(_fitting(cards)),
-            events=len(cards),
-            says=tuple(_says(each)),
-            right=right_answer(each.question),
-            belief=_belief(each, anchor),
-        )
+        yield _shown_trace(each, f"t{number}", asked=number <= report.asked_traces)
+
+
+def _shown_trace(told: ReportTrial, anchor: str, *, asked: bool) -> ShownTrace:
+    cards = event_cards(told.conversation, imported=told.imported)
+    return ShownTrace(
+        anchor=anchor,
+        asked=asked,
+        told=told,
+        cards=tuple(_fitting(cards)),
+        events=len(cards),
+        says=tuple(_says(told)),
+        right=right_answer(told.question),
+        belief=_belief(told, anchor),
+        line=timeline(took(told.conversation)),
+    )
+
+
+def shown_trace(told: ReportTrial) -> Markup:
+    """One trace alone, open."""
+    return _rendered(_shown_trace(told, "t1", asked=True))
 
 
 def _fitting(cards: Sequence[Card]) -> Iterator[Card]:
@@ -206,12 +219,14 @@ def _fitting(cards: Sequence[Card]) -> Iterator[Card]:
         yield card
 
 
-def _says(told: ReportTrial) -> Iterator[str]:
+def _says(told: ReportTrial) -> Iterator[WhyPart]:
+    """In four parts, then the counts that they are made of."""
     if told.explanation is None:
         return
-    yield from why(told.explanation)
-    yield from (f"Without tools: {each}" for each in without_tools(told.explanation.explained.evidence))
-    yield from summed(told.explanation.explained.evidence)
+    evidence = told.explanation.explained.evidence
+    yield from why_parts(told.explanation)
+    yield WhyPart("Runs with one thing changed", tuple(f"{row.came} {row.changed}" for row in rows(evidence)))
+    yield WhyPart("Without tools", (*without_tools(evidence), *summed(evidence)))
 
 
 def _belief(told: ReportTrial, anchor: str) -> Markup | None:
@@ -231,9 +246,14 @@ def _pairs(report: Report) -> Iterator[ShownPair]:
             anchor=f"d{number}",
             asked=number <= report.asked_pairs,
             beside=each,
-            found=side_by_side(found, each.left.question, fell=fell),
+            found=side_by_side(found, each.left.question, fell=fell, marks=(_marks(each.left), _marks(each.right))),
             right=right_answer(each.left.question),
         )
+
+
+def _marks(told: ReportTrial) -> Mapping[int, Marks]:
+    marks = {} if told.explanation is None else marks_of(told.explanation)
+    return with_answer(marks, told.question, told.scores, told.conversation)
 
 
 def _fell(told: ReportTrial) -> int | None:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -16,27 +15,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from toolablate.analysis.attribution.belief import EarlyAnswers, belief_steps, share
-from toolablate.analysis.attribution.decomposition import Scores
-from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
-from toolablate.analysis.attribution.levels import (
-    AGAIN,
-    EXTENDED,
-    LAST_REPLY,
-    OFFERED,
-    PLACEBO,
-    REPAIRED,
-    SCAFFOLD,
-    SHAM,
-    SHORT,
-    swapped_results,
-)
-from toolablate.analysis.attribution.trace_rules import faults, ran_out
+from toolablate.analysis.attribution.belief import EarlyAnswers, belief_steps
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import Apart, Said, asked, chance, right_in, right_of, summed, why, without_tools
+from toolablate.reports.cause_wording import asked, chance, summed, without_tools
+from toolablate.reports.changed_runs import rows
+from toolablate.reports.plain_why import Apart, Said, trace_command, why_parts
 from toolablate.reports.tables import simulated_banner
-from toolablate.traces.records import Attribution, Event, ModelCall, ToolCall, ToolRequest
+from toolablate.traces.records import Event, ModelCall, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text, shortened
 
 T = TypeVar("T")
@@ -314,7 +301,7 @@ def _never_fell(evidence: Evidence) -> str:
 
 def _by_trace(told: Explanation) -> Iterator[Said]:
     signals = told.explained.evidence.signals
-    yield "No early answers were sampled."
+    yield "No early answers were asked for."
     if not signals.changes:
         return
     change = signals.changes[-1]
@@ -331,33 +318,11 @@ def _events_listed(events: Sequence[int]) -> str:
     return ", ".join(map(str, events)) or numbers.UNKNOWN
 
 
-# What came of a trial with one thing changed.
+# What each result did, where replays left them out one by one.
 
 
-AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
 SHOWN_RESULTS = 3
 LEAST_SHOWN = 0.005
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    """Scores of runs in which `changed` is the one difference."""
-
-    changed: str
-    scores: Scores
-
-
-def otherwise(evidence: Evidence) -> Iterator[Without]:
-    """Nothing of what was not run."""
-    found = (
-        *_at_the_turn(evidence),
-        *_rollouts(evidence),
-        Without("told to ignore its tool results", evidence.ignore_tools),
-        *_repaired(evidence),
-        Without("asked once more after its final reply", evidence.re_asked),
-        *_arms(evidence),
-    )
-    yield from (each for each in found if each.scores)
 
 
 def shapley_lines(evidence: Evidence) -> Iterator[str]:
@@ -374,142 +339,6 @@ def _spread(standard_error: float) -> str:
     return (
         f"standard error {chance(standard_error)}" if standard_error >= LEAST_SHOWN else "runs of a kind all end alike"
     )
-
-
-def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
-    pivotal = evidence.pivotal
-    if pivotal is not None:
-        yield Without(f"from event {pivotal.event} on again, {AS_IT_WAS}", pivotal.kept)
-        yield Without(f"from event {pivotal.event} on, {NO_RESULT}", pivotal.without)
-
-
-def _rollouts(evidence: Evidence) -> Iterator[Without]:
-    inputs, replay = evidence.inputs, evidence.all_runs
-    if replay is None:
-        return
-    # What spoiled the trial from outside is repaired in them as well, so that they differ from it in more than one
-    # thing.
-    budget = ("twice the budget",) if ran_out(evidence.signals) else ()
-    tools = ("tools that work",) if faults(evidence.signals) else ()
-    repaired = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
-    yield Without(LAST_REPLY, replay.last_reply)
-    for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
-        if not swapped:
-            yield Without(f"{AGAIN if inputs.tools else 'replied again'}{repaired}", scores)
-            continue
-        only = "" if swapped == inputs.tools else "only "
-        yield Without(f"{only}{swapped_results(swapped)}{repaired}", scores)
-    yield Without(f"{SHORT}{repaired}", replay.short or ())
-
-
-def _repaired(evidence: Evidence) -> Iterator[Without]:
-    replay = evidence.all_runs
-    if replay is None:
-        return
-    # Of any other trial these levels are the ones before them, and nothing was run.
-    if ran_out(evidence.signals):
-        yield Without(EXTENDED, replay.extended)
-    if faults(evidence.signals):
-        yield Without(REPAIRED, replay.repaired)
-
-
-def _arms(evidence: Evidence) -> Iterator[Without]:
-    """As the ladder has them."""
-    arms = evidence.inputs.arms
-    if evidence.signals.prompted:
-        yield Without(SCAFFOLD, arms.scaffold)
-    yield Without(OFFERED, arms.offered)
-    yield Without(SHAM, arms.sham)
-    yield Without(PLACEBO, arms.placebo)
-
-
-# What is unresolved of a trial, and the command that would find out.
-
-
-def unknowns(told: Explanation) -> Iterator[Said]:
-    evidence = told.explained.evidence
-    if not evidence.no_tools:
-        yield "Accuracy without tools: run the plan with a condition without tools."
-    elif len(evidence.no_tools) == 1:
-        yield "Accuracy without tools: a single trial is too few; raise `repeats` in the plan."
-    if told.scripted:
-        yield "Outcomes with one thing changed. The model is scripted: its replies never change."
-    elif evidence.inputs.replay is None:
-        yield from _unreplayed(told)
-    else:
-        yield from _noise(evidence)
-    if _words_or_offer(told.explained):
-        yield (
-            "Offer of tools or prompt: add the condition 'scaffold' (the prompt without tools) to the plan to"
-            " separate them."
-        )
-    if _is_open(told.explained.attribution) and not evidence.diagnoses:
-        yield "How it was distracted, by a judge:"
-        yield Apart(f"toolablate attribute {_store(told)} --judge NAME")
-    yield "The whole trace:"
-    yield Apart(f"toolablate show {_store(told)} {_trial(told)}")
-
-
-def _words_or_offer(explained: Explained) -> bool:
-    """Whether it is attributed to what is there before any call, and no arm parts the two."""
-    attribution, evidence = explained.attribution, explained.evidence
-    before = attribution is not None and attribution.mechanism in ("availability", "prompt")
-    return before and evidence.signals.prompted and not evidence.inputs.arms.scaffold
-
-
-def _is_open(attribution: Attribution | None) -> bool:
-    """Whether what was found drew the model away, and nobody knows how."""
-    if attribution is None or attribution.mechanism != "retrieval_distraction":
-        return False
-    return attribution.distraction is None
-
-
-def _unreplayed(told: Explanation) -> Iterator[Said]:
-    if told.explained.evidence.trajectory is not None:
-        yield (
-            "Which mechanism its replays support: some are missing, or the trial is not in the latest sample (replays"
-            " in which a repaired tool failed again do not count):"
-        )
-        yield Apart(f"toolablate attribute {_store(told)} --replay")
-        return
-    yield "Outcomes with one thing changed. A trial is replayed if it is in the random sample:"
-    yield Apart(f"toolablate attribute {_store(told)} --replay")
-    if told.explained.evidence.signals.calls:
-        yield "Or replay this trial alone, without its most likely pivotal result:"
-        again = f"toolablate replay {_store(told)} {_trial(told)}"
-        yield Apart(f"{again} --from {_suspect(told)} --swap null --repeats 8")
-
-
-def _suspect(told: Explanation) -> int:
-    """The tool call whose result to take away first: what the attribution points to, else the last."""
-    calls = [call.event for call in told.explained.evidence.signals.calls]
-    attribution = told.explained.attribution
-    pointed = [event for event in attribution.evidence if event in calls] if attribution else []
-    return (pointed or calls)[-1]
-
-
-def _noise(evidence: Evidence) -> Iterator[Said]:
-    counts = sorted({(right_in(each.scores), len(each.scores)) for each in otherwise(evidence)}, key=_ratio)
-    ends = [(*each, share(*each)) for each in dict.fromkeys((*counts[:1], *counts[-1:])) if each[1] < _MANY]
-    if ends:
-        shares = (f"{right} of {runs} is {chance(of.low)} to {chance(of.high)}" for right, runs, of in ends)
-        yield f"How much of this is chance (95 % intervals of the lowest and highest share): {', '.join(shares)}."
-
-
-_MANY = 20
-
-
-def _ratio(count: tuple[int, int]) -> float:
-    right, runs = count
-    return right / runs
-
-
-def _store(told: Explanation) -> str:
-    return shlex.quote(told.store)
-
-
-def _trial(told: Explanation) -> str:
-    return told.explained.evidence.signals.trial[:ID_CHARS]
 
 
 # One trial on a page: what it would have said without tools, where its belief turned, and by what.
@@ -530,19 +359,19 @@ class _Page:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         told = self.told
         yield from _heading(told)
-        yield from _section("Without tools", without_tools(told.explained.evidence))
+        for part in why_parts(told):
+            yield from _section(part.title, part.lines)
         yield Text()
         yield Text("What it did", style="bold")
         yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
-        yield from _section("Pivotal result", turned(told))
-        changed = [(right_of(each.scores), each.changed) for each in otherwise(told.explained.evidence)]
-        if changed:
-            yield from _section("Replays", ())
-            yield Padding(_pairs(changed), (0, 0, 0, 2))
-            yield from _lines(shapley_lines(told.explained.evidence))
-        yield from _section("Why", why(told))
-        yield from _lines(summed(told.explained.evidence))
-        yield from _section("Unresolved", unknowns(told))
+        yield from _section("Where the answers turn", turned(told))
+        evidence = told.explained.evidence
+        yield from _section("Runs with one thing changed", ())
+        yield Padding(_pairs([(row.came, row.changed) for row in rows(evidence)]), (0, 0, 0, 2))
+        yield from _lines(shapley_lines(evidence))
+        yield from _lines(summed(evidence))
+        yield from _section("Answers without tools", without_tools(evidence))
+        yield from _section("The whole trace", (trace_command(told),))
 
 
 def _heading(told: Explanation) -> Iterator[RenderableType]:
@@ -567,10 +396,39 @@ def _section(title: str, lines: Iterable[Said]) -> Iterator[RenderableType]:
 
 def _lines(lines: Iterable[Said]) -> Iterator[RenderableType]:
     for line in lines:
-        if isinstance(line, Apart):
+        if isinstance(line, Apart) and line.text.startswith("toolablate "):
+            yield _Command(line.text)
+        elif isinstance(line, Apart):
             yield Padding(inert(line.text, "cyan"), (0, 0, 0, 4))
         else:
             yield Padding(inert(line), (0, 0, 0, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """As a shell takes it from the page: a long one goes over several lines, each option beside its value, and none is
+    padded, since a blank after a backslash joins no lines. A path is never broken; print it without cropping."""
+
+    text: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        line = ""
+        for piece in self.text.split(" --"):
+            option = f" --{piece}" if line else piece
+            if line and len(line + option) > options.max_width - len(_INDENT) - len(_GOES_ON):
+                yield self._line(line + _GOES_ON)
+                line = f" {option}"
+            else:
+                line += option
+        yield self._line(line)
+
+    def _line(self, text: str) -> Text:
+        shown = inert(f"{_INDENT}{text}", "cyan")
+        shown.no_wrap, shown.overflow = True, "ignore"
+        return shown
+
+
+_INDENT, _GOES_ON = "    ", " \\"
 
 
 def _pairs(rows: list[tuple[str, str]]) -> Table:

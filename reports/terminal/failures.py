@@ -9,6 +9,7 @@ from rich.text import Text
 
 from toolablate.analysis.answer_relation import SAID
 from toolablate.analysis.attribution.report import mechanism_name
+from toolablate.analysis.clusters import Cluster
 from toolablate.analysis.failures import Failure, FailureGroup, Failures
 from toolablate.reports import numbers
 from toolablate.reports.numbers import counted
@@ -16,11 +17,17 @@ from toolablate.reports.tables import Fitted, figures, names, simulated_banner, 
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line
 
 ANSWER_CHARS = 60
+NO_CLUSTERS = "No cluster is stable: what these trials say falls into no groups."
+ABOUT_CLUSTERS = (
+    "Stability is the mean Jaccard similarity under resampling; below .60 a group is no cluster, .75 and more is good."
+)
 MOST_CONDITIONS = 6
 """With more of them the counts by condition are left to `--by condition`."""
 
 
-def groups_view(found: Failures, keys: Sequence[str], groups: Sequence[FailureGroup], store: Path) -> RenderableType:
+def groups_view(
+    found: Failures[Failure], keys: Sequence[str], groups: Sequence[FailureGroup[Failure]], store: Path
+) -> RenderableType:
     """One row a group: how many, what share of all, how many of each condition, and one of its trials."""
     shown = [name for name in found.conditions if any(name in group.by_condition for group in groups)]
     columns = shown if 1 < len(shown) <= MOST_CONDITIONS and "condition" not in keys else []
@@ -41,10 +48,22 @@ def groups_view(found: Failures, keys: Sequence[str], groups: Sequence[FailureGr
         )
     )
     title = Text(f" Wrong answers by {', '.join(map(_shown, keys))}", style="bold")
-    return Group(*_banner(found), title, table, _notes(found, store))
+    told = [Padding(Text("\n".join(cluster_lines(found.clusters)), style="dim"), (0, 1))] if "cluster" in keys else []
+    return Group(*_banner(found), title, table, *told, _notes(found, store))
 
 
-def failures_view(found: Failures, limit: int) -> RenderableType:
+def cluster_lines(clusters: Sequence[Cluster] | None) -> Iterator[str]:
+    """How far each can be relied on, and examples."""
+    if not clusters:
+        yield NO_CLUSTERS
+    for each in clusters or ():
+        terms, examples = ", ".join(each.terms), ", ".join(trial[:ID_CHARS] for trial in each.examples)
+        called = f" ({each.called})" if each.called else ""
+        yield one_line(f"{each.name}{called}: stability {each.stability:.2f}, words {terms}, such as {examples}")
+    yield ABOUT_CLUSTERS
+
+
+def failures_view(found: Failures[Failure], limit: int) -> RenderableType:
     shown = found.failures[:limit]
     table = Fitted(
         (
@@ -64,12 +83,12 @@ def failures_view(found: Failures, limit: int) -> RenderableType:
     return Group(*_banner(found), table, Text(f"{counted(len(shown), 'wrong trial')}{left}{of_all}."))
 
 
-def _banner(found: Failures) -> Iterator[RenderableType]:
+def _banner(found: Failures[Failure]) -> Iterator[RenderableType]:
     if found.simulated:
         yield simulated_banner()
 
 
-def _notes(found: Failures, store: Path) -> RenderableType:
+def _notes(found: Failures[Failure], store: Path) -> RenderableType:
     lines = [f"{found.wrong} of {counted(found.trials, 'scored trial')} are wrong."]
     if len(found.failures) < found.wrong:
         lines.append(f"{len(found.failures)} of them are in these groups.")

@@ -1,13 +1,19 @@
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from toolablate.reports.numbers import counted
+from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.store import LivingRecorder, Standing, TrialCounts
+from toolablate.traces.store import LivingRecorder, Spending, Standing, TrialCounts
 from toolablate.traces.terminal_text import inert, one_line
+
+if TYPE_CHECKING:
+    # Nothing that reads a record: to count trials is to be quick.
+    from toolablate.traces.store import FailureCount
 
 
 def counts_table(counts: Iterable[TrialCounts]) -> RenderableType:
@@ -33,9 +39,43 @@ def _name(text: str) -> Text:
     return inert(one_line(text))
 
 
-def status_view(standing: Standing) -> RenderableType:
-    """How far a store's trials are, who runs them, how fast, and how long the rest will take at that rate."""
-    return Group(counts_table(standing.counts), *_running(standing))
+def status_view(standing: Standing, failures: "Iterable[FailureCount]" = ()) -> RenderableType:
+    """How far a store's trials are, who runs them, how fast, how long the rest will take at that rate, what was spent,
+    and why trials failed."""
+    told = (spending_told(standing.spent), *errors_told(failures))
+    return Group(counts_table(standing.counts), *_running(standing), *map(Text, filter(None, told)))
+
+
+def rate_told(standing: Standing) -> str:
+    """The rate, the time left and what both rest on, "" before the first trial has ended."""
+    rate, left = standing.ended_per_minute, standing.seconds_left
+    if rate is None:
+        return ""
+    rest = f", about {_duration(left)} for the rest" if left is not None else ""
+    ended = sum(each.ended for each in standing.recorders)
+    began = max((standing.at - each.since).total_seconds() for each in standing.recorders)
+    return f"{_figure(rate)} trials per minute{rest}, by {ended:,} that ended in {_duration(began)}"
+
+
+def spending_told(spent: Spending) -> str:
+    """Of all attempts that have ended, "" before the first."""
+    if not spent.attempts:
+        return ""
+    if spent.usd is None:
+        cost = ", cost unknown" if spent.tokens else ""
+    else:
+        unknown = f" and {counted(spent.unpriced, 'attempt')} of unknown cost" if spent.unpriced else ""
+        cost = f", {dollars(spent.usd)}{unknown}"
+    return f"spent: {spent.tokens:,} tokens{cost}"
+
+
+def errors_told(failures: "Iterable[FailureCount]") -> Iterator[str]:
+    """Why trials failed, the most frequent reason first."""
+    by_kind = Counter[str]()
+    for each in failures:
+        by_kind[f"{each.boundary or 'unknown'}: {each.code or 'no reason told'}"] += each.count
+    for kind, count in by_kind.most_common():
+        yield f"failed: {counted(count, 'trial')}, {one_line(kind, max_chars=120)}"
 
 
 def _running(standing: Standing) -> Iterable[Text]:
@@ -51,10 +91,8 @@ def _running(standing: Standing) -> Iterable[Text]:
     for recorder in standing.recorders:
         yield Text(_recorder(recorder, standing.at - recorder.since))
         yield from (Text(f"  {one_line(wait)}", style="yellow") for wait in recorder.waits_for)
-    rate, left = standing.ended_per_minute, standing.seconds_left
-    if rate is not None:
-        rest = f", about {_duration(left)} for the rest" if left is not None else ""
-        yield Text(f"{_figure(rate)} trials per minute{rest}")
+    if told := rate_told(standing):
+        yield Text(told)
 
 
 def _recorder(recorder: LivingRecorder, age: timedelta) -> str:

@@ -33,13 +33,13 @@ from toolablate.traces.records import (
     Judgement,
     Model,
     ModelCall,
-    OpenAIModel,
     Question,
     Repair,
     Rerun,
     Resumption,
     Say,
     Score,
+    ServedModel,
     Swap,
     Trace,
 )
@@ -78,7 +78,7 @@ def _reply(call: JudgeCall) -> Iterator[RenderableType]:
 
 
 def _named(model: Model) -> str:
-    if not isinstance(model, OpenAIModel):
+    if not isinstance(model, ServedModel):
         return f"{one_line(model.name)} ({model.provider})"
     return f"{one_line(model.name)} ({one_line(model.wire_name)} at {one_line(model.endpoint)})"
 
@@ -92,6 +92,12 @@ def _cost(judgement: Judgement) -> str:
 MAX_CHARS = 4_000
 KERNEL_PACKAGES = ("python", "numpy", "scipy", "pandas", "sympy", "matplotlib")
 VERDICT_STYLES = {"correct": "bold green", "partial": "bold yellow", "wrong": "bold red"}
+
+
+def trace_json(trace: Trace, scores: Iterable[Score]) -> str:
+    """The record of a trace with its scores under `scores`."""
+    content = json.loads(trace.to_json()) | {"scores": [json.loads(score.to_json()) for score in scores]}
+    return json.dumps(content, ensure_ascii=False)
 
 
 def trace_view(

@@ -55,6 +55,10 @@ def indexed(store: Path, at: Path, *, why: bool = True) -> ViewerIndex:
     index.put_findings(read_findings(store, why=why))
     if why:
         index.put_attributions(attributions_of(read_report(store)))
+    with Store(store) as opened:
+        summaries = read_trials(opened).summaries
+    while index.describe(store, summaries, most=500):
+        pass
     return index
 
 

@@ -12,7 +12,7 @@ from tests.browser.serving import Site
 from toolablate.analysis.selection import Selection
 
 SERIOUS = ("serious", "critical")
-PLACES = ("overview", "questions", "nothing", "question", "labels", "trial", "diff", "find", "found")
+PLACES = ("overview", "questions", "nothing", "question", "labels", "trial", "diff", "find", "found", "failures")
 
 
 def address(site: Site, place: str) -> str:
@@ -28,6 +28,7 @@ def address(site: Site, place: str) -> str:
         "question": f"/question/{row.question}",
         "labels": "/labels",
         "find": "/find",
+        "failures": "/failures?by=cluster&by=condition&column=answer&column=said",
         "found": "/find?q=the+OR+a+OR+1",
         "trial": f"/trial/{first['python']}",
         "diff": f"/diff/{first['none']}/{first['python']}",

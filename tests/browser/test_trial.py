@@ -61,7 +61,7 @@ def test_a_page_says_what_the_store_says(replays: Site, browse: Browse) -> None:
     assert told.explained.attribution is not None
     marked = [int(each.get_attribute("data-event") or -1) for each in page.locator(".event.is-evidence").all()]
     assert set(told.explained.attribution.evidence) <= set(marked)
-    assert page.locator(".why-first").inner_text().startswith("Attributed to ")
+    assert "probability ." in page.locator(".why-first").inner_text()
 
 
 def test_beliefs_stand_in_a_figure_and_beside_their_events(replays: Site, browse: Browse) -> None:
@@ -269,6 +269,32 @@ def _some_trial(store: Path) -> str:
         return opened.summaries()[0].trial
 
 
+@pytest.mark.parametrize(("width", "height", "scripts"), [(1440, 900, True), (390, 844, True), (390, 844, False)])
+def test_the_trace_is_on_the_first_screen_and_what_is_asked_stays(
+    replays: Site, browse: Browse, width: int, height: int, scripts: bool
+) -> None:
+    """Question, both answers and the verdict in a sentence are above the first event, and stay while events scroll."""
+    trial, _ = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}", width=width, scripts=scripts)
+    page.set_viewport_size({"width": width, "height": height})
+    wide = width > 1200
+    box = page.locator("#event-0 .said").first.bounding_box()
+    assert box is not None
+    assert box["y"] + (box["height"] if wide else 0) < height
+    said = page.locator(".pinned").inner_text()
+    assert page.locator(".why-first").first.text_content() in said  # type: ignore[operator]
+    assert page.locator(".why").is_visible() == wide, "beside the events, or folded above them"
+    options = page.locator(".pinned-options li")
+    assert options.count() > page.locator(".pinned-options li:visible").count() > 0
+    page.locator(".event").last.scroll_into_view_if_needed()
+    assert page.locator(".pinned").bounding_box()["y"] >= 0  # type: ignore[index]
+    page.locator(".pinned-whole > summary").click()
+    assert options.count() == page.locator(".pinned-options li:visible").count()
+    if not wide:
+        page.locator(".side > summary").click()
+        expect(page.locator(".why")).to_be_visible()
+
+
 def test_it_looks_as_it_should(replays: Site, browse: Browse, look_at: LookAt) -> None:
     trial, _ = _wrong(replays.view.store)
     for width in (1280, 400):
@@ -286,16 +312,17 @@ def test_replays_are_called_what_they_are_called_above(replays: Site, browse: Br
         each.all_inner_texts()[1:3] for each in (row.locator("td") for row in page.locator(".replays tbody tr").all())
     ]
     above = page.locator(".otherwise > div").all_inner_texts()
-    for words in ("with no result there", "again, the result as it was", "reasoned again after the same results"):
+    for words in ("with no result there", "again, the result as it was", "with the same results, reasoned again"):
         counts = {came for change, came in rows if change == words}
         told = {line.split("\n")[0] for line in above if words.split(", ")[-1] in line}
         assert told <= counts, words
-    assert any(change == "reasoned again after the same results" for change, _ in rows)
+    assert any(change == "with the same results, reasoned again" for change, _ in rows)
     assert not any("null" in change or "drawn anew" in change for change, _ in rows)
 
 
 def test_a_telephone_shows_beliefs_beside_the_steps(replays: Site, browse: Browse) -> None:
     page = browse(replays, f"/trial/{_wrong(replays.view.store)[0]}", width=400)
+    page.locator(".side > summary").click()
     assert page.get_by_role("columnheader", name="Right after it").count() == 1
     assert page.locator(".scroll:has(> .steps)").evaluate("box => box.scrollWidth <= box.clientWidth")
 
@@ -304,6 +331,7 @@ def test_a_telephone_folds_many_other_trials(site: Site, browse: Browse) -> None
     with Store(site.view.store) as store:
         last = store.summaries()[-1].trial
     page = browse(site, f"/trial/{last}", width=400)
+    page.locator(".side > summary").click()
     every, shown = page.locator(".other"), page.locator(".other:visible")
     assert every.count() > 4
     assert shown.count() in (4, 5), "and the one that is here"

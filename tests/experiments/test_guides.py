@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +58,9 @@ def test_what_reads_a_store_reads_that_of_the_readme(cli: Cli, tmp_path: Path) -
     with endpoint() as url:
         write(tmp_path, "README.md", url, more=search)
         plan = (tmp_path / "plan.toml").read_text(encoding="utf-8")
-        models = "".join(f'[[models]]\nprovider = "openai"\nname = "{name}"\nendpoint = "{url}"\n' for name in ("a", "b", "c"))
+        models = "".join(
+            f'[[models]]\nprovider = "openai"\nname = "{name}"\nendpoint = "{url}"\n' for name in ("a", "b", "c")
+        )
         pilot = plan[: plan.index("[[models]]")] + models
         (tmp_path / "pilot.toml").write_text(pilot, encoding="utf-8")
         for name in ("plan.toml", "pilot.toml"):

@@ -1,5 +1,7 @@
 """What the documents say is true."""
 
+import ast
+import inspect
 import json
 import os
 import re
@@ -8,13 +10,14 @@ from collections.abc import Iterator
 from inspect import isawaitable
 from pathlib import Path
 from types import UnionType
-from typing import get_args
+from typing import Any, get_args
 
 import click
 import pytest
 from pydantic import BaseModel
 from tests.project.pages import ROOT, blocks
 
+import toolablate
 from toolablate.benchmarks.questions import load_questions
 from toolablate.benchmarks.scoring.scorer import AsyncScorer
 from toolablate.benchmarks.scoring.scorers import scorer_for
@@ -69,8 +72,67 @@ def test_the_help_pages_are_those_of_the_commands() -> None:
     assert page.read_text(encoding="utf-8") == "\n".join(pages)
 
 
+def reference() -> Iterator[str]:
+    """What `import toolablate` offers, by signature and docstring."""
+    for name in sorted(toolablate.__all__, key=str.lower):
+        found = getattr(toolablate, name)
+        yield f"### {name}\n\n{documented(name, found)}"
+        if name in ("Store", "Plan"):
+            for method, each in vars(found).items():
+                if not method.startswith("_") and inspect.isfunction(each) and each.__doc__ and name == "Store":
+                    yield documented(f"store.{method}", each)
+
+
+def documented(name: str, found: Any) -> str:
+    signature = str(inspect.signature(found)).replace("self, ", "").replace("(self)", "()")
+    shown = re.sub(r"'([^']*)'", r"\1", signature) if signature.startswith("(") else signature
+    shown = re.sub(r"\b(?:toolablate|pathlib|os|collections|typing)\.(?:[a-z_]+\.)*", "", shown)
+    return f"```text\n{name}{shown}\n```\n\n```text\n{inspect.cleandoc(found.__doc__ or '')}\n```\n"
+
+
+def test_the_reference_of_python_is_that_of_its_docstrings() -> None:
+    """After changing one, run this with UPDATE_DOCS=1."""
+    page = ROOT / "docs/python.md"
+    text = page.read_text(encoding="utf-8")
+    head, heading, _ = text.partition("## Reference\n")
+    made = f"{head}{heading}\n" + "\n".join(reference())
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text(made, encoding="utf-8")
+        text = made
+    assert text == made
+
+
+def test_the_examples_of_python_are_what_it_offers() -> None:
+    """Names and words are there; what they do is tried in tests/api."""
+    examples = blocks("docs/python.md", "python") + [text for text in blocks("README.md", "python") if "tb." in text]
+    called = [node for text in examples for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    roots = {"tb": toolablate, "store": toolablate.Store}
+    checked = 0
+    for node in called:
+        if (
+            isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+            and node.func.value.id in roots
+        ):
+            found = getattr(roots[node.func.value.id], node.func.attr)
+            words = inspect.signature(found).parameters
+            keys = any(each.kind is each.VAR_KEYWORD for each in words.values())
+            assert keys or {each.arg for each in node.keywords} <= set(words), ast.unparse(node)
+            checked += 1
+    assert checked >= 8
+
+
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/plans.md", "docs/web.md", "docs/replies.md", "docs/lpfqa.md", "docs/checklists.md"]
+    "page",
+    [
+        "README.md",
+        "docs/plans.md",
+        "docs/web.md",
+        "docs/replies.md",
+        "docs/lpfqa.md",
+        "docs/checklists.md",
+        "docs/models.md",
+    ],
 )
 def test_every_plan_in_the_documents_is_valid(page: str, tmp_path: Path) -> None:
     # Plans of the contamination test are of another kind, and have a test of their own.

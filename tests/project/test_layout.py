@@ -14,7 +14,7 @@ from tests.servers.chat_server import ChatServer, reply
 
 ROOT = Path(__file__).parents[2]
 ROOMS = {
-    "agents", "analysis", "benchmarks", "cli", "experiments", "formats", "reports", "sandbox", "tools", "traces", "viewer",
+    "agents", "analysis", "api", "benchmarks", "cli", "experiments", "formats", "reports", "sandbox", "tools", "traces", "viewer",
 }  # fmt: skip
 
 
@@ -40,6 +40,31 @@ def test_help_and_version_import_nothing_heavy() -> None:
     assert "Run a plan" in done.stdout
     for heavy in ("pydantic", "openai", "langgraph", "jupyter_client", "numpy", "scipy", "rich", "docker", "sqlite3"):
         assert f"'{heavy}'" not in done.stderr
+
+
+def test_what_python_is_offered_is_small_typed_and_imported_late() -> None:
+    """A notebook that only reads a store waits for neither agents nor sandboxes."""
+    import toolablate
+
+    stub = ast.parse((ROOT / "src/toolablate/__init__.pyi").read_text(encoding="utf-8"))
+    typed = {alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert typed == set(toolablate.__all__) <= set(dir(toolablate))
+    assert len(toolablate.__all__) <= 12
+    assert all(getattr(toolablate, name).__doc__ for name in toolablate.__all__)
+    program = "import sys, toolablate; print(*sys.modules); toolablate.open; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    at_first, reading = ({name.split(".")[0] for name in line.split()} for line in done.stdout.splitlines())
+    assert not at_first & {"pydantic", "click", "rich", "numpy", "sqlite3"}
+    assert not reading & {
+        "openai",
+        "langgraph",
+        "httpx2",
+        "jupyter_client",
+        "docker",
+        "pandas",
+        "pyarrow",
+        "matplotlib",
+    }
 
 
 @pytest.mark.parametrize("section", ["dependencies", "optional-dependencies"])

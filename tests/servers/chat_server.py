@@ -1,4 +1,5 @@
-"""An OpenAI-compatible server on 127.0.0.1, for Chat Completions, text completions and Responses, that fails the way real ones do.
+"""A server of models on 127.0.0.1 that fails the way real ones do: OpenAI's Chat Completions, text completions and
+Responses, Anthropic's Messages (`anthropic.py`), Gemini's generateContent (`gemini.py`).
 
 It plays steps in the order of the requests. A step is what happens to one request: `reply(...)`, `Status(...)`,
 `Raw(...)`, `Hang()`, `Slow(...)`, `Until(...)`, `Drop()`, `Endless(...)`. A request beyond the last step is answered 418, which no test can overlook.
@@ -150,6 +151,11 @@ class ChatServer:
         return self
 
     @property
+    def address(self) -> str:
+        """The address without the version of an API."""
+        return self.url.removesuffix("/v1")
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the last request, or its input items."""
         last = self.requests[-1]
@@ -237,8 +243,10 @@ class ChatServers:
             # Listening before anyone is told the address: a first request may wait, but is never refused.
             listening.listen(128)
             self._port = listening.getsockname()[1]
-            paths = ("chat/completions", "completions", "responses", "pooling", "score", "predict")
-            app = Starlette(routes=[Route(f"/{{key}}/v1/{path}", self._complete, methods=["POST"]) for path in paths])
+            paths = ("chat/completions", "completions", "responses", "pooling", "score", "predict", "messages")
+            routes = [Route(f"/{{key}}/v1/{path}", self._complete, methods=["POST"]) for path in paths]
+            routes.append(Route("/{key}/{version}/models/{method:path}", self._complete, methods=["POST"]))
+            app = Starlette(routes=routes)
             # A planned broken body makes uvicorn complain in its log; that is the point of it.
             config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
             server = uvicorn.Server(config)

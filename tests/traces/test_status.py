@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.traces.samples import attempt, begun, filled, plan, trials
+from tests.traces.samples import attempt, begun, conversation, filled, plan, trials
 
-from toolablate.reports.terminal.status import status_view
+from toolablate.reports.terminal.status import errors_told, status_view
 from toolablate.traces.store import LivingRecorder, Recorder, Standing, Store, TrialCounts, standing
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -149,3 +149,34 @@ def test_what_a_run_waits_for_stands_below_its_process_and_goes_when_it_is_over(
         recorder.waits_for([])
         recorder.finished_trials()
         assert standing(path).recorders[0].waits_for == ()
+
+
+async def test_what_runs_and_what_was_cut_off_is_told_with_its_events_so_far(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Recorder(path) as recorder:
+        planned = plan(recorder)
+        await attempt(recorder, planned[0])
+        await attempt(recorder, planned[1], outcome="failed")
+        session, again = await begun(recorder, planned[2]), await begun(recorder, planned[1])
+        told = conversation(2)
+        for event in told[:3]:
+            session.record(event)
+        await recorder.taken()
+        with Store(path) as store:
+            running = store.unfinished()
+            assert [(each.trial, each.attempt, each.events, each.alive) for each in running] == [
+                (planned[1].id, 2, 0, True),
+                (planned[2].id, 1, 3, True),
+            ]
+            assert running[1].last == told[2].kind
+            assert store.unfinished_events(planned[2].id) == tuple(told[:3])
+        found = standing(path)
+        assert (found.spent.attempts, found.spent.tokens, found.spent.unpriced) == (2, 720, 0)
+        assert found.spent.usd == pytest.approx(0.006)
+        assert "spent: 720 tokens, $0.006" in _shown(found)
+        assert again is not None
+    with Store(path) as store:
+        assert [each.alive for each in store.unfinished()] == [False, False]
+        # What was cut off is no trial that ended, so that nothing scores it.
+        assert {seen.trial for seen in store.summaries()} == {planned[0].id, planned[1].id}
+        assert "failed: 1 trial, " in "".join(errors_told(store.failures()))

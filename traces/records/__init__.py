@@ -72,6 +72,7 @@ from toolablate.traces.records.judgements import (
     JudgeMatrix,
     Judgement,
     KeptCall,
+    KeptVector,
     Label,
     Mechanism,
     Method,
@@ -84,6 +85,7 @@ from toolablate.traces.records.judgements import (
 from toolablate.traces.records.models import (
     Capabilities,
     ImportedModel,
+    LangChainModel,
     Model,
     OpenAIModel,
     Price,
@@ -92,6 +94,7 @@ from toolablate.traces.records.models import (
     RegisteredModel,
     Sampling,
     ScriptedModel,
+    ServedModel,
     SimulatedModel,
 )
 from toolablate.traces.records.questions import (
@@ -158,7 +161,9 @@ __all__ = [
     "JudgePrompt",
     "Judgement",
     "KeptCall",
+    "KeptVector",
     "Label",
+    "LangChainModel",
     "Limit",
     "Link",
     "Lookup",
@@ -210,6 +215,7 @@ __all__ = [
     "SearchReply",
     "SearchResult",
     "SearchStatus",
+    "ServedModel",
     "ShownResult",
     "SimulatedModel",
     "SpansTarget",

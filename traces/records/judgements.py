@@ -42,6 +42,20 @@ class KeptCall(TaggedRecord):
         return (self.model, self.call.request.identity())
 
 
+class KeptVector(TaggedRecord):
+    """A text's vector, that a file keeps by who made it and by the digest of the text."""
+
+    version: Literal[1] = 1
+    endpoint: str = Field(min_length=1)
+    model: str = Field(min_length=1)
+    text: str = Field(min_length=1)
+    vector: tuple[float, ...] = Field(min_length=1)
+
+    @property
+    def asked(self) -> tuple[str, str, str]:
+        return (self.endpoint, self.model, self.text)
+
+
 class ItemScore(Record):
     """One item of a checklist: what an answer says of it, against what the reference says.
 
@@ -346,7 +360,8 @@ class PairVerdict(TaggedRecord):
     `judge` is its name with its options and `wording` the version of what it is asked. `pair` names what was compared,
     `texts` is the digest of all that was shown: of another text it is another verdict. `exchanged`: b stood first.
     `verdict` is by text, whatever stood first; None where no reply of `calls` has any, as `reason` then says. `scores`
-    are those of a and b, where the verdict is a difference of scores.
+    are those of a and b, where the verdict is a difference of scores. `begun`: a later request failed, and `calls` is
+    what was paid for before it; nothing is said yet.
     """
 
     version: Literal[1] = 1
@@ -359,6 +374,7 @@ class PairVerdict(TaggedRecord):
     scores: tuple[float, float] | None = None
     reason: str = ""
     calls: tuple[JudgeCall, ...] = ()
+    begun: bool = False
 
     @property
     def asked(self) -> tuple[str, int, str, str, bool]:

@@ -1,6 +1,7 @@
 """toolablate.traces.records.models"""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
@@ -140,6 +141,16 @@ class OpenAIModel(_Model):
         return self.model or self.name
 
     @property
+    def max_tokens(self) -> int | None:
+        """The most tokens that a reply can have."""
+        return self.sampling.max_tokens
+
+    @property
+    def extra(self) -> Mapping[str, JsonValue]:
+        """What goes into requests beside what the records name."""
+        return self.sampling.extra
+
+    @property
     def is_openai(self) -> bool:
         """Whether the endpoint is OpenAI's own."""
         try:
@@ -166,6 +177,156 @@ class OpenAIModel(_Model):
                 " would be stored; leave it out (API paths are appended to the endpoint)"
             )
         return self
+
+
+# What names a secret, at the end of a name in snake case.
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:api_?key|access_key(?:_id)?|(?<!cache_)key|secret|token|pass(?:word|wd|phrase)|credentials?"
+    r"|authorization|auth|bearer|cookie)$"
+)
+_SECRET_VALUE = re.compile(r"^(?:bearer|basic) \S|^(?:sk|key|ghp|xai|gsk)[-_]\S{16}", re.IGNORECASE)
+_WORDS_BEGIN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^a-zA-Z0-9]+")
+_ADDRESS_NAME = re.compile(r"(?:^|_)(?:base_url|api_url|api_base|endpoint|endpoint_url|azure_endpoint)$")
+# The arguments under which classes take the model's name.
+_MODEL_NAMES = ("model", "model_name", "model_id")
+_LONGEST_REPLY = ("max_tokens", "max_output_tokens", "max_completion_tokens", "max_tokens_to_sample", "num_predict")
+# Where the packages of LangChain ask if nothing else is said.
+_APIS = {
+    "langchain_anthropic": "https://api.anthropic.com",
+    "langchain_cohere": "https://api.cohere.com",
+    "langchain_deepseek": "https://api.deepseek.com",
+    "langchain_fireworks": "https://api.fireworks.ai",
+    "langchain_google_genai": "https://generativelanguage.googleapis.com",
+    "langchain_groq": "https://api.groq.com",
+    "langchain_mistralai": "https://api.mistral.ai",
+    "langchain_openai": "https://api.openai.com/v1",
+    "langchain_perplexity": "https://api.perplexity.ai",
+    "langchain_together": "https://api.together.xyz",
+    "langchain_xai": "https://api.x.ai",
+}
+
+
+class LangChainModel(_Model):
+    """A model behind a chat model of LangChain, by the provider's own API.
+
+    `class_path`, in a plan `class`, is `module:Class`; `kwargs` are its arguments, sampling among them. The class gets
+    `wire_name` as its model, the timeout, and the key that the environment variable `api_key_env` holds; where that is
+    "", it reads a key or credentials itself. `package` is the distribution of the class with its version, and
+    `source_digest` that of a module that no distribution has; both are filled in when a plan is read. The other fields
+    are those of `OpenAIModel`.
+    """
+
+    # An error that quoted a key would spread it.
+    model_config = ConfigDict(
+        hide_input_in_errors=True, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
+    )
+
+    not_identity: ClassVar[frozenset[str]] = frozenset(
+        {
+            "api_key_env",
+            "package",
+            "price",
+            "timeout_seconds",
+            "concurrency",
+            "requests_per_minute",
+            "tokens_per_minute",
+        }
+    )
+
+    version: Literal[1] = 1
+    provider: Literal["langchain"] = "langchain"
+    name: str = Field(min_length=1)
+    class_path: str = Field(alias="class", pattern=r"^\w[\w.]*:\w[\w.]*$")
+    model: str = ""
+    kwargs: dict[str, JsonValue] = Field(default_factory=dict)
+    api_key_env: str = ""
+    package: str = ""
+    source_digest: str = ""
+    price: Price | None = None
+    timeout_seconds: float = Field(default=120.0, gt=0)
+    concurrency: int = Field(default=32, gt=0)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+
+    @property
+    def module(self) -> str:
+        return self.class_path.partition(":")[0]
+
+    @property
+    def wire_name(self) -> str:
+        """The model's name in requests."""
+        named = next((self.kwargs[key] for key in _MODEL_NAMES if key in self.kwargs), "")
+        return str(named or self.model or self.name)
+
+    @property
+    def names_its_model(self) -> bool:
+        """Whether `kwargs` hold the model's name."""
+        return any(key in self.kwargs for key in _MODEL_NAMES)
+
+    @property
+    def endpoint(self) -> str:
+        """The address of the API as far as arguments and class tell it, else the class."""
+        named = (value for key, value in self.kwargs.items() if _ADDRESS_NAME.search(key) and isinstance(value, str))
+        if found := next(named, ""):
+            return found
+        of_others = "Azure" in self.class_path or self.kwargs.get("vertexai")
+        return self.class_path if of_others else _APIS.get(self.module.partition(".")[0], self.class_path)
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that the plan names for the key; "" where the class finds its own."""
+        return self.api_key_env
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The most tokens that a reply can have, where the arguments tell it."""
+        limits = (self.kwargs.get(key) for key in _LONGEST_REPLY)
+        return next((limit for limit in limits if type(limit) is int and limit > 0), None)
+
+    @property
+    def extra(self) -> Mapping[str, JsonValue]:
+        """What goes into requests beside what the records name."""
+        more = self.kwargs.get("model_kwargs")
+        return {**self.kwargs, **more} if isinstance(more, dict) else self.kwargs
+
+    @model_validator(mode="after")
+    def _kwargs_hold_no_secret(self) -> Self:
+        found = _secret_in(self.kwargs, "kwargs")
+        if found:
+            raise ValueError(
+                f"{found} of {self.name!r}: this looks like a secret, which would be stored; put it into an environment"
+                " variable and name that as api_key_env, or leave it out if the class reads its own variable"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _the_model_is_named_once(self) -> Self:
+        if self.model and self.names_its_model:
+            raise ValueError(f"kwargs of {self.name!r}: they name a model, and `model` names one too; leave one out")
+        return self
+
+
+def _secret_in(value: JsonValue, key: str) -> str:
+    """The path to the first part that looks like a secret, by its name or by itself; "" where none does."""
+    if isinstance(value, list):
+        inner = ((f"{key}[{place}]", part) for place, part in enumerate(value))
+        return next((found for name, part in inner if (found := _secret_in(part, name))), "")
+    if isinstance(value, dict):
+        for name, part in value.items():
+            held = isinstance(part, str | list | dict) and part
+            if held and _SECRET_NAME.search(_WORDS_BEGIN.sub("_", name).lower().strip("_")):
+                return f"{key}.{name}"
+            if found := _secret_in(part, f"{key}.{name}"):
+                return found
+        return ""
+    if not isinstance(value, str):
+        return ""
+    in_address = "://" in value and (_USER_INFO.match(value) or "?" in value)
+    return key if in_address or _SECRET_VALUE.match(value.strip()) else ""
+
+
+ServedModel = OpenAIModel | LangChainModel
+"""A model that somebody serves: it has a price, a pace and a key, its replies can be recorded, and it may be down."""
 
 
 class ScriptedModel(_Model):
@@ -239,7 +400,7 @@ class RegisteredModel(_Model):
     concurrency: int = Field(default=8, gt=0)
 
 
-_OURS = frozenset({"openai", "scripted", "simulated", "imported"})
+_OURS = frozenset({"openai", "langchain", "scripted", "simulated", "imported"})
 
 
 def _kind_of(model: object) -> str | None:
@@ -258,6 +419,7 @@ class _Context(dict[str, Any]):
 
 Model = Annotated[
     Annotated[OpenAIModel, Tag("openai")]
+    | Annotated[LangChainModel, Tag("langchain")]
     | Annotated[ScriptedModel, Tag("scripted")]
     | Annotated[SimulatedModel, Tag("simulated")]
     | Annotated[ImportedModel, Tag("imported")]

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from toolablate.traces.store.digests import trace_digest
     from toolablate.traces.store.file import APPLICATION_ID, SCHEMA_VERSION
     from toolablate.traces.store.recorder import Recorder, TrialRecorder
-    from toolablate.traces.store.status import LivingRecorder, Standing, TrialCounts, standing
+    from toolablate.traces.store.status import LivingRecorder, Spending, Standing, TrialCounts, standing
     from toolablate.traces.store.store import Outline, Outlines, Store
     from toolablate.traces.store.summaries import Counterfactual, FailureCount, TrialSummary
+    from toolablate.traces.store.unfinished import UnfinishedTrial
     from toolablate.traces.store.verification import VerifyReport, verify
 
 __all__ = [
@@ -25,11 +26,13 @@ __all__ = [
     "Outline",
     "Outlines",
     "Recorder",
+    "Spending",
     "Standing",
     "Store",
     "TrialCounts",
     "TrialRecorder",
     "TrialSummary",
+    "UnfinishedTrial",
     "VerifyReport",
     "standing",
     "trace_digest",
@@ -43,8 +46,9 @@ __getattr__ = importing(
         "file": ("APPLICATION_ID", "SCHEMA_VERSION"),
         "summaries": ("Counterfactual", "FailureCount", "TrialSummary"),
         "recorder": ("Recorder", "TrialRecorder"),
-        "status": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
+        "status": ("LivingRecorder", "Spending", "Standing", "TrialCounts", "standing"),
         "store": ("Outline", "Outlines", "Store"),
+        "unfinished": ("UnfinishedTrial",),
         "verification": ("VerifyReport", "verify"),
     },
 )

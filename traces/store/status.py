@@ -36,6 +36,13 @@ SELECT count(*) FROM trials WHERE outcome IN ('answered', 'budget')
 """
 
 
+_SPENT = """
+SELECT count(*), sum(cost_usd), count(*) - count(cost_usd),
+    coalesce(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), 0)
+FROM traces WHERE outcome NOT NULL
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class TrialCounts:
     """Trials of plans of one model under one condition, by what became of them; the five add up to `planned`.
@@ -67,6 +74,17 @@ class LivingRecorder:
 
 
 @dataclass(frozen=True, slots=True)
+class Spending:
+    """What attempts that have ended took, replays and failed ones among them: `usd` is None where no cost is known,
+    `unpriced` counts attempts whose cost is not; `tokens` are those that are known, in and out."""
+
+    attempts: int = 0
+    usd: float | None = None
+    unpriced: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """A store at one moment. `unscored` counts trials of plans that have ended and have no score, by no scorer."""
 
@@ -74,6 +92,7 @@ class Standing:
     counts: tuple[TrialCounts, ...]
     recorders: tuple[LivingRecorder, ...]
     unscored: int = 0
+    spent: Spending = Spending()
 
     @property
     def ended_per_minute(self) -> float | None:
@@ -127,6 +146,7 @@ def _read(connection: sqlite3.Connection, store: Path) -> Standing:
         at=at,
         counts=_counts(connection, running),
         unscored=connection.execute(_UNSCORED).fetchone()[0],
+        spent=Spending(*connection.execute(_SPENT).fetchone()),
         recorders=tuple(
             LivingRecorder(
                 pid, at - timedelta(seconds=max(clock - since, 0)), at_work[key], ended, tuple(waits_for.splitlines())

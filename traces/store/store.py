@@ -35,14 +35,17 @@ from toolablate.traces.records import (
 from toolablate.traces.store.file import open_reader, reading
 from toolablate.traces.store.status import TrialCounts, at_one_moment, read_standing
 from toolablate.traces.store.summaries import (
+    Columns,
     Counterfactual,
     FailureCount,
     TrialSummary,
     read_counterfactuals,
     read_failures,
     read_resumptions,
+    read_scored,
     read_scorers,
     read_summaries,
+    read_summary_columns,
     seen_conditions,
     values_beside,
 )
@@ -70,6 +73,7 @@ from toolablate.traces.store.trials import (
     read_unscored,
     run_key,
 )
+from toolablate.traces.store.unfinished import UnfinishedTrial, read_unfinished, read_unfinished_events
 from toolablate.traces.store.writing import require_same_environment
 
 R = TypeVar("R", bound=Record)
@@ -166,6 +170,18 @@ class Store(OpenStore):
         with reading(self.path):
             return read_summaries(self._connection, scorers=scorers, run=run, beside=beside)
 
+    def summary_columns(self, *, scorers: Sequence[str] = (), run: str | None = None) -> Columns:
+        """The same by column, with what a comparison does not need: attempt, start (as text), seconds, tokens, events.
+        Raises likewise."""
+        with reading(self.path):
+            return read_summary_columns(self._connection, scorers=scorers, run=run)
+
+    def scored(self, *, run: str | None = None) -> Columns:
+        """Trial, scorer, version, value and verdict of all scores of these trials, by column. Raises InputError for a
+        run that is not there."""
+        with reading(self.path):
+            return read_scored(self._connection, run)
+
     def values_beside(
         self, trial: str, condition: str, *, scorers: Sequence[str] = (), run: str | None = None
     ) -> dict[str, list[float]]:
@@ -187,6 +203,16 @@ class Store(OpenStore):
         there is no such run."""
         with reading(self.path):
             return read_failures(self._connection, run)
+
+    def unfinished(self) -> tuple[UnfinishedTrial, ...]:
+        """Trials of plans that have begun and not ended: those that run, then those that were cut off."""
+        with reading(self.path):
+            return read_unfinished(self._connection, self.path)
+
+    def unfinished_events(self, trial: str) -> tuple[Event, ...]:
+        """What the last attempt at a trial has done so far, by its whole id; none of a trial that never began."""
+        with reading(self.path):
+            return read_unfinished_events(self._connection, trial, TextReader(self._connection))
 
     def environments(self, *, run: str | None = None) -> tuple[Environment, ...]:
         """What the current traces ran on, each once. `run` keeps to the trials of one run; raises InputError where

@@ -75,7 +75,7 @@ SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.ou
     iif(traces.outcome = 'failed', NULL, newest.value), iif(traces.outcome = 'failed', NULL, newest.verdict),
     iif(coalesce(traces.input_tokens, traces.output_tokens) IS NULL, NULL,
         coalesce(traces.input_tokens, 0) + coalesce(traces.output_tokens, 0)),
-    traces.cost_usd, trials.id, traces.ran_out, traces.key
+    traces.cost_usd, trials.id, traces.ran_out, traces.key{more}
 FROM trials
 JOIN traces ON traces.key = trials.current
 LEFT JOIN newest ON newest.trace = traces.key
@@ -98,6 +98,23 @@ WHERE trials.model = (SELECT model FROM trials WHERE id = :trial)
 GROUP BY trials.key ORDER BY trials.key
 """
 
+_MEASURES = (
+    *("attempt", "started_at", "seconds", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"),
+    "events",
+)
+
+_SCORED = """
+SELECT trials.id, scores.scorer, scores.version, scores.value, scores.verdict
+FROM trials JOIN scores ON scores.trial = trials.key AND scores.trace = trials.current
+JOIN conditions ON conditions.key = trials.condition AND conditions.parent IS NULL
+WHERE (:run IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = :run))
+ORDER BY trials.key, scores.scorer, scores.version
+"""
+
+_KEY = 11
+"""The place of a trace's key in a row of `_SUMMARIES`."""
+_UNTALLIED = (0, (), 0, 0, (), False)
+
 # By an index, so that of a large store only a few rows are looked at.
 _BESIDE = (
     "IN (SELECT key FROM trials WHERE (question, model) = (SELECT question, model FROM trials WHERE id = :beside))"
@@ -111,11 +128,41 @@ def read_summaries(
 ) -> list[TrialSummary]:
     """`beside` is the id of a trial. Raises InputError for a scorer or run that is not there or not clear,
     sqlite3.Error."""
+    values, _ = _summarized(connection, scorers, run, beside)
+    return list(starmap(TrialSummary, values))
+
+
+Columns = dict[str, Sequence[Any]]
+"""By name, all of one length."""
+
+
+def read_summary_columns(connection: sqlite3.Connection, *, scorers: Sequence[str], run: str | None) -> Columns:
+    """The same by column, with what a comparison does not need: attempt, start (as text), seconds, tokens, events.
+    Raises likewise."""
+    values, measures = _summarized(connection, scorers, run, None, more=_MEASURES)
+    own = tuple(TrialSummary.__dataclass_fields__)
+    return _by_column(own, values) | _by_column(_MEASURES, measures)
+
+
+def _by_column(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Columns:
+    return dict(zip(names, tuple(zip(*rows, strict=True)) or ((),) * len(names), strict=True))
+
+
+def _summarized(
+    connection: sqlite3.Connection,
+    scorers: Sequence[str],
+    run: str | None,
+    beside: str | None,
+    more: Sequence[str] = (),
+) -> tuple[Iterable[Sequence[Any]], Iterable[Sequence[Any]]]:
+    """The values of the summaries, by position since there may be a hundred thousand, and `more` columns of their
+    traces."""
     check_scorers(connection, scorers)
     key = None if run is None else run_key(connection, run)
     query = _SUMMARIES.format(
         scored="true" if beside is None else f"trial {_BESIDE}",
         wanted="true" if beside is None else f"trials.key {_BESIDE}",
+        more="".join(f", traces.{name}" for name in more),
     )
     rows = connection.execute(query, {"scorers": json.dumps(list(scorers)), "run": key, "beside": beside}).fetchall()
     shown = _seen(rows) if beside is None else _seen_in_all(connection, {row[0] for row in rows})
@@ -125,18 +172,25 @@ def read_summaries(
     )
     facts = _facts(connection, None if beside is None else {row[0] for row in rows})
     simulated = {row[0]: bool(row[1]) for row in connection.execute("SELECT key, simulated FROM models")}
-    tallied = _tallied(connection, None if beside is None else {row[-1] for row in rows})
-    # By position, since there may be a hundred thousand.
+    tallied = _tallied(connection, None if beside is None else {row[_KEY] for row in rows})
     values = (
         (
             *(names[question], models[model], conditions[condition], repeat, outcome, value, verdict),
             *facts[question],
-            *(tokens, cost, simulated[model], identity, ran_out),
-            *tallied.get(key, ()),
+            *(tokens, cost, simulated[model], trial, ran_out),
+            *tallied.get(key, _UNTALLIED),
         )
-        for question, model, condition, repeat, outcome, value, verdict, tokens, cost, identity, ran_out, key in rows
+        for question, model, condition, repeat, outcome, value, verdict, tokens, cost, trial, ran_out, key, *_ in rows
     )
-    return list(starmap(TrialSummary, values))
+    return values, (row[_KEY + 1 :] for row in rows)
+
+
+def read_scored(connection: sqlite3.Connection, run: str | None) -> Columns:
+    """All scores of the trials of `read_summaries`, without the texts in them. Raises InputError for a run that is not
+    there, sqlite3.Error."""
+    key = None if run is None else run_key(connection, run)
+    rows = connection.execute(_SCORED, {"run": key})
+    return _by_column(("trial", "scorer", "scorer_version", "value", "verdict"), rows)
 
 
 Keys = Set[int]

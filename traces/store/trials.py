@@ -163,14 +163,14 @@ def read_events(connection: sqlite3.Connection, key: int, reader: TextReader) ->
 def read_trace(connection: sqlite3.Connection, row: Sequence[Any], reader: TextReader) -> Trace:
     """A trace from a row of the trace query. Raises StoreError where it is damaged, sqlite3.Error."""
     try:
-        events = list(_with_messages(read_events(connection, row[0], reader)))
+        events = list(with_messages(read_events(connection, row[0], reader)))
         return Trace.model_validate({**read_header(row, reader), "events": events})
     except (ValidationError, TypeError) as error:
         detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise damaged(f"trace {row[0]} does not hold ({detail})") from None
 
 
-def _with_messages(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def with_messages(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Of a message that each later request repeats there is one record: half a million of them take seconds."""
     # The values are kept beside their records, so that no other gets the address of one that is gone.
     known: dict[int, tuple[Any, Message]] = {}

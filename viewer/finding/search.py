@@ -9,12 +9,12 @@ from typing import Any, get_args
 
 import numpy as np
 
+from toolablate.analysis.event_texts import EventText, texts_of
 from toolablate.analysis.found import Bools, Found, Hit, Ints, Share, Snippet, by_condition
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Mechanism
 from toolablate.traces.store import Outlines
 from toolablate.traces.terminal_text import one_line
-from toolablate.viewer.finding.event_texts import EventText, texts_of
 from toolablate.viewer.finding.query import TEXT_FIELDS, Query, Term, compiled, literal_words
 from toolablate.viewer.finding.scope import SearchScope, mask_of
 from toolablate.viewer.finding.text_index import CALLS, SHARED

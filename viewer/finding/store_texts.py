@@ -12,6 +12,7 @@ from toolablate.analysis.found import Found
 from toolablate.analysis.from_store import paired
 from toolablate.traces.kept import stamp_of
 from toolablate.traces.store import Outlines, Store, TrialSummary
+from toolablate.viewer.finding.alike import alike
 from toolablate.viewer.finding.query import Query
 from toolablate.viewer.finding.scope import SearchScope, asked_by, columns_of
 from toolablate.viewer.finding.search import MOST_READ, SHOWN, Search
@@ -80,6 +81,11 @@ class StoreTexts:
                 return None
             search = Search(connection, self.store, scope, mechanisms)
             return search.run(query, where=where, limit=limit, offset=offset, most_read=most_read)
+
+    def alike(self, words: Sequence[str]) -> dict[str, float]:
+        """The trials in whose texts these words stand, the most alike first; see `alike`. Raises StoreError."""
+        with self.index.reading() as connection:
+            return alike(connection, words)
 
     def _scope(self, connection: sqlite3.Connection) -> SearchScope | None:
         """Kept until there is another: to read a hundred thousand trials takes a fifth of a second."""

@@ -10,11 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from toolablate.analysis.event_texts import texts_of
 from toolablate.traces.database import ContentDamaged, FileSchema, connect, decoded, digest_bytes, encoded, patiently
 from toolablate.traces.errors import StoreError
 from toolablate.traces.kept import file_for, kept_folder, stamp_of
 from toolablate.traces.store import Outlines, Store
-from toolablate.viewer.finding.event_texts import texts_of
 from toolablate.viewer.finding.tokens import to_index
 
 CALLS = 1024

@@ -1,5 +1,6 @@
 """What the viewer's tables are read from: a file of its own, made of a store and kept up to date with it."""
 
+from toolablate.viewer.index.failing import FailureRow, FailureTexts
 from toolablate.viewer.index.index import ViewerIndex
 from toolablate.viewer.index.records import (
     ArmCounts,
@@ -12,4 +13,16 @@ from toolablate.viewer.index.records import (
     TrialRow,
 )
 
-__all__ = ["ArmCounts", "Counts", "Facets", "Glance", "QuestionPage", "QuestionRow", "Sort", "TrialRow", "ViewerIndex"]
+__all__ = [
+    "ArmCounts",
+    "Counts",
+    "Facets",
+    "FailureRow",
+    "FailureTexts",
+    "Glance",
+    "QuestionPage",
+    "QuestionRow",
+    "Sort",
+    "TrialRow",
+    "ViewerIndex",
+]

@@ -160,8 +160,8 @@ _PUT = (
     f" {_KEPT}, toolset = CASE WHEN trials.trace = excluded.trace THEN toolset END"
 )
 _QUESTION = (
-    *("id", "place", "name", "called", "domain", "difficulty", "language", "delta", "score", "spread", "tokens"),
-    "cost_usd",
+    *("id", "place", "name", "called", "domain", "difficulty", "language", "kind", "unit", "metadata", "delta"),
+    *("score", "spread", "tokens", "cost_usd"),
 )
 
 Keys = Mapping[str, int]
@@ -232,7 +232,8 @@ def _put_questions(connection: sqlite3.Connection, store: Store, gathered: Store
         names[identity] = name
         called = name.casefold()
         said = (identity, places[identity], name, called, first.domain, first.difficulty, first.language)
-        row = (*said, *gathered.figures[name])
+        about = (first.kind, first.cluster, json.dumps(first.metadata, ensure_ascii=False))
+        row = (*said, *about, *gathered.figures[name])
         if identity not in known:
             _put_question(connection, store, row)
         elif known[identity] != row:

@@ -11,12 +11,15 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar, cast
 
+from toolablate.analysis.clusters import clustered
+from toolablate.analysis.failures import Failures, described
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Attribution, Label
 from toolablate.traces.store import Outlines, Store, TrialSummary
-from toolablate.viewer.index import reading
+from toolablate.viewer.index import failing, reading
+from toolablate.viewer.index.failing import FailureRow, FailureTexts
 from toolablate.viewer.index.file import ensure, fact, reader, state, unusable, writer
 from toolablate.viewer.index.filling import fill, gather, put_tools, unread
 from toolablate.viewer.index.reading import ordered
@@ -34,6 +37,7 @@ from toolablate.viewer.index.records import (
 
 MOST = 64
 """Selections in one order each."""
+MOST_CHOICES = 60
 
 Value = TypeVar("Value")
 
@@ -65,6 +69,15 @@ class Remembered:
 
     def findings(self, connection: sqlite3.Connection) -> Findings | None:
         return self._of(connection, "findings", lambda: reading.findings(connection))
+
+    def failures(self, connection: sqlite3.Connection) -> Failures[FailureRow]:
+        return self._of(connection, "failures", lambda: failing.failures(connection))
+
+    def failure_values(self, connection: sqlite3.Connection) -> dict[str, dict[str, int]]:
+        def work_out() -> dict[str, dict[str, int]]:
+            return failing.values_of(self.failures(connection), MOST_CHOICES)
+
+        return self._of(connection, "failure values", work_out)
 
     def selected(
         self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool
@@ -288,6 +301,39 @@ class ViewerIndex:
         """What trials are attributed to, by their ids; without those that are attributed to nothing."""
         query = "SELECT id, mechanism FROM trials WHERE mechanism NOT NULL"
         return self._read(lambda connection: dict(connection.execute(query)))
+
+    def failures(self) -> Failures[FailureRow]:
+        """The wrong trials, in the order of the benchmark."""
+        return self._read(self._remembered.failures)
+
+    def failure_values(self) -> dict[str, dict[str, int]]:
+        """By key how many wrong trials have each value; without keys of more than `MOST_CHOICES` values."""
+        return self._read(self._remembered.failure_values)
+
+    def failure_texts(self, keys: Sequence[int]) -> dict[int, FailureTexts]:
+        """By the keys of their rows."""
+        return self._read(lambda connection: failing.failure_texts(connection, keys))
+
+    def words_said(self, trial: str) -> list[str]:
+        """What a wrong trial says, as words that tell it from others; none of another trial."""
+        return self._read(partial(failing.words_said, trial=trial))
+
+    def describe(self, path: Path, summaries: Sequence[TrialSummary], *, most: int) -> bool:
+        """Reads from the store what so many wrong trials say, of which it is not known; where it is known of all, makes
+        their clusters anew. Whether there was something to be done. Raises StoreError."""
+        turned = self._read(partial(failing.to_describe, most=most))
+        if not turned:
+            made_of = self._read(failing.unclustered)
+            if made_of:
+                found = clustered(self._read(failing.to_cluster))
+                self._write(partial(failing.put_clusters, found=found, made_of=made_of))
+            return bool(made_of)
+        wrong = [seen for seen in summaries if seen.trial in turned]
+        with Store(path) as store, Outlines(path) as outlines:
+            asked = self._read(partial(failing.questions_of, trials=turned))
+            said = list(described(store, outlines, wrong, asked, turned))
+        self._write(partial(failing.put_failures, said=said))
+        return bool(said)
 
     def put_progress(self, text: str) -> None:
         self._write(lambda connection: state(connection, "progress", text))

@@ -41,6 +41,9 @@ CREATE TABLE IF NOT EXISTS questions (
     domain TEXT NOT NULL,
     difficulty TEXT NOT NULL,
     language TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    unit TEXT NOT NULL, -- the cluster that the question is of, "" for one that stands alone
+    metadata TEXT NOT NULL, -- JSON
     text TEXT NOT NULL, -- the beginning of what is asked
     delta REAL, -- this and what follows is what tables are sorted by
     score REAL,
@@ -98,6 +101,19 @@ CREATE TABLE IF NOT EXISTS trials (
 CREATE INDEX IF NOT EXISTS trials_selected
     ON trials (question, model, condition, ending, flip, mechanism, label, toolset, answer, value);
 CREATE INDEX IF NOT EXISTS trials_unread ON trials (key) WHERE toolset IS NULL;
+
+-- What is said of wrong trials, for the table of failures; worked out after their rows.
+CREATE TABLE IF NOT EXISTS failures (
+    trial INTEGER PRIMARY KEY REFERENCES trials (key),
+    trace TEXT NOT NULL, -- this and the next two are what the row was made from
+    scores TEXT NOT NULL,
+    turned_at INTEGER,
+    relation TEXT NOT NULL,
+    answer TEXT NOT NULL, -- cut, as the next two are
+    expected TEXT NOT NULL,
+    said TEXT NOT NULL,
+    cluster TEXT NOT NULL DEFAULT '' -- its name
+) STRICT;
 
 -- The last that each person said of a trial, in the order in which it was said.
 CREATE TABLE IF NOT EXISTS labels (

@@ -51,13 +51,13 @@ class WorkPace:
 
 
 # Of one core, however large the store: together a quarter.
-_TABLES, _EFFECTS, _WHY, _TEXTS = 1 / 8, 1 / 24, 1 / 24, 1 / 24
+_TABLES, _EFFECTS, _WHY, _TEXTS, _FAILURES = 1 / 8, 1 / 32, 1 / 32, 1 / 32, 1 / 32
 
 _LIVING_SECONDS = 5.0
 """A recorder that is killed changes nothing in the file, and its trials run no more."""
 
 _TOLD_SECONDS = 2.0
-_TEXTS_AT_ONCE = 1_000
+_TEXTS_AT_ONCE = _FAILURES_AT_ONCE = 1_000
 _FAILED_SECONDS = 1.0
 """What fails at once is not tried again at once."""
 
@@ -91,13 +91,14 @@ class KeeperRounds:
             _KeptWork(
                 "why", WorkPace(_WHY), lambda: (self._serial, self._reasons) if self._serial else None, self._find_why
             ),
+            _KeptWork("failures", WorkPace(_FAILURES), self._failures_state, self._describe_failures),
             _KeptWork("texts", WorkPace(_TEXTS), self._texts_state, self._index_texts),
         )
         self._living = False
         self._trials: ViewedTrials | None = None
         self._conditions: dict[str, Condition] = {}
         self._serial = 0
-        self._searched, self._unread = 0, 0
+        self._searched, self._unread, self._described = 0, 0, 0
         self._reasons = ""
         self._findings: Findings | None = index.findings() if index.filled() else None
         self._troubles: dict[str, str] = {}
@@ -202,6 +203,17 @@ class KeeperRounds:
             self._index.put_findings(self._findings)
         finally:
             progress.end()
+
+    def _failures_state(self) -> Hashable | None:
+        """After it is known where trials turned, as far as that will be known."""
+        if not self._serial or self._findings is None:
+            return None
+        return self._serial, self._index.attributed(), self._described
+
+    def _describe_failures(self) -> None:
+        assert self._trials is not None
+        # What the next refresh will take away is no reason to go on.
+        self._described += self._index.describe(self._scope.store, self._trials.summaries, most=_FAILURES_AT_ONCE)
 
     def _texts_state(self) -> Hashable | None:
         return (self._serial, self._unread) if self._serial and self._texts is not None else None

@@ -104,26 +104,33 @@ def listening(port: int = 0) -> Iterator[socket.socket]:
 Tell = Callable[[str], None]
 
 
-def serve(scope: ViewScope, listener: socket.socket, reader: Reader, ready: Tell, tell: Tell) -> None:
+def serve(
+    scope: ViewScope, listener: socket.socket, reader: Reader, ready: Tell, tell: Tell, *, other: Path | None = None
+) -> None:
     """Serves until Ctrl-C or a SIGTERM. `ready` is told the address, with a token that lets its browser in, once there
-    are tables to show; `tell` what is waited for before. Raises InputError and StoreError where the store cannot be
-    viewed."""
+    are tables to show; `tell` what is waited for before. `other` is a store to show beside it. Raises InputError and
+    StoreError where the stores cannot be viewed."""
     from toolablate.viewer.index import ViewerIndex
     from toolablate.viewer.keeping.shown_trials import index_place, require_scope, texts_of, texts_place
 
     require_scope(scope)
+    if other is not None:
+        require_scope(ViewScope(other))
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
     with _until_stopped(), index_place(scope) as place:
         index = ViewerIndex.open(place)
         texts = texts_of(scope, texts_place(scope, place))
         with IndexKeeper(scope, index, texts) as keeper:
             # Takes as long as the first tables, which are made meanwhile.
+            from toolablate.viewer.against import OtherStore
             from toolablate.viewer.application import application
             from toolablate.viewer.rendering import View
 
             keeper.wait_for_tables(tell)
             view = View(
-                scope.store, index, token, Explanations(scope), reader.person, reader.blind, texts, reader.session
+                *(scope.store, index, token, Explanations(scope), reader.person, reader.blind, texts),
+                other=None if other is None else OtherStore(scope.store, other, run=scope.run, scorer=scope.scorer),
+                session=reader.session,
             )
             server = _server(application(view))
             with _ended_by_signals(server):

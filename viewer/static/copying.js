@@ -35,3 +35,14 @@ export function copying(box) {
     document.getElementById("said").textContent = button.textContent;
   });
 }
+
+/* The address of the page as it stands, with the event that one is at. */
+export function copyingLink(box) {
+  const button = box.querySelector("[data-copy-link]");
+  if (!navigator.clipboard || !button) return;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const said = await navigator.clipboard.writeText(location.href).then(() => "Link copied", () => "Not allowed here");
+    button.textContent = document.getElementById("said").textContent = said;
+  });
+}

@@ -1,5 +1,6 @@
 /* Jumps between differences: f to the first divergence, a to where answers part, n and p to the next and the last one;
    s swaps the sides, x unfolds all. The address names the row that was jumped to, so that it can be kept. */
+import { copyingLink } from "./copying.js";
 import { reveal, unfolding } from "./folds.js";
 
 const rows = [...document.querySelectorAll("[data-difference]")];
@@ -56,6 +57,8 @@ document.addEventListener("keydown", (event) => {
 
 const choose = document.querySelector("[data-choose]");
 choose?.addEventListener("change", () => choose.requestSubmit());
+
+copyingLink(document);
 
 const arrive = () => /^#row-\d+$/.test(location.hash) && to(target(location));
 addEventListener("hashchange", arrive);

@@ -22,7 +22,7 @@ async function look() {
   if (document.hidden) return;
   clearTimeout(look.next);
   try {
-    const answer = await fetch("/live", { headers: { accept: "application/json" } });
+    const answer = await fetch(document.querySelector("main[data-live]")?.dataset.live || "/live", { headers: { accept: "application/json" } });
     if (answer.ok) await show(await answer.json());
     pause = answer.ok ? EVERY : Math.min(SLOWEST, pause * 2);
   } catch {
@@ -35,11 +35,14 @@ async function look() {
 async function show(news) {
   tell("progress", news.progress);
   tell("trouble", news.trouble);
+  tell("running-link", news.running ? `${news.running.toLocaleString("en")} running` : "");
   const main = document.querySelector("main[data-live]");
   if (!main) return;
   if (String(news.version) === main.dataset.version || busy(main)) return;
   const answer = await fetch(location.href);
   if (!answer.ok || busy(main)) return;
+  // A trial that has ended is on a page of its own.
+  if (answer.redirected) return location.replace(answer.url);
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   const fresh = page.querySelector("main[data-live]");
   if (!fresh) return;

@@ -1,5 +1,5 @@
 /* Events that are not here yet come when one scrolls or jumps to them; keys: j k e f x [ ] d. */
-import { copying } from "./copying.js";
+import { copying, copyingLink } from "./copying.js";
 import { finding } from "./finding.js";
 import { settle, unfolding } from "./folds.js";
 
@@ -147,11 +147,21 @@ addEventListener("hashchange", () => arrive());
 function arrive() {
   go(numberOf(location.hash), location.hash.slice(1));
 }
-/* On a narrow window it stands above the events: what one is led to begins below it, however many lines it has. */
-new ResizeObserver(([outline]) => {
-  const high = outline.borderBoxSize[0].blockSize;
-  document.documentElement.style.setProperty("--outline", `${high}px`);
-}).observe(trial.querySelector(".outline"));
+/* What is pinned, and on a narrow window the outline, stand above the events: what one is led to begins below them,
+   however many lines they have. */
+const high = new ResizeObserver((changed) => {
+  for (const { target, borderBoxSize } of changed) {
+    const name = target.matches("[data-pinned]") ? "--pinned" : "--outline";
+    trial.style.setProperty(name, `${borderBoxSize[0].blockSize}px`);
+  }
+});
+for (const each of trial.querySelectorAll("[data-pinned], .outline")) high.observe(each);
+/* What keys of the label panel do is to be seen. */
+const side = trial.querySelector("[data-side]");
+document.addEventListener("keydown", (event) => {
+  if (/^[cny]$/.test(event.key) && side.querySelector("[data-label-panel]") && !event.target.matches?.("input, textarea, select")) side.open = true;
+}, { capture: true });
+copyingLink(trial);
 copying(box);
 finding(trial.querySelector("[data-find]"), { here: () => here, go, eventAt });
 watch();

@@ -191,7 +191,7 @@ def test_counts_of_corrected_answers_are_told_as_they_were_asked_for() -> None:
     found = label(replace(each, inputs=replace(each.inputs, arms=arms)))
     assert (found.mechanism, found.note.partition(";")[0]) == (
         "calling",
-        "right without the calls, whatever their results: 8 of 8 right asked before any call",
+        "right without the calls, whatever their results: 8 of 8 right asked for its answer before any call",
     )
 
 
@@ -363,8 +363,21 @@ def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall
     each = drawn("search")
     signals = read(*PAGE, *PAGE, *ended("Answer: C"))
     shapley = {1: ShapleyEstimate(0.1, None), 3: ShapleyEstimate(-0.8, None)}
-    assert label(replace(each, signals=signals, flip=None, shapley=shapley)).evidence == (3,)
-    assert label(replace(each, signals=signals, flip=None)).evidence == (1, 3)
+    each = replace(each, trajectory=None, flip=None)
+    assert label(replace(each, signals=signals, shapley=shapley)).evidence == (3,)
+    assert label(replace(each, signals=signals)).evidence == (1, 3)
+
+
+def test_between_two_ends_the_belief_falls_first_of_all_at_the_result_that_has_the_wrong_answer() -> None:
+    answer = ran("g()", "molecular nitrogen")
+    each, events = drawn("code"), [*ran("f()", "nothing yet"), *answer, *ran("h()", "nothing more"), *REPLY]
+    ends = [Probe(step, {"A": good, "B": 4 - good}, 0, good) for step, good in ((0, 4), (6, 0))]
+    known = replace(each, signals=read(*events), steps=belief_steps(events), flip=None)
+    assert label(replace(known, trajectory=trajectory(ends))).turned_at == 3
+    later = [*ends, Probe(4, {"A": 8}, 0, 8)]
+    assert label(replace(known, trajectory=trajectory(later))).turned_at == 5
+    assert label(replace(known, trajectory=trajectory([Probe(0, {"B": 4}, 0, 0), ends[1]]))).turned_at is None
+    assert label(replace(known, trajectory=trajectory(ends[:1]))).turned_at is None
 
 
 def test_how_retrieval_drew_it_away_is_by_judges_then_by_its_argument_then_by_where_the_answer_stands() -> None:

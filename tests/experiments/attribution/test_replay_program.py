@@ -280,10 +280,14 @@ AGAIN, SWAPPED = ReplayPurpose(kind="rollout"), ReplayPurpose(kind="rollout", pl
 FIRST, LAST = (ReplayPurpose(kind="early_answer", step=step) for step in (0, 2))
 
 
-def next_of(scores: Mapping[ReplayPurpose, Sequence[float | None]], design: ReplayDesign) -> dict[ReplayPurpose, int]:
+def next_of(
+    scores: Mapping[ReplayPurpose, Sequence[float | None]], design: ReplayDesign, *, adopted: bool = True
+) -> dict[ReplayPurpose, int]:
     """How many replays of each purpose the next round wants there to be."""
     (world,) = [each for each in worlds(1.0, 0.0) if each.name == "search"]
     whole = evidence(world, np.random.default_rng(0))
+    if not adopted:
+        whole = replace(whole, signals=replace(whole.signals, adoption=None))
     known = {purpose: tuple(score for score in each if score is not None) for purpose, each in scores.items()}
     beliefs = trajectory(
         Probe(purpose.step, {"A": sum(map(int, each)), "B": len(each) - sum(map(int, each))}, 0, sum(map(int, each)))
@@ -309,9 +313,11 @@ SURE = {FIRST: (1.0,) * 4, LAST: (0.0,) * 4, AGAIN: (0.0,) * 8}
 
 def test_a_round_asks_for_one_level_and_one_step_more() -> None:
     design = ReplayDesign(samples=2, rollouts=2, precision=0.97)
-    wanted = next_of({**SURE, SWAPPED: (1.0, 0.0)}, design)
+    wanted = next_of({**SURE, SWAPPED: (1.0, 0.0)}, design, adopted=False)
     # The result or the reply before it: the step between the ends is not known yet.
     assert wanted == {SWAPPED: 4, ReplayPurpose(kind="early_answer", step=1): 2}
+    # Of a result that has the answer nothing has to be asked.
+    assert next_of({**SURE, SWAPPED: (1.0, 0.0)}, design) == {SWAPPED: 4}
 
 
 @pytest.mark.parametrize(("there", "rollouts", "runs"), [(6, 3, 8), (6, 2, 8), (7, 2, 8), (2, 9, 9), (3, 3, 6)])

@@ -248,6 +248,23 @@ def test_a_judge_that_may_be_asked_more_often_goes_on_from_what_was_paid_for(
     assert len(chat_server.requests) == asked + 1
 
 
+def test_what_was_paid_for_before_an_outage_is_not_asked_again(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = plan_of(tmp_path, chat_server, '[[metrics]]\nkind = "pairs"\njudge = "j"\nswap = false\n', more="asks = 2")
+
+    def faulty(request: dict[str, Any]) -> Any:
+        if "Why 0?" not in str(request["messages"]):
+            return answers(request)
+        return reply("Hm.") if len(request["messages"]) == 2 else Status(400)
+
+    chat_server.answers(faulty)
+    ran = run_lfqa(load_lfqa_plan(path))
+    assert (ran.judged[0].codes.tolist(), ran.missing) == ([FAILED, 1, 2, 0], 1)
+    asked = len(chat_server.requests)
+    chat_server.answers(lambda request: answers({"messages": request["messages"][:2]}))
+    assert run_lfqa(load_lfqa_plan(path)).judged[0].codes.tolist() == [0, 1, 2, 0]
+    assert [len(each["messages"]) for each in chat_server.requests[asked:]] == [4]
+
+
 def test_a_file_in_use_is_told_with_what_can_be_done(chat_server: ChatServer, tmp_path: Path) -> None:
     plan = load_lfqa_plan(plan_of(tmp_path, chat_server, '[[metrics]]\nkind = "pairs"\njudge = "j"\n'))
     judge = PairJudge(plan.judges[0])

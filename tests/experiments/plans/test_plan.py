@@ -44,7 +44,7 @@ def test_paths_are_relative_to_the_plan_and_the_store_is_named_after_it(tmp_path
         (('name = "sim"', 'name = "sim"\nability = 2'), r"models\[0\]\.ability: .*less than or equal to 1; found 2"),
         (
             ('"simulated"', '"openia"'),
-            r"models\[0\]: provider is 'openia', allowed is 'openai', 'scripted', 'simulated'",
+            r"models\[0\]: provider is 'openia', allowed is 'langchain', 'openai', 'scripted', 'simulated'",
         ),
         (('provider = "simulated"', ""), r"models\[0\]: missing key 'provider'"),
         (

@@ -22,7 +22,7 @@ from toolablate.analysis.attribution.belief import flip_step
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.cause_wording import why
+from toolablate.reports.plain_why import why_parts
 from toolablate.reports.terminal.explanation import explanation_view, telling_lines
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event
 
@@ -81,7 +81,7 @@ def test_of_many_steps_a_page_shows_the_ends_and_where_the_belief_falls() -> Non
     found = believed((8,) * 50 + (0,) * 31)
     told = told_of(events, trajectory=found, flip=flip_step(found, 0.3), steps=tuple(range(81)))
     text = shown(told)
-    assert len(text.splitlines()) < 60
+    assert len(text.splitlines()) < 80
     assert "python gives: 24" in text
     assert text.count("steps more") == 2
     gaps = [int(count) for count in re.findall(r"\.\.\. (\d+) steps more", text)]
@@ -92,10 +92,10 @@ def test_of_many_steps_a_page_shows_the_ends_and_where_the_belief_falls() -> Non
 def test_what_happens_otherwise_is_counted() -> None:
     text = shown()
     for changed, came in (
-        ("from event 1 on again, the result as it was", "1 of 4"),
-        ("from event 1 on, with no result there", "3 of 4"),
-        ("reasoned again after the same results", "1 of 4"),
-        ("what it found swapped for another question's", "3 of 4"),
+        ("with the same results, reasoned again", "2 of 8"),
+        ("with no result at event 1", "3 of 4"),
+        ("with the search's results swapped for another question's", "3 of 4"),
+        ("asked for its answer before any call", "8 of 8"),
         ("told to ignore its tool results", "7 of 8"),
     ):
         assert re.search(rf"{came} right +{re.escape(changed)}", text), changed
@@ -113,25 +113,59 @@ def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> No
     )
     found = evidence(inputs=replace(inputs(replay=both), tools=frozenset({"search", "code"})))
     text = flat(shown(explanation(explained(found))))
-    assert "1 of 2 right (mean score .62) only what it found swapped for another question's" in text
-    assert "2 of 2 right what its code gave and what it found swapped for another question's" in text
+    assert "mean score .62 of 2 with the search's results swapped for another question's" in text
+    assert "mean score 1.0 of 2 with the code's results and the search's results swapped for another question's" in text
 
 
-def test_the_mechanism_comes_with_method_confidence_and_what_others_say() -> None:
-    text = flat(shown())
-    assert "retrieval distraction (misleading content adopted), by replay, confidence .82" in text
-    assert "Without the result it is right in 3 of 4." in text
-    assert "Evidence: event 1." in text
-    assert "The trace alone suggests computational lock-in (confidence .40): code decides." in text
+def part(told: Explanation, title: str) -> str:
+    return flat(" ".join(str(line) for each in why_parts(told) if each.title == title for line in each.lines))
 
 
-def test_a_hypothesis_that_says_the_same_is_no_other() -> None:
+def test_a_trial_is_told_in_four_parts() -> None:
+    told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15}))
+    assert part(told, "What went wrong") == (
+        "Very likely wrong because of what its search found (retrieval distraction): probability .82."
+        " How, by the words of results and reply: it adopted what misleads (misleading content adopted)."
+    )
+    assert part(told, "How this is known") == (
+        "With no result at event 1, 3 of 4 answers are right; with the same results, reasoned again, 2 of 8."
+        " Right before any tool: 8 of 8 early answers, asked for before the first call, are right."
+        " Answers that were asked for along the way turn wrong for good at event 1."
+        " The trace points there too: the answer occurs in a result and was not given before. Look at event 1."
+    )
+    assert (
+        part(told, "What speaks against it")
+        == "It may instead be its computation (computational lock-in): probability .15."
+    )
+    unknown = "How much of this is chance. 3 of 4 fits any share from .30 to .95 (95 % intervals)."
+    assert part(told, "What is not known").startswith(unknown)
+
+
+def test_what_the_trace_alone_says_otherwise_speaks_against_it() -> None:
     told = explanation()
-    assert told.explained.attribution is not None
-    same = told.explained.attribution.model_copy(update={"method": "trace", "confidence": 0.8, "note": ""})
-    lines = list(why(replace(told, explained=replace(told.explained, hypotheses=(same,)))))
-    assert "By trace as well (.80)." in lines
-    assert not any(line.startswith("The trace alone") for line in lines)
+    other = told.explained.hypotheses[0].model_copy(update={"confidence": 0.6})
+    told = replace(told, explained=replace(told.explained, hypotheses=(other,)))
+    said = "The trace alone points to its computation (computational lock-in), probability .60."
+    assert part(told, "What speaks against it") == said
+
+
+def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
+    same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
+    told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
+    assert "because of" not in part(told, "What went wrong")
+    assert "No run shows it by itself." in part(told, "What went wrong")
+    assert "Runs without it are right no more often." in part(told, "What speaks against it")
+
+
+def test_an_error_of_the_models_own_is_wrong_before_any_tool() -> None:
+    found = evidence(trajectory=believed((1, 0, 0)), flip=None)
+    told = explanation(explained(found, mechanism="own_error", confidence=0.4, distraction=None))
+    assert part(told, "What went wrong") == (
+        "No cause is more likely than not. The likeliest is the model's own error, which needs no tool: probability .40."
+        " Wrong before any tool: 1 of 8 early answers, asked for before the first call, are right."
+    )
+    assert "Without tools, 3 of 4 answers are right." in part(told, "What speaks against it")
+    assert "Wrong before any tool" in part(explanation(explained(found)), "What speaks against it")
 
 
 def test_what_judges_read_is_told_as_a_hypothesis() -> None:
@@ -145,36 +179,39 @@ def test_what_judges_read_is_told_as_a_hypothesis() -> None:
 
 def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
     found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
-    assert "The model is scripted" in flat(shown(explanation(found, scripted=True)))
-    assert "--replay" not in shown(explanation(found, scripted=True))
+    assert "the model is scripted, and its replies never change" in flat(shown(explanation(found, provider="scripted")))
+    assert "--replay" not in shown(explanation(found, provider="scripted"))
+    assert "its model cannot be asked again" in flat(shown(explanation(found, provider="imported")))
 
 
 def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands_that_would_find_out() -> None:
     found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
     text = shown(explanation(found))
-    assert "Hypothesis: not replayed" in text
-    assert "toolablate attribute runs/a.sqlite --replay" in text
-    assert f"toolablate replay runs/a.sqlite {IDENTITY[:10]} --from 1 --swap null --repeats 8" in text
+    assert "This is a hypothesis: it is read from the trace and the scores." in flat(text)
+    assert "    toolablate attribute runs/a.sqlite --replay --condition search\n" in text
+    again = f"    toolablate replay runs/a.sqlite {IDENTITY[:10]} --from 1 --swap null \\\n      --repeats 8\n"
+    assert again in text
     assert "right now" not in text
-    assert "Replays" not in text.replace("What would", "")
 
 
 def test_replays_that_no_label_rests_on_are_not_denied() -> None:
     text = flat(shown(explanation(explained(evidence(inputs=inputs()), method="trace"))))
     assert "7 of 8 right told to ignore" in text
-    assert "not replayed" not in text
-    assert "Hypothesis: no replay supports it." in text
-    assert "the trial is not in the latest sample" in text
-    assert "Or this trial alone" not in text
+    assert "some are missing, or it is not in the sample of last time" in text
+    assert "Or of this trial alone" not in text
 
 
 def test_where_no_arm_has_the_words_alone_it_is_not_known_whether_they_did_it() -> None:
-    unsure = "Offer of tools or prompt: add the condition 'scaffold'"
-    found = explained(evidence(), mechanism="availability", confidence=0.8)
-    assert found.evidence.signals.prompted
-    assert unsure in flat(shown(explanation(found)))
-    of_words = replace(found.evidence, inputs=replace(found.evidence.inputs, arms=Arms(none=(1.0,), scaffold=(1.0,))))
-    assert unsure not in flat(shown(explanation(replace(found, evidence=of_words))))
+    found = explained(evidence(tuple(ended("Answer: B")), trajectory=None, flip=None), mechanism="availability")
+    unsure = (
+        "Whether it is the offer of tools (availability) or the words of the condition's prompt (prompt): no run takes"
+        " away one alone. Add the condition 'scaffold'"
+    )
+    bare = replace(found, evidence=replace(found.evidence, inputs=replace(inputs(replay=REPLAYED), tools=frozenset())))
+    assert unsure in part(explanation(bare), "What is not known")
+    arms = Arms(none=(1.0,), scaffold=(1.0,))
+    of_words = replace(bare, evidence=replace(bare.evidence, inputs=replace(bare.evidence.inputs, arms=arms)))
+    assert unsure not in part(explanation(of_words), "What is not known")
 
 
 def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
@@ -182,8 +219,8 @@ def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
         score=right(), inputs=inputs(1.0, replay=Replay(rollouts=REPLAYED.rollouts, signals=frozenset({"retrieved"})))
     )
     text = flat(shown(explanation(Explained(found, None))))
-    assert "This trial is right: nothing to attribute." in text
-    assert "Its search found what the model did not know." in text
+    assert "The answer is right. Its search found what the model did not know. Without tools, 3 of 4" in text
+    assert "Wrong before any tool" not in text
 
 
 def test_a_trial_without_a_fall_says_so() -> None:
@@ -200,10 +237,10 @@ def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
         *ended("Answer: B", "turns"),
     )
     spent = Replay(extended=(1.0, 0.0), repaired=(1.0, 0.0), rollouts=REPLAYED.rollouts)
-    text = flat(shown(told_of(stopped, inputs=inputs(replay=spent))))
+    text = flat(shown(told_of(stopped, inputs=inputs(replay=spent), pivotal=evidence().pivotal)))
     assert "1 of 2 right with twice the budget" in text
-    assert "reasoned again after the same results, with twice the budget and tools that work" in text
-    assert "swapped for another question's, with twice the budget and tools that work" in text
+    assert "from event 1 on, with no result there" in text
+    assert "swapped for another question's, and with twice the budget and tools that work" in text
     assert "1 of 2 right with tools that work" in text
     assert "python fails: injected_failure" in text
 
@@ -215,8 +252,8 @@ def test_levels_for_which_nothing_was_run_have_no_line() -> None:
     )
     own = Replay(extended=(0.0,), repaired=(0.0,), rollouts=REPLAYED.rollouts)
     text = flat(shown(told_of(stopped, inputs=inputs(replay=own))))
-    assert "right reasoned again after the same results" in text
-    assert "same results, with" not in text
+    assert "right with the same results, reasoned again" in text
+    assert ", and with" not in text
     assert "twice the budget" not in text
     assert "tools that work" not in text
 
@@ -224,7 +261,7 @@ def test_levels_for_which_nothing_was_run_have_no_line() -> None:
 def test_a_trial_without_results_replies_again() -> None:
     asked = replace(inputs(replay=Replay(rollouts={frozenset(): (1.0, 0.0)})), tools=frozenset())
     text = flat(shown(told_of(tuple(ended("Answer: B")), inputs=asked)))
-    assert "1 of 2 right replied again" in text
+    assert "1 of 2 right with all its replies drawn again" in text
     assert "same results" not in text
 
 
@@ -242,7 +279,7 @@ def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:
 def test_without_bare_trials_it_is_said() -> None:
     text = flat(shown(explanation(explained(evidence(no_tools=())))))
     assert "No scored trial without tools." in text
-    assert "run the plan with a condition without tools" in text
+    assert "How often the model is right without tools: there is nothing." in text
 
 
 def test_foreign_text_is_inert() -> None:
@@ -296,18 +333,18 @@ def test_calls_are_told_by_what_they_say_first() -> None:
 
 
 def test_a_simulated_model_is_announced() -> None:
-    assert "SIMULATED" in shown(explanation(simulated=True))
+    assert "SIMULATED" in shown(explanation(provider="simulated"))
     assert "SIMULATED" not in shown()
 
 
 def test_a_label_beside_a_larger_loss_in_the_decomposition_names_both() -> None:
     def also(mechanism: str, likely: float = 0.2) -> list[str]:
-        told = explanation(explained(mechanism=mechanism, distraction=None, shares={"lock_in": likely}))
-        return [str(line) for line in why(told) if "largest loss" in str(line)]
+        shares = {mechanism: 1 - likely, "lock_in": likely}
+        told = explanation(explained(mechanism=mechanism, distraction=None, shares=shares))
+        return [str(line) for each in why_parts(told) for line in each.lines if "largest loss" in str(line)]
 
     assert also("retrieval_distraction") == []
-    assert also("tool_fault") == ["Also a candidate: content, its largest loss by points (\u221250.0)."]
+    assert also("tool_fault") == ["In points of the score its largest loss is content, \u221250.0."]
     assert also("tool_fault", 0.04) == [
-        "The points say otherwise: content, its largest loss by points (\u221250.0)."
-        " All runs together make that improbable (.04)."
+        "In points of the score its largest loss is content, \u221250.0. All runs together make that improbable: .04."
     ]

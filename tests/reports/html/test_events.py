@@ -1,12 +1,14 @@
 from typing import Literal
 
+import pytest
 from tests.browser.hostile import CALLS, LONG_LINE, NESTED, hostile_events
 from tests.traces.samples import conversation
 
 from toolablate.reports.html.cards import HEAD_CHARS, TAIL_CHARS, Card, Links, Remark, Text
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import MOST_CALLS, event_cards, part_text
-from toolablate.traces.records import Answer, Message, ModelCall, ModelReply, ModelRequest, ToolCall, ToolRequest
+from toolablate.reports.outline import timeline, took
+from toolablate.traces.records import Answer, Message, ModelCall, ModelReply, ModelRequest, ToolCall, ToolRequest, Usage
 
 LINKS = Links(event=lambda number: f"#t-event-{number}", whole=lambda number, part: "")
 
@@ -126,7 +128,7 @@ def test_an_answer_is_not_said_twice() -> None:
 
 def test_a_report_shows_the_same_card_without_a_server() -> None:
     module = environment().get_template("events.html").module
-    html = "".join(str(module.event_card(card, LINKS, None, 10.0)) for card in event_cards(hostile_events()))  # type: ignore[attr-defined]
+    html = "".join(str(module.event_card(card, LINKS, None)) for card in event_cards(hostile_events()))  # type: ignore[attr-defined]
     assert 'href="#t-event-3"' in html
     assert "5,000,006 characters in all" in html
     assert "<script" not in html
@@ -156,7 +158,48 @@ def test_nothing_is_claimed_of_what_a_log_of_others_leaves_out() -> None:
     assert (theirs.at, theirs.sign, theirs.notes) == (None, "", ())
     assert answer.at == 2.5
     macros = environment().get_template("events.html").module
-    assert "at 0 s" in macros.event_card(ours, LINKS, None, 2.5)  # type: ignore[attr-defined]
-    shown = macros.event_card(theirs, LINKS, None, 2.5)  # type: ignore[attr-defined]
+    line = timeline(took([call, timed]))
+    assert line.totals == (("time", "2.5 s"),)
+    assert "at 0 s" in macros.event_card(ours, LINKS, None, line.of(0))  # type: ignore[attr-defined]
+    shown = macros.event_card(theirs, LINKS, None, line.of(0))  # type: ignore[attr-defined]
     assert "at 0 s" not in shown
     assert "event-line" not in shown
+
+
+def test_an_outline_says_what_each_event_was_about() -> None:
+    search, page, code, odd = (
+        ToolRequest(id=name, name=name, arguments=arguments)
+        for name, arguments in (
+            ("web_search", '{"query": "imaginary  modes", "n": 3}'),
+            ("browser_open", '{"url": "https://forum.example/modes"}'),
+            ("python", '{"code": "\\n# levels\\nprint(1)"}'),
+            ("odd", "[no JSON"),
+        )
+    )
+    talking = _asking(search).reply.message.model_copy(update={"content": "Let me look.\nNow."})
+    events = [
+        _asking(search),
+        _replies((), talking),
+        _asking(search, page),
+        *(ToolCall(at=1, call=call, output="") for call in (page, code, odd)),
+        _replies((), _says("assistant", "Long.\nAnswer: A\n")),
+    ]
+    assert [card.gist for card in event_cards(events)] == [
+        *("imaginary modes", "Let me look.", ""),
+        *("forum.example/modes", "# levels", "[no JSON", "Answer: A"),
+    ]
+
+
+def test_lanes_sum_to_what_the_trial_took() -> None:
+    usage = Usage(input_tokens=30, output_tokens=10)
+    first = _asking().model_copy(update={"seconds": 1.0, "cost_usd": 0.01})
+    first = first.model_copy(update={"reply": first.reply.model_copy(update={"usage": usage})})
+    call = ToolCall(at=2.0, seconds=2.0, call=ToolRequest(id="1", name="python", arguments="{}"), output="")
+    line = timeline(took([first, call, first.model_copy(update={"at": 4.0, "cost_usd": 0.03})]))
+    assert line.totals == (("time", "5.0 s"), ("tokens", "80"), ("cost", "$0.040"))
+    assert [(each.lane, each.start, each.width) for each in line.of(2)] == [
+        *(("time", 80, 20), ("tokens", 50, 50)),
+        ("cost", pytest.approx(25), pytest.approx(75)),
+    ]
+    assert line.of(1)[0].says == "2.0 s, 40 % of the time; 80 % when it ended"
+    assert "40 tokens, 50 % of the tokens; 100 % when it ended" in line.of(2)[1].says

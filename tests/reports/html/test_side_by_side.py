@@ -8,6 +8,7 @@ from tests.browser.hostile import png
 from tests.traces.samples import QUESTIONS
 
 from toolablate.analysis.alignment import align
+from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.side_by_side import (
     COMPARED_CHARS,
@@ -98,10 +99,46 @@ def test_a_text_keeps_the_line_that_it_begins_with() -> None:
     assert re.search(r"<pre[^>]*>\n\n\n ", _page(found)), "browsers leave out one line feed after <pre>"
 
 
-def test_a_side_without_a_step_has_an_empty_place() -> None:
+def test_what_one_side_has_alone_takes_the_width_and_says_whose_it_is() -> None:
     page = _page(_found([FINAL], [("x", "f(1)", "1"), FINAL]))
-    assert "no such step" in page
+    row = page[page.index('id="row-1"') : page.index("</section>")]
+    assert re.findall(r'class="(diff-(?:head|side)[^"]*)"', row) == [
+        "diff-head right alone",
+        *["diff-side right alone"] * 3,
+    ]
+    assert "right one only step 1" in _text(row)
+    assert "left one" not in row
     assert "<ins>" not in page, "its place says it"
+
+
+def test_evidence_is_marked_on_both_sides_and_in_what_is_folded() -> None:
+    long = "word " * 2_000
+    told = {
+        0: Marks(quotes=(Quote("reply-call-0", "g(7)", "a look"),)),
+        1: Marks(("evidence for lock-in, by trace",), quotes=(Quote("output", "the gap is small", "the answer"),)),
+    }
+    turned = f"{long} THE GAP\r\nis **small** {long}"
+    found = side_by_side(
+        align(conversation([FINAL]), conversation([("x", "g(7)", turned), FINAL])),
+        QUESTIONS[0],
+        marks=({0: Marks(quotes=(Quote("reply", "answer", "the right one", last=True),))}, told),
+    )
+    page = _page(found)
+    marks = [
+        (says, re.sub("<[^>]*>", "", text))
+        for says, text in re.findall(r'<mark title="([^"]*)">(.*?)</mark>', page, re.S)
+    ]
+    assert marks == [("a look", "g(7)"), ("the answer", "THE GAP\nis **small"), ("the right one", "Answer")]
+    assert '<details class="diff-fold" open>' in page
+    assert "evidence for lock-in, by trace" in page
+    # Words that differ and evidence in one text.
+    sides = [("We say two is it.", "g(7)", "1"), FINAL], [("We say three is it.", "g(7)", "1"), FINAL]
+    both = side_by_side(
+        align(*map(conversation, sides)),
+        QUESTIONS[0],
+        marks=({}, {0: Marks(quotes=(Quote("reply", "say three is", "turned"),))}),
+    )
+    assert _page(both).count('title="turned"') == 3, "before, within and after what differs"
 
 
 def test_where_the_belief_falls_and_what_went_wrong_is_said() -> None:

@@ -257,7 +257,7 @@ def test_a_living_run_leaves_three_quarters_of_a_core(own: Path, monkeypatch: py
 
         return work
 
-    for work, seconds in zip(kept._works, (2.0, 5.0, 90.0, 30.0), strict=True):
+    for work, seconds in zip(kept._works, (2.0, 5.0, 90.0, 20.0, 30.0), strict=True):
         monkeypatch.setattr(work, "do", takes(seconds))
         monkeypatch.setattr(work, "state", lambda: clock.now)
     monkeypatch.setattr(kept, "_living", True)

@@ -1,0 +1,142 @@
+"""Attributes effects and writes reports, as `toolablate attribute` and `toolablate report` do."""
+
+from collections.abc import Sequence
+from functools import partial
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Literal
+
+from toolablate.api.notebooks import shown
+from toolablate.api.results import Attribution
+from toolablate.api.stores import Store
+from toolablate.api.threads import apart, apart_async
+from toolablate.api.words import several
+from toolablate.experiments.attributing import AttributionRequest, attributed
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import ReplayDesign
+from toolablate.traces.validation import explain
+
+
+def attribute(
+    store: Store | str | PathLike[str],
+    *,
+    replay: bool = False,
+    max_cost: float | None = None,
+    run: str = "latest",
+    model: str | Sequence[str] = (),
+    condition: str | Sequence[str] = (),
+    scorer: str | None = None,
+    judge: str | Sequence[str] = (),
+    failures: float = 1.0,
+    successes: float = 0.3,
+    samples: int = 2,
+    rollouts: int = 2,
+    steps: Literal["all", "search"] = "search",
+    precision: float = 0.8,
+    each_result: bool = False,
+    seed: int = 0,
+    plan: str | PathLike[str] | None = None,
+    live: bool = False,
+    judge_matrix: str | PathLike[str] | None = None,
+    progress: bool = True,
+) -> Attribution:
+    """Attributes the effects of tools to mechanisms, trial by trial and in sum.
+
+    Asks no model, but with `replay`: then a random sample of trials (shares of `failures` and `successes`) is replayed
+    with one thing changed at a time, for `max_cost` US dollars at most; and with `judge`, who reads the wrong trials.
+    All other words are those of `toolablate attribute`. Raises ToolablateError; what can be refused is refused before
+    anything is spent.
+    """
+    words = {key: value for key, value in locals().items() if key != "store"}
+    return apart(partial(_attribute, store, words))
+
+
+async def attribute_async(store: Store | str | PathLike[str], **words: object) -> Attribution:
+    """As `attribute`, with the same words, beside what else the event loop does. Cancelled, it stops cleanly."""
+    usual = dict(attribute.__kwdefaults__ or {})
+    unknown = words.keys() - usual.keys()
+    if unknown:
+        raise TypeError(f"attribute_async() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+    return await apart_async(partial(_attribute, store, usual | words))
+
+
+def _attribute(store: Store | str | PathLike[str], words: dict[str, object]) -> Attribution:
+    from pydantic import ValidationError
+
+    names = ("failures", "successes", "samples", "rollouts", "steps", "precision", "each_result", "seed")
+    try:
+        design = ReplayDesign.model_validate({name: words[name] for name in names} | {"scorer": words["scorer"] or ""})
+    except ValidationError as error:
+        raise InputError(f"attribute: {explain(error, ReplayDesign)}", code="usage") from None
+    wanted = AttributionRequest(
+        design=design,
+        run=str(words["run"]),
+        models=_words(words["model"]),
+        conditions=_words(words["condition"]),
+        replay=bool(words["replay"]),
+        judges=_words(words["judge"]),
+        plan=_path(words["plan"]),
+        max_cost=_dollars(words["max_cost"]),
+        live=bool(words["live"]),
+        judge_matrix=_path(words["judge_matrix"]),
+    )
+    asks = wanted.replay or bool(wanted.judges)
+    with shown(progress=bool(words["progress"]) and asks) as (console, made):
+        return Attribution(*attributed(Path(store), wanted, console, progress=made))
+
+
+def _words(given: object) -> tuple[str, ...]:
+    assert isinstance(given, str | Sequence)
+    return several(given)
+
+
+def _path(given: object) -> Path | None:
+    assert given is None or isinstance(given, str | PathLike)
+    return None if given is None else Path(fspath(given))
+
+
+def _dollars(given: object) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, int | float) and 0 <= given < float("inf"):
+        return float(given)
+    raise InputError(f"max_cost: should be US dollars, 0 or more; found {given!r}", code="usage")
+
+
+def report(
+    store: Store | str | PathLike[str],
+    output: str | PathLike[str] | None = None,
+    *,
+    figures: str | PathLike[str] | None = None,
+    run: str = "latest",
+    baseline: str | None = None,
+    scorer: str | None = None,
+    title: str = "",
+    trial: str | Sequence[str] = (),
+    diff: Sequence[tuple[str, str]] = (),
+    traces: int | None = None,
+    seed: int = 0,
+) -> Path:
+    """Writes a report, by default an HTML file beside the store; the suffix says the kind: .html, .md or .tex.
+
+    `trial` and `diff` (pairs of trials) are shown in it, and so many `traces` more that tell most. `figures` is a
+    folder for all figures. Returns the file. Raises InputError for what is not there or cannot be written.
+    """
+    from toolablate.viewer.reporting import make_report
+
+    path = Path(store)
+    written = path.with_suffix(".html") if output is None else Path(output)
+    make_report(
+        path,
+        written,
+        None if figures is None else Path(figures),
+        traces=several(trial),
+        beside=tuple((left, right) for left, right in diff),
+        telling=traces,
+        title=title,
+        run=run,
+        scorer=scorer,
+        baseline=baseline,
+        seed=seed,
+    )
+    return written

@@ -1,0 +1,56 @@
+"""The documentation as a site in FOLDER/site, by default `build/docs/site`: the pages of `docs`, searchable offline."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
+_SHIM = "https://unpkg.com/iframe-worker/shim"
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)#]*)(#[^)]*)?\)")
+
+
+def on_the_site(text: str, folder: Path) -> str:
+    """A page's links from where the site has it: to another page, or to the repository where the site has none."""
+
+    def moved(link: re.Match[str]) -> str:
+        mark, words, target, place = link[1], link[2], (folder / link[3]).resolve(), link[4] or ""
+        inside = target.relative_to(ROOT)
+        if inside in PAGES:
+            return f"{mark}[{words}]({PAGES[inside]}{place})"
+        if inside.is_relative_to("docs/images"):
+            return f"{mark}[{words}]({inside.relative_to('docs')})"
+        return f"{mark}[{words}]({REPOSITORY}/{'tree' if target.is_dir() else 'blob'}/main/{inside}{place})"
+
+    return _LINK.sub(moved, text)
+
+
+PAGES = {
+    Path("README.md"): "index.md",
+    Path("CHANGELOG.md"): "changelog.md",
+    **{page.relative_to(ROOT): page.name for page in sorted((ROOT / "docs").glob("*.md"))},
+}
+
+
+def build(folder: Path) -> None:
+    """What was in the folder is gone. Raises CalledProcessError where a link leads nowhere."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pages = folder / "pages"
+    shutil.copytree(ROOT / "docs/images", pages / "images")
+    shutil.copy(ROOT / "docs/site/zensical.toml", folder)
+    for source, name in PAGES.items():
+        path = ROOT / source
+        (pages / name).write_text(on_the_site(path.read_text("utf-8"), path.parent), encoding="utf-8")
+    subprocess.run([Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean"], cwd=folder, check=True)
+    # A browser starts no worker for pages that are files; the search needs this in its place, from nobody's server.
+    shutil.copy(ROOT / "docs/site/iframe-worker.js", folder / "site/assets/javascripts")
+    for page in (folder / "site").glob("*.html"):
+        text = page.read_text("utf-8")
+        page.write_text(text.replace(_SHIM, "assets/javascripts/iframe-worker.js"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    build(Path(*sys.argv[1:2]) if sys.argv[1:] else ROOT / "build/docs")

@@ -1,0 +1,122 @@
+"""What came of one trial with one thing changed: the table that sentences about its cause are made of."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolablate.analysis.attribution.decomposition import Scores
+from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS, Level, told_levels
+from toolablate.analysis.attribution.trace_rules import faults, ran_out
+from toolablate.reports.cause_wording import chance
+
+AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
+IGNORING, RE_ASKED, REPEATS = (
+    "told to ignore its tool results",
+    "asked once more after its final reply",
+    "in its other repeats",
+)
+_REDRAWN = "with all its replies drawn again"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Runs in which `changed` is the one difference: how many, and the sum of their scores. Of `graded` ones the mean
+    is told, of others how many are right."""
+
+    changed: str
+    runs: float
+    right: float
+    graded: bool = False
+
+    @property
+    def share(self) -> float:
+        return self.right / self.runs
+
+    @property
+    def count(self) -> str:
+        return f"mean score {chance(self.share)} of {self.runs}" if self.graded else f"{self.right:g} of {self.runs:g}"
+
+    @property
+    def came(self) -> str:
+        return self.count if self.graded else f"{self.count} right"
+
+    @property
+    def sentence(self) -> str:
+        """Without its end."""
+        came = (
+            f"the mean score of {self.runs} runs is {chance(self.share)}"
+            if self.graded
+            else f"{self.count} answers are right"
+        )
+        return f"{capital(self.changed)}, {came}"
+
+
+def rows(evidence: Evidence) -> tuple[Row, ...]:
+    """Nothing of what was not run. From the trial as it was to the question without tools, then what else was asked."""
+    others = (of_scores(changed, scores, evidence) for changed, scores in _others(evidence) if scores)
+    return (*levels_of(evidence), *others)
+
+
+def levels_of(evidence: Evidence) -> list[Row]:
+    """From the trial as it was to the question without tools; runs from the start come last."""
+    found = (row_of(level, evidence) for levels in told_levels(evidence) for level in levels)
+    return sorted(dict.fromkeys(found), key=lambda row: row.changed.startswith(FROM_START))
+
+
+def of_scores(changed: str, scores: Scores, evidence: Evidence) -> Row:
+    return Row(changed, len(scores), sum(scores), _graded(evidence))
+
+
+def _others(evidence: Evidence) -> Iterator[tuple[str, Scores]]:
+    pivotal = evidence.pivotal
+    if pivotal is not None and (ran_out(evidence.signals) or faults(evidence.signals)):
+        # Those runs have the trial's own budget and faults, so that they are none of the levels.
+        yield f"from event {pivotal.event} on again, {AS_IT_WAS}", pivotal.kept
+        yield f"from event {pivotal.event} on, {NO_RESULT}", pivotal.without
+    yield IGNORING, evidence.ignore_tools
+    yield RE_ASKED, evidence.re_asked
+    if evidence.all_runs is not None:
+        yield REPEATS, evidence.repeats
+
+
+def row_of(level: Level, evidence: Evidence) -> Row:
+    return Row(_changed(level, evidence), level.tally.runs, level.tally.right, _graded(evidence))
+
+
+def _changed(level: Level, evidence: Evidence) -> str:
+    what = _REDRAWN if level.what == AGAIN and not evidence.inputs.tools else level.what
+    if level.purpose is None or level.purpose.kind not in ("rollout", "short"):
+        return what
+    # What spoiled the trial from outside is repaired in them as well, so that they differ in more than one thing.
+    budget = ("twice the budget",) if ran_out(evidence.signals) else ()
+    tools = ("tools that work",) if faults(evidence.signals) else ()
+    return f"{what}{REPAIRED_TOO}{' and '.join((*budget, *tools))}" if budget or tools else what
+
+
+REPAIRED_TOO = ", and with "
+
+
+def _graded(evidence: Evidence) -> bool:
+    """Whether scores between right and wrong are given."""
+    arms, runs = evidence.inputs.arms, evidence.all_runs
+    scores = [
+        evidence.inputs.score,
+        *evidence.repeats,
+        *arms.none,
+        *arms.scaffold,
+        *arms.offered,
+        *arms.sham,
+        *arms.placebo,
+    ]
+    if runs is not None:
+        scores += [score for several in runs.rollouts.values() for score in several]
+        scores += [*runs.last_reply, *runs.extended, *runs.repaired, *(runs.short or ())]
+    return any(0 < score < 1 for score in scores)
+
+
+FROM_START = ("from the start", WITHOUT_TOOLS, REPEATED)
+"""How those begin of which the plan has repeats, and replays make no more."""
+
+
+def capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"

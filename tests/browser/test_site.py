@@ -1,0 +1,27 @@
+"""The documentation as a site: opened from its files, searched without a network."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(300)]
+
+
+def test_a_page_is_found_by_its_words_and_nothing_leaves_the_machine(chromium: Browser, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, ROOT / "docs/site/build.py", tmp_path / "docs"], check=True, capture_output=True)
+    page = chromium.new_page()
+    asked = list[str]()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "docs/site/index.html").as_uri())
+    page.get_by_role("dialog", name="Search").get_by_role("button").click()
+    page.keyboard.type("noise floor")
+    page.get_by_role("heading", name="Flips and the noise floor").click()
+    expect(page).to_have_url(re.compile(r"statistics\.html.*#flips-and-the-noise-floor$"))
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in asked), asked
+    page.close()

@@ -1,0 +1,101 @@
+"""What is said of one trial is never contradicted by the table below it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.analysis.attribution.stories import ended, ran, right, searched, wrong
+from tests.reports.attribution.contradictions import contradictions
+from tests.reports.attribution.samples import (
+    attribution,
+    believed,
+    evidence,
+    explanation,
+    inputs,
+)
+
+from toolablate.analysis.attribution.belief import flip_step
+from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame_by_arms
+from toolablate.analysis.attribution.trace_rules import attribute_by_trace
+from toolablate.traces.records import Event, Mechanism, ReplayDesign
+
+LONG = "1. Green plants take molecular nitrogen from the air. " * 100
+STORIES: tuple[tuple[Sequence[Event], frozenset[ToolKind]], ...] = (
+    (ended("Answer: B"), frozenset()),
+    ((*searched("gas", "1. Green plants take molecular nitrogen"), *ended("Answer: B")), frozenset({"search"})),
+    ((*ran("print(2)", "molecular nitrogen"), *ended("Answer: B")), frozenset({"code"})),
+    ((*searched("gas", LONG), *ran("print(2)", "2"), *ended("Answer: B")), frozenset({"search", "code"})),
+    ((*ran("1/0", "", status="error", error="injected_failure"), *ended("Answer: B", "turns")), frozenset({"code"})),
+    ((*searched("gas", "nothing"), *ended("It is the gas.")), frozenset({"search"})),
+)
+SOME, ANY = (st.lists(st.sampled_from([0.0, 1.0]), min_size=least, max_size=9).map(tuple) for least in (1, 0))
+
+
+@st.composite
+def evidences(draw: st.DrawFn) -> Evidence:
+    """A trial with any counts, its levels there or missing."""
+    events, tools = draw(st.sampled_from(STORIES))
+    kinds = sorted(tools)
+    swapped = dict.fromkeys([frozenset[ToolKind](), *(frozenset({kind}) for kind in kinds), frozenset(kinds)])
+    rollouts = {each: draw(SOME) for each in swapped}
+    runs = Replay(extended=draw(SOME), repaired=draw(SOME), rollouts=rollouts, short=draw(ANY), last_reply=draw(ANY))
+    rights = draw(st.none() | st.lists(st.integers(0, 8), min_size=1, max_size=3).map(tuple))
+    arms = Arms(draw(SOME), *(draw(ANY) for _ in range(4)))
+    bare = evidence().no_tools[0]
+    found = None if rights is None else believed(rights)
+    made = evidence(
+        tuple(events),
+        trajectory=found,
+        flip=None if found is None else flip_step(found, 0.3),
+        pivotal=None,
+        shapley={},
+        inputs=replace(inputs(replay=draw(st.sampled_from([runs, runs, None]))), arms=arms, tools=tools),
+        no_tools=tuple(replace(bare, score=right() if score else wrong()) for score in arms.none),
+        steps=(0, 1, 2),
+        **{name: draw(ANY) for name in ("repeats", "outset", "re_asked", "ignore_tools")},
+    )
+    unread = events == STORIES[-1][0] and not made.signals.misstated
+    score = wrong("unparsed") if unread else wrong().model_copy(update={"extracted": ("B",)})
+    return replace(made, score=score.model_copy(update={"trial": made.signals.trial}))
+
+
+def attributed(of: Evidence) -> Explanation:
+    """As a store has it."""
+    signals, arms = of.signals, of.inputs.arms
+    by_trace = attribute_by_trace(signals, of.score, of.no_tools, of.repeats, None, arms.scaffold, blame_by_arms(of))
+    by_replay = attribute_by_replay(of)
+    hypotheses = (by_trace,) if by_trace and by_replay else ()
+    return explanation(Explained(of, by_replay or by_trace, hypotheses), conversation=STORIES[1][0])
+
+
+@settings(max_examples=30, deadline=None)
+@given(evidences(), st.sampled_from(["", "imported", "scripted"]))
+def test_no_sentence_contradicts_the_counts_and_probabilities_of_its_trial(of: Evidence, provider: str) -> None:
+    assert contradictions(replace(attributed(of), provider=provider)) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(evidences(), st.data())
+def test_whatever_a_record_of_an_attribution_says_the_page_says_what_its_numbers_do(
+    of: Evidence, data: st.DataObject
+) -> None:
+    """Records that no rule made: a label that is not the most probable, a note that counts otherwise."""
+    names = data.draw(st.lists(st.sampled_from(get_args(Mechanism)), min_size=1, max_size=4, unique=True))
+    parts = [data.draw(st.integers(1, 20)) for _ in names]
+    shares = {name: part / sum(parts) for name, part in zip(names, parts, strict=True)}
+    found = attribution(
+        trial=of.inputs.trial,
+        mechanism=names[-1],
+        method=data.draw(st.sampled_from(["replay", "trace", "judge"])),
+        confidence=data.draw(st.floats(0, 1)),
+        distraction=None,
+        shares=data.draw(st.sampled_from([{}, shares])),
+        note="right without it: 99 of 99 right",
+        evidence=(),
+    )
+    design = ReplayDesign(failures=0.5, samples=4, rollouts=12, seed=7)
+    assert contradictions(explanation(Explained(of, found), design=design, store="a b/it's.sqlite")) == []

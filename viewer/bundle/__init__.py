@@ -1,0 +1,1 @@
+"""A static copy of the viewer's pages, for who has neither the store nor toolablate."""
