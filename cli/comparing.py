@@ -305,10 +305,11 @@ def agreement_command(
     grades the same answer differently (from `again` under [judging], or trials of one question with the same text), and
     what that noise alone does to a comparison.
 
-    --labels compares the causes of failures that people gave in `toolablate view` with the attribution by each method
-    and with other people's labels: Cohen's kappa over mechanisms, with a 95 % interval (bootstrap over questions). Each
-    person's last label of a trial counts. Blind labels, given while the attribution was hidden, are counted apart:
-    seeing the attribution first biases towards it.
+    --labels compares the causes of failures that people gave in `toolablate view` with the attribution by each method,
+    with judges and with other people's labels: Cohen's kappa of two and Krippendorff's alpha of all, with intervals of
+    95 % (bootstrap over questions). Each person's last label of a trial counts. Blind labels, given while the
+    attribution was hidden, are counted apart: an attribution shown first raises agreement. Labels from a queue
+    (`toolablate labels queue`) also give the share of all wrong trials on which both agree.
     """
     if as_labels:
         options.refuse_given(("run", "as_list"), "goes without --labels")
