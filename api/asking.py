@@ -55,7 +55,9 @@ def attribute(
     anything is spent.
     """
     words = {key: value for key, value in locals().items() if key != "store"}
-    return apart(partial(_attribute, store, words))
+    work = partial(_attribute, store, words)
+    # What asks nobody needs no loop, and can be interrupted anywhere.
+    return apart(work) if replay or judge else work()
 
 
 async def attribute_async(store: Store | str | PathLike[str], **words: object) -> Attribution:
