@@ -1,17 +1,24 @@
 """Attributes effects and writes reports, as `toolablate attribute` and `toolablate report` do."""
 
+import json
 from collections.abc import Sequence
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from rich.console import Console
 
 from toolablate.api.notebooks import shown
-from toolablate.api.results import Attribution
-from toolablate.api.stores import Store
+from toolablate.api.results import Attribution, Shown
+from toolablate.api.stores import Store, Trial
 from toolablate.api.threads import apart, apart_async
 from toolablate.api.words import several
 from toolablate.experiments.attributing import AttributionRequest, attributed
+from toolablate.experiments.replay.batch import Replayed
+from toolablate.experiments.replay.batch import replay as fork
+from toolablate.experiments.replay.changes_asked import change_asked
+from toolablate.experiments.replay.outcomes import print_replayed, replayed_json
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.validation import explain
@@ -48,7 +55,9 @@ def attribute(
     anything is spent.
     """
     words = {key: value for key, value in locals().items() if key != "store"}
-    return apart(partial(_attribute, store, words))
+    work = partial(_attribute, store, words)
+    # What asks nobody needs no loop, and can be interrupted anywhere.
+    return apart(work) if replay or judge else work()
 
 
 async def attribute_async(store: Store | str | PathLike[str], **words: object) -> Attribution:
@@ -101,6 +110,82 @@ def _dollars(given: object) -> float | None:
     if isinstance(given, int | float) and 0 <= given < float("inf"):
         return float(given)
     raise InputError(f"max_cost: should be US dollars, 0 or more; found {given!r}", code="usage")
+
+
+class Replay(Shown):
+    """What came of a trial that was forked: `trials` are the new ones, by their ids."""
+
+    def __init__(self, replayed: Replayed, store: Path) -> None:
+        self.replayed = replayed
+        self.store = Store(store)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        return tuple(Trial(self.store, each) for each in self.replayed.trials)
+
+    @property
+    def missing(self) -> int:
+        return self.replayed.launched.missing
+
+    @property
+    def json(self) -> Any:
+        """What `toolablate replay --json` prints."""
+        return json.loads(replayed_json(self.replayed, self.store.path))
+
+    def print(self, console: Console) -> None:
+        print_replayed(self.replayed, self.store.path, console)
+
+
+def replay(
+    trial: Trial,
+    event: int,
+    *,
+    swap: str | None = None,
+    say: str | None = None,
+    drop: bool = False,
+    answer_now: bool = False,
+    ignore_tools: bool = False,
+    extend: str | None = None,
+    repair: bool = False,
+    repeats: int = 1,
+    max_cost: float | None = None,
+    plan: str | PathLike[str] | None = None,
+    live: bool = False,
+    progress: bool = True,
+) -> Replay:
+    """Forks a trial (`store.trial("4867ad")`) at one of its events with one thing changed, as `toolablate replay` does:
+    `swap="null"`, `drop=True` and so on; without a change, what follows is sampled again. The new trials are stored
+    beside the old one and enter no table. Raises ToolablateError.
+    """
+
+    def work() -> Replay:
+        store = trial.store.path
+        change = change_asked(
+            store,
+            trial.id,
+            swap=swap,
+            say=say,
+            drop=drop,
+            answer_now=answer_now,
+            ignore_tools=ignore_tools,
+            extend=extend,
+            repair=repair,
+        )
+        with shown(progress=progress) as (console, made), made(console, "replay") as going:
+            done = fork(
+                store,
+                trial.id,
+                event,
+                change,
+                repeats=repeats,
+                plan=plan,
+                max_cost=_dollars(max_cost),
+                live=live,
+                progress=going,
+            )
+        return Replay(done, store)
+
+    return apart(work)
 
 
 def report(

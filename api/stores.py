@@ -224,8 +224,11 @@ class Trial(Shown):
         """The trace as the viewer shows it: in a notebook it shows itself, and `save` writes it as a page."""
         return TraceView(self.told)
 
+    def __repr__(self) -> str:
+        return f"{self.store!r}.trial({self.id[:10]!r})"
+
     def print(self, console: Console) -> None:
-        TraceView(self.told).print(console)
+        self.show().print(console)
 
     def _repr_html_(self) -> str:
         return self.show()._repr_html_()

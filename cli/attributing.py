@@ -185,10 +185,6 @@ def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> 
 
 if TYPE_CHECKING:
     from toolablate.experiments.replay.batch import Replayed
-    from toolablate.experiments.replay.requests import Content
-    from toolablate.traces.records import Extend, ReplayChange, Say
-
-    Wanted = ReplayChange | Content
 
 
 @click.command(
@@ -261,25 +257,27 @@ def replay_command(
     from rich.console import Console
 
     from toolablate.experiments.replay.batch import replay
+    from toolablate.experiments.replay.changes_asked import change_asked
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.traces.commands import stopped_cleanly
-    from toolablate.traces.records import AnswerNow, Drop, IgnoreTools, Repair
 
-    changes: list[Wanted | None] = [
-        _swap(swap),
-        _said(say) if say is not None else None,
-        Drop() if drop else None,
-        AnswerNow() if answer_now else None,
-        IgnoreTools() if ignore_tools else None,
-        _extended(store, trial, extend) if extend is not None else None,
-        Repair() if repair else None,
-    ]
+    change = change_asked(
+        store,
+        trial,
+        swap=swap,
+        say=say,
+        drop=drop,
+        answer_now=answer_now,
+        ignore_tools=ignore_tools,
+        extend=extend,
+        repair=repair,
+    )
     with stopped_cleanly(), RunProgress(Console(stderr=True), "replay") as progress:
         replayed = replay(
             store,
             trial,
             event,
-            _only(changes),
+            change,
             repeats=repeats,
             plan=plan,
             max_cost=max_cost,
@@ -288,68 +286,6 @@ def replay_command(
         )
     _print(replayed, store, as_json=as_json)
     raise SystemExit(1 if replayed.launched.missing or replayed.launched.ungraded else 0)
-
-
-def _only(changes: "list[Wanted | None]") -> "Wanted | None":
-    from toolablate.traces.errors import InputError
-
-    given = [change for change in changes if change is not None]
-    if len(given) > 1:
-        raise InputError(
-            "a replay changes one thing, and several were named",
-            hint="make several replays of it: --swap, --say, --drop, --answer-now, --ignore-tools, --extend, --repair",
-            code="usage",
-        )
-    return given[0] if given else None
-
-
-def _swap(content: str | None) -> "Wanted | None":
-    from toolablate.traces.errors import InputError
-    from toolablate.traces.records import Swap, clean_text
-    from toolablate.traces.validation import why_unreadable
-
-    match content:
-        case None | "null" | "placebo" | "gold" | "adversarial":
-            return content
-    try:
-        return Swap(content="text", text=clean_text(Path(content).read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"--swap: cannot read {content}: {why_unreadable(error)}",
-            hint="name a file, or one of null, placebo, gold, adversarial",
-            code="unreadable_text",
-        ) from None
-
-
-def _said(text: str) -> "Say":
-    from toolablate.traces.errors import InputError
-    from toolablate.traces.records import Say, clean_text
-
-    if not text.strip():
-        raise InputError("--say: the text is empty", hint="leave --say out to draw anew", code="usage")
-    return Say(text=clean_text(text))
-
-
-def _extended(store: Path, trial: str, given: str) -> "Extend":
-    """The parent's budget with other limits. Raises InputError for what is no limit."""
-    from pydantic import ValidationError
-
-    from toolablate.traces.errors import InputError
-    from toolablate.traces.records import Budget, Extend
-    from toolablate.traces.store import Store
-    from toolablate.traces.validation import explain
-
-    named = dict(part.strip().partition("=")[::2] for part in given.split(","))
-    with Store(store) as opened:
-        budget = opened.condition(opened.trace(trial).trial.condition).budget
-    try:
-        return Extend(budget=Budget.model_validate({**budget.model_dump(), **named}))
-    except ValidationError as error:
-        raise InputError(
-            f"--extend: {explain(error, Budget)}",
-            hint="as in turns=20,seconds=900",
-            code="bad_budget",
-        ) from None
 
 
 def _print(replayed: "Replayed", store: Path, *, as_json: bool) -> None:

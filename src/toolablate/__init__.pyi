@@ -1,5 +1,6 @@
 from toolablate.api.asking import attribute as attribute
 from toolablate.api.asking import attribute_async as attribute_async
+from toolablate.api.asking import replay as replay
 from toolablate.api.asking import report as report
 from toolablate.api.plans import Plan as Plan
 from toolablate.api.running import run as run

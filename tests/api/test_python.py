@@ -189,6 +189,14 @@ def test_attributions_and_reports(tmp_path: Path) -> None:
     )
     assert replayed.report.design is not None
     assert len(replayed.trials) >= len(found.trials)
+    trials = done.store.trials()
+    forked = tb.replay(
+        done.store.trial(trials[trials.condition == "python"].trial.iloc[0]), 1, say="Think.", progress=False
+    )
+    assert (forked.missing, len(forked.trials), forked.trials[0].trace.outcome) == (0, 1, "answered")
+    assert forked.json["trials"]
+    with pytest.raises(InputError, match="a replay changes one thing"):
+        tb.replay(forked.trials[0], 1, say="Think.", drop=True)
     written = tb.report(done.store, traces=0)
     assert written == tmp_path / "s.html"
     assert written.read_text(encoding="utf-8").startswith("<!doctype html>")

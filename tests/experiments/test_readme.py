@@ -25,7 +25,7 @@ ELSEWHERE = {"view": "tests/browser"}
 def written(folder: Path, url: str) -> None:
     """The README's questions, tool and plan, with the own condition beside `python`."""
     (folder / "questions.jsonl").write_text("".join(blocks("README.md", "json")), encoding="utf-8")
-    (tool,) = blocks("README.md", "python")
+    (tool,) = [text for text in blocks("README.md", "python") if "@tool" in text]
     (folder / "my_tools.py").write_text(tool, encoding="utf-8")
     plan, own = blocks("README.md", "toml")
     assert "http://localhost:8000/v1" in plan

@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterator
 from inspect import isawaitable
@@ -76,18 +77,30 @@ def reference() -> Iterator[str]:
     """What `import toolablate` offers, by signature and docstring."""
     for name in sorted(toolablate.__all__, key=str.lower):
         found = getattr(toolablate, name)
+        if name == "ToolablateError":
+            continue
         yield f"### {name}\n\n{documented(name, found)}"
-        if name in ("Store", "Plan"):
+        if name == "Store":
             for method, each in vars(found).items():
-                if not method.startswith("_") and inspect.isfunction(each) and each.__doc__ and name == "Store":
+                if not method.startswith("_") and inspect.isfunction(each):
                     yield documented(f"store.{method}", each)
 
 
 def documented(name: str, found: Any) -> str:
-    signature = str(inspect.signature(found)).replace("self, ", "").replace("(self)", "()")
-    shown = re.sub(r"'([^']*)'", r"\1", signature) if signature.startswith("(") else signature
-    shown = re.sub(r"\b(?:toolablate|pathlib|os|collections|typing)\.(?:[a-z_]+\.)*", "", shown)
-    return f"```text\n{name}{shown}\n```\n\n```text\n{inspect.cleandoc(found.__doc__ or '')}\n```\n"
+    """With the signature as the source has it, which no version of Python words in its own way."""
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(found))).body
+    if isinstance(node, ast.ClassDef):
+        node = next(each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    given = node.args
+    given.args = [each for each in given.args if each.arg != "self"]
+    for each in (*given.args, *given.kwonlyargs):
+        if isinstance(each.annotation, ast.Constant):
+            each.annotation = ast.parse(str(each.annotation.value), mode="eval").body
+    # Lines end between parameters.
+    whole = f"{name}({ast.unparse(given)})".replace(" ", "\0").replace(",\0", ", ")
+    shown = textwrap.fill(whole, 110, subsequent_indent="    ", break_long_words=False).replace("\0", " ")
+    return f"```text\n{shown}\n```\n\n```text\n{inspect.cleandoc(found.__doc__ or '')}\n```\n"
 
 
 def test_the_reference_of_python_is_that_of_its_docstrings() -> None:
@@ -197,7 +210,7 @@ def test_the_prices_of_the_plans_page_can_be_read(tmp_path: Path) -> None:
 
 
 def test_the_tool_of_the_readme_is_a_tool() -> None:
-    (code,) = blocks("README.md", "python")
+    (code,) = [text for text in blocks("README.md", "python") if "@tool" in text]
     names: dict[str, object] = {}
     exec(code, names)
     made = names["fahrenheit"]
