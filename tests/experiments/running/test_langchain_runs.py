@@ -16,7 +16,7 @@ pytest.importorskip("langchain_anthropic", reason="langchain-anthropic is not in
 
 KEY = "sk-of-the-test-0123456789"
 TOOLS = '''
-from toolablate.tools import tool
+from langchain_core.tools import tool
 
 @tool
 def twice(x: int) -> str:
