@@ -218,7 +218,7 @@ class FunctionTool(Generic[P, R]):
         fixed = by_parameter(options)
 
         async def run(arguments: BaseModel) -> ToolResult:
-            return await _call(self.function, {**by_parameter(arguments), **fixed}, self.nothing)
+            return await call_function(self.function, {**by_parameter(arguments), **fixed}, self.nothing)
 
         template = ResultTemplate(nothing=lambda _: self.nothing, finding=PLAIN.finding)
         return TypedTool(
@@ -265,8 +265,13 @@ def _made(function: Callable[P, R], *, nothing: str) -> FunctionTool[P, R]:
     return FunctionTool(function, name, description, arguments, options, parameters, nothing)
 
 
+def is_sendable(name: str) -> bool:
+    """Whether it can be the name of a tool in a request."""
+    return _NAME.fullmatch(name) is not None
+
+
 def _documentation(function: Callable[..., Any], name: str) -> tuple[str, dict[str, str]]:
-    if not _NAME.fullmatch(name):
+    if not is_sendable(name):
         raise InputError(f"{name!r} cannot be a tool's name: letters, digits and _ only", code="bad_tool")
     text = inspect.getdoc(function) or ""
     if not text.strip():
@@ -288,7 +293,9 @@ def _with_defaults(schema: dict[str, JsonValue], function: Callable[..., Any]) -
     return schema
 
 
-async def _call(function: Callable[..., Any], arguments: dict[str, Any], nothing: str) -> ToolResult:
+async def call_function(function: Callable[..., Any], arguments: dict[str, Any], nothing: str) -> ToolResult:
+    """What a model is shown of a call: what the function returns, or the exception that it raises. Raises ToolError and
+    SandboxError, which say that infrastructure failed."""
     value, error = await outcome_of(function, **arguments)
     if isinstance(error, ToolError | SandboxError):
         raise error

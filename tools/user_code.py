@@ -5,11 +5,13 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
@@ -92,7 +94,13 @@ def find_own(name: str, key: Literal["tools", "interventions"], kind: type[Own])
 
 
 def function_tool(name: str) -> FunctionTool[..., object]:
-    """The tool of that name. Raises InputError."""
+    """The tool of that name, decorated with `@tool` or of LangChain. Raises InputError."""
+    loaded = load_own(name, "tools")
+    if "langchain_core.tools.base" in sys.modules:
+        from toolablate.tools.langchain_tools import is_langchain_tool, langchain_tool
+
+        if is_langchain_tool(loaded):
+            return langchain_tool(loaded, name)
     return find_own(name, "tools", FunctionTool)
 
 
@@ -103,11 +111,16 @@ def options_of(use: ToolUse, function: FunctionTool[..., object]) -> BaseModel:
 
 def source_digest(name: str) -> str:
     """Digest of the code of the module that defines the tool; what it imports is not looked at. Raises InputError."""
-    return module_digest(function_tool(name).function, name, "tools")
+    found = function_tool(name)
+    if getattr(found, "made", None) is None:
+        return module_digest(found.function, name, "tools")
+    # An object of LangChain's is defined where it is named, and its class elsewhere.
+    points = registered("tools").get(name, ())
+    return module_digest(sys.modules[(points[0].value if points else name).partition(":")[0]], name, "tools")
 
 
-def module_digest(function: Callable[..., Any], name: str, key: Key) -> str:
-    """Digest of the code of the module that defines the function: `code_digest`. Raises InputError."""
+def module_digest(function: Callable[..., Any] | ModuleType, name: str, key: Key) -> str:
+    """Digest of the code of the module that it is, or that defines it: `code_digest`. Raises InputError."""
     try:
         return code_digest(Path(inspect.getsourcefile(function) or "").read_bytes())
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
@@ -261,9 +274,13 @@ def _import(module: str, said: str, code: str) -> object:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        absent = isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]
+        root = module.split(".")[0]
+        absent = isinstance(error, ModuleNotFoundError) and error.name == root
+        hint = "modules are looked for in the environment and in the plan's folder" if absent else ""
+        if absent and root.startswith("langchain"):
+            hint = f"pip install {root.replace('_', '-')}"
         raise InputError(
             f"{said}: cannot import {module!r}: {one_line(f'{type(error).__name__}: {error}', 200)}",
-            hint="modules are looked for in the environment and in the plan's folder" if absent else "",
+            hint=hint,
             code=code,
         ) from error

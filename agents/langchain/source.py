@@ -1,9 +1,7 @@
 """A chat model of LangChain, for all its trials."""
 
 import asyncio
-import contextvars
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -21,6 +19,7 @@ from toolablate.agents.langchain.failures import model_error
 from toolablate.agents.langchain.messages import read, written, written_tools
 from toolablate.agents.langchain.opening import open_chat
 from toolablate.agents.pacing.waits import watched_sending
+from toolablate.tools.function import outcome_of
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, LangChainModel, ModelReply, ModelRequest, Question
 
@@ -41,15 +40,12 @@ class LangChainSource:
         self._key_variable = opened.key_variable
         self._without_key = blanking(opened.key)
         self._blank: Callable[[str], str] = self._without_key if len(opened.key) >= SECRET_FROM_LENGTH else str
-        # The loop's own threads are few, and others wait for them too.
-        self._threads = ThreadPoolExecutor(model.concurrency) if is_blocking(opened.chat) else None
+        self._blocks = is_blocking(opened.chat)
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         return _LangChainChat(self)
 
     async def close(self) -> None:
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
         await close_clients(self._chat)
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
@@ -78,10 +74,18 @@ class LangChainSource:
     async def _ask(self, asked: Runnable[Any, BaseMessage], messages: list[BaseMessage]) -> BaseMessage:
         # A LANGSMITH_TRACING left over from another project must not send benchmark questions to a third party.
         with tracing_context(enabled=False):
-            if self._threads is None:
+            if not self._blocks:
                 return await asked.ainvoke(messages, {"callbacks": []})
-            invoke = partial(contextvars.copy_context().run, asked.invoke, messages, {"callbacks": []})
-            return await asyncio.get_running_loop().run_in_executor(self._threads, invoke)
+
+            # The loop's own threads are few, and a run that ends would wait for one that hangs.
+            def invoke() -> BaseMessage:
+                return asked.invoke(messages, {"callbacks": []})
+
+            message, error = await outcome_of(invoke)
+            if error is not None:
+                raise error if isinstance(error, Exception) else RuntimeError(f"it ended in {type(error).__name__}")
+            assert isinstance(message, BaseMessage)
+            return message
 
     def _bound(self, request: ModelRequest) -> Runnable[Any, BaseMessage]:
         """The model with the request's tools."""

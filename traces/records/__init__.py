@@ -96,6 +96,7 @@ from toolablate.traces.records.models import (
     ScriptedModel,
     ServedModel,
     SimulatedModel,
+    secret_in,
 )
 from toolablate.traces.records.questions import (
     ChecklistItem,
@@ -239,5 +240,6 @@ __all__ = [
     "digest_json",
     "digest_text",
     "is_na",
+    "secret_in",
     "with_scale",
 ]

@@ -291,7 +291,7 @@ class LangChainModel(_Model):
 
     @model_validator(mode="after")
     def _kwargs_hold_no_secret(self) -> Self:
-        found = _secret_in(self.kwargs, "kwargs")
+        found = secret_in(self.kwargs, "kwargs")
         if found:
             raise ValueError(
                 f"{found} of {self.name!r}: this looks like a secret, which would be stored; put it into an environment"
@@ -306,17 +306,17 @@ class LangChainModel(_Model):
         return self
 
 
-def _secret_in(value: JsonValue, key: str) -> str:
+def secret_in(value: JsonValue, key: str) -> str:
     """The path to the first part that looks like a secret, by its name or by itself; "" where none does."""
     if isinstance(value, list):
         inner = ((f"{key}[{place}]", part) for place, part in enumerate(value))
-        return next((found for name, part in inner if (found := _secret_in(part, name))), "")
+        return next((found for name, part in inner if (found := secret_in(part, name))), "")
     if isinstance(value, dict):
         for name, part in value.items():
             held = isinstance(part, str | list | dict) and part
             if held and _SECRET_NAME.search(_WORDS_BEGIN.sub("_", name).lower().strip("_")):
                 return f"{key}.{name}"
-            if found := _secret_in(part, f"{key}.{name}"):
+            if found := secret_in(part, f"{key}.{name}"):
                 return found
         return ""
     if not isinstance(value, str):

@@ -16,7 +16,7 @@ pytest.importorskip("langchain_anthropic", reason="langchain-anthropic is not in
 
 KEY = "sk-of-the-test-0123456789"
 TOOLS = '''
-from toolablate.tools import tool
+from langchain_core.tools import tool
 
 @tool
 def twice(x: int) -> str:
@@ -111,6 +111,7 @@ def test_a_run_is_recorded_replayed_and_attributed(
         assert KEY.encode() not in (tmp_path / name).read_bytes()
 
 
+@pytest.mark.deep
 def test_an_attribution_replays_it(chat_server: ChatServer, plan: Path, cli: Cli, tmp_path: Path) -> None:
     assert cli("run", plan).returncode == 0
     store, count = tmp_path / "runs" / "plan.sqlite", len(chat_server.requests)
@@ -125,15 +126,8 @@ def test_an_attribution_replays_it(chat_server: ChatServer, plan: Path, cli: Cli
     ("old", "new", "line", "told"),
     [
         ("langchain_anthropic:ChatAnthropic", "langchain_anthropic:ChatAntropic", 10, "did you mean 'ChatAnthropic'?"),
-        ("langchain_anthropic:ChatAnthropic", "langchain_nowhere:Chat", 10, "pip install langchain-nowhere"),
         ("max_tokens = 2000", "max_token = 2000", 11, "kwargs.max_token is no argument of ChatAnthropic"),
         ("KEY_OF_TEST", "KEY_THAT_IS_NOT_SET", 12, "KEY_THAT_IS_NOT_SET is not set"),
-        (
-            "max_tokens = 2000",
-            "anthropic_api_key = 'abc'",
-            0,
-            "kwargs.anthropic_api_key of 'claude-x': this looks like",
-        ),
     ],
 )
 def test_a_mistake_is_told_with_its_line_before_anything_is_asked(
@@ -143,6 +137,6 @@ def test_a_mistake_is_told_with_its_line_before_anything_is_asked(
     ran = cli("run", plan)
     assert ran.returncode == 2
     assert told in " ".join(ran.stderr.split())
-    assert f"plan.toml, line {line}: " * bool(line) in ran.stderr
+    assert f"plan.toml, line {line}: " in ran.stderr
     assert "Traceback" not in ran.stderr
     assert (chat_server.requests, (tmp_path / "runs").exists()) == ([], False)
