@@ -361,6 +361,9 @@ def _estimated(
 Interval = tuple[float, float]
 Name = TypeVar("Name")
 
+FEWEST_CLUSTERS = 3
+"""Of two independent questions a bootstrap knows three means: its intervals can exclude the figure itself."""
+
 UNTESTED = frozenset({"sampling_noise", "unresolved"})
 """Sampling noise is 0 in expectation whatever tools do, and one trial less the mean of many rollouts is so skewed where
 most are right, or wrong, that a test would find it in 17 % of such data; the unresolved is no mechanism."""
@@ -431,7 +434,10 @@ def _decomposition(all_inputs: Sequence[DecompositionInputs], seed: int, resampl
     sizes, *sums = by_unit(columns.units, [1.0] * len(columns.units), *values)
     drawn = [(each, sizes) for each in sums]
     ci90, ci95 = (
-        bootstrap_intervals(drawn, seed=seed, confidence=confidence, resamples=resamples) for confidence in (0.9, 0.95)
+        bootstrap_intervals(drawn, seed=seed, confidence=confidence, resamples=resamples)
+        if len(sizes) >= FEWEST_CLUSTERS
+        else [None] * len(drawn)
+        for confidence in (0.9, 0.95)
     )
     accounts = [
         Account(name, 100 * mean(column), _hundredfold(narrow), _hundredfold(wide), too_few(each, sizes))

@@ -1,5 +1,6 @@
 """Evidence, attributions and effect decomposition of a store's trials; asks nobody."""
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from toolablate.experiments.attribution.cases import scorers_of
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
 from toolablate.experiments.attribution.replay_evidence import AnswerReAsks, Ladders, Replays, replays_of
 from toolablate.reports.numbers import counted
+from toolablate.traces.kept import stamp_of
 from toolablate.traces.records import Condition, Diagnosis, ReplayDesign, digest_text
 from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
@@ -175,6 +177,7 @@ def _gathered(
     kept: Path | None,
     of: Callable[[Explained], T],
 ) -> Gathered[T]:
+    stamp = stamp_of(Path(path))
     with Store(Path(path)) as store, KeptReadings(kept) as readings:
         designs = store.replay_designs()
         design = design or (designs[-1] if designs else None)
@@ -188,7 +191,11 @@ def _gathered(
         ]
         if trial is not None:
             wanted = _of_one_start(wanted, trial)
-        rates = _rates(reading if trial is None else _read(store, run, scorer, design, None, readings))
+        asked = json.dumps([run, scorer, design.identity() if design else None])
+        rates = readings.rates(stamp, asked)
+        if rates is None:
+            rates = _rates(reading if trial is None else _read(store, run, scorer, design, None, readings))
+            readings.put_rates(stamp, asked, rates)
         found = _found(wanted, reading, rates, told or _nobody, of)
     lonely = len(wanted) - len(found)
     found = [each for each in found if trial in (None, each.evidence.inputs.trial)]

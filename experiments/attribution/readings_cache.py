@@ -11,20 +11,24 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import zstandard
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 import toolablate
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Group, Step
+from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.experiments.attribution.cases import Case, case_of
-from toolablate.traces.kept import file_for, kept_folder
+from toolablate.traces.kept import Stamp, file_for, kept_folder
 from toolablate.traces.records import Score
 from toolablate.traces.store import Store
+
+T = TypeVar("T")
 
 _MOST_BYTES = 100_000_000
 _DIGEST_BYTES = 16
@@ -72,17 +76,52 @@ class KeptReadings:
         except sqlite3.Error as error:
             self._give_up(error)
             rows = []
-        return {trace: found for trace, body in rows if (found := _unpacked(trace, body)) is not None}
+        return {trace: found for trace, body in rows if (found := _unpacked(trace, body, _adapter())) is not None}
 
     def put(self, found: Mapping[str, TraceReading]) -> None:
         if self._connection is None or not found:
             return
         reader = _reader()
-        rows = [(trace, reader, body) for trace, each in found.items() if (body := _packed(trace, each)) is not None]
+        rows = [
+            (trace, reader, body)
+            for trace, each in found.items()
+            if (body := _packed(trace, each, _adapter())) is not None
+        ]
         try:
             with self._connection:
                 self._connection.executemany(
                     "INSERT OR REPLACE INTO readings (trace, reader, body) VALUES (?, ?, ?)", rows
+                )
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def rates(self, stamp: Stamp, asked: str) -> ChangeRates | None:
+        """Those of the store as it is, of what is `asked` of it."""
+        query = "SELECT body FROM rates WHERE reader = ? AND stamp = ? AND asked = ?"
+        key = _stamp_key(stamp)
+        try:
+            rows = (
+                [] if self._connection is None else self._connection.execute(query, (_reader(), key, asked)).fetchall()
+            )
+        except sqlite3.Error as error:
+            self._give_up(error)
+            rows = []
+        kept = next((found for (body,) in rows if (found := _unpacked(f"{key} {asked}", body, _rates_adapter()))), None)
+        return None if kept is None else kept.rates()
+
+    def put_rates(self, stamp: Stamp, asked: str, rates: ChangeRates) -> None:
+        """In place of those of the store as it was. Nothing of one that was written just now: a later write may look
+        the same."""
+        key = _stamp_key(stamp)
+        body = _packed(f"{key} {asked}", _KeptRates.of(rates), _rates_adapter())
+        if self._connection is None or body is None or not stamp.settled:
+            return
+        try:
+            with self._connection:
+                self._connection.execute("DELETE FROM rates WHERE stamp <> ?", (key,))
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO rates (stamp, asked, reader, body) VALUES (?, ?, ?, ?)",
+                    (key, asked, _reader(), body),
                 )
         except sqlite3.Error as error:
             self._give_up(error)
@@ -108,30 +147,58 @@ def _adapter() -> TypeAdapter[TraceReading]:
     return TypeAdapter(TraceReading)
 
 
-def _packed(trace: str, found: TraceReading) -> bytes | None:
+@dataclass(frozen=True, slots=True)
+class _KeptRates:
+    """As JSON has it, whose keys are texts."""
+
+    store: tuple[FittedRate, ...]
+    groups: tuple[tuple[Group, tuple[tuple[Step, float], ...]], ...]
+    forcing: tuple[tuple[str, Forcing], ...]
+
+    @classmethod
+    def of(cls, rates: ChangeRates) -> Self:
+        groups = tuple((group, tuple(steps.items())) for group, steps in rates.groups.items())
+        return cls(tuple(rates.store.values()), groups, tuple(rates.forcing.items()))
+
+    def rates(self) -> ChangeRates:
+        groups = {group: dict(steps) for group, steps in self.groups}
+        return ChangeRates({each.step: each for each in self.store}, groups, dict(self.forcing))
+
+
+@cache
+def _rates_adapter() -> TypeAdapter[_KeptRates]:
+    return TypeAdapter(_KeptRates)
+
+
+def _stamp_key(stamp: Stamp) -> str:
+    """Without an empty log: whoever only reads makes one, too."""
+    return json.dumps([each for each in stamp.files if each and each[1]])
+
+
+def _packed(key: str, found: T, adapter: TypeAdapter[T]) -> bytes | None:
     """None where it would not come back as it is: models write halves of characters, which no UTF-8 has."""
     try:
-        body = _adapter().dump_json(found)
-        if _adapter().validate_json(body) != found:
+        body = adapter.dump_json(found)
+        if adapter.validate_json(body) != found:
             return None
     except (PydanticSerializationError, UnicodeEncodeError, ValidationError):
         return None
     packed = zstandard.ZstdCompressor().compress(body)
-    return _digest(trace, packed) + packed
+    return _digest(key, packed) + packed
 
 
-def _unpacked(trace: str, body: bytes) -> TraceReading | None:
+def _unpacked(key: str, body: bytes, adapter: TypeAdapter[T]) -> T | None:
     try:
         digest, packed = body[:_DIGEST_BYTES], body[_DIGEST_BYTES:]
-        if digest != _digest(trace, packed) or not 0 <= zstandard.frame_content_size(packed) <= _MOST_BYTES:
+        if digest != _digest(key, packed) or not 0 <= zstandard.frame_content_size(packed) <= _MOST_BYTES:
             return None
-        return _adapter().validate_json(zstandard.ZstdDecompressor().decompress(packed))
+        return adapter.validate_json(zstandard.ZstdDecompressor().decompress(packed))
     except (zstandard.ZstdError, ValidationError, TypeError):
         return None
 
 
-def _digest(trace: str, packed: bytes) -> bytes:
-    return hashlib.blake2b(trace.encode() + _reader() + packed, digest_size=_DIGEST_BYTES).digest()
+def _digest(key: str, packed: bytes) -> bytes:
+    return hashlib.blake2b(key.encode() + _reader() + packed, digest_size=_DIGEST_BYTES).digest()
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -145,8 +212,13 @@ def _opened(path: Path) -> sqlite3.Connection:
                 "CREATE TABLE IF NOT EXISTS readings (trace TEXT, reader BLOB, body BLOB NOT NULL,"
                 " PRIMARY KEY (trace, reader)) WITHOUT ROWID"
             )
-            if connection.execute("SELECT 1 FROM readings WHERE reader <> ? LIMIT 1", (_reader(),)).fetchone():
-                connection.execute("DELETE FROM readings WHERE reader <> ?", (_reader(),))
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS rates (stamp TEXT, asked TEXT, reader BLOB, body BLOB NOT NULL,"
+                " PRIMARY KEY (stamp, asked)) WITHOUT ROWID"
+            )
+            for table in ("readings", "rates"):
+                if connection.execute(f"SELECT 1 FROM {table} WHERE reader <> ? LIMIT 1", (_reader(),)).fetchone():  # noqa: S608
+                    connection.execute(f"DELETE FROM {table} WHERE reader <> ?", (_reader(),))  # noqa: S608
     except sqlite3.Error:
         connection.close()
         raise

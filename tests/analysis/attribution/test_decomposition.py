@@ -146,6 +146,15 @@ def test_intervals_and_p_values_rest_on_clusters_and_not_on_the_order_of_trials(
     assert wide[0] < narrow[0] < alone.effect.points < narrow[1] < wide[1]
 
 
+def test_two_clusters_have_no_intervals() -> None:
+    (two,), (three,) = (
+        decompositions([replace(each, unit=("cluster", str(int(each.question[-1]) % count))) for each in made(1)])
+        for count in (2, 3)
+    )
+    assert {(each.ci90, each.ci95) for each in (two.effect, *two.terms, *two.mechanisms)} == {(None, None)}
+    assert three.effect.ci90 is not None
+
+
 def test_holm_is_over_mechanisms_conditions_and_models_without_noise_and_what_is_unresolved() -> None:
     some = [
         replace(each, model=model, condition=condition)

@@ -31,12 +31,14 @@ from tests.traces.samples import (
     trials,
 )
 
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Step
 from toolablate.analysis.attribution.evidence import Explained
 from toolablate.experiments.attribution import explained as reading
 from toolablate.experiments.attribution import readings_cache as kept
 from toolablate.experiments.attribution.explained import Gathered, explained
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
 from toolablate.experiments.attribution.replay_rounds import attribute
+from toolablate.traces import kept as stamps
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Diagnosis, Label, Trial, Usage
 from toolablate.traces.store import Recorder, Store
@@ -168,6 +170,31 @@ DAMAGES = {
     "another reader": "UPDATE readings SET reader = x'00'",
     "another table": "DROP TABLE readings",
 }
+
+
+async def test_rates_of_a_store_that_stays_as_it_is_are_fitted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, place = tmp_path / "s.sqlite", tmp_path / "kept"
+    step: Step = ("again", "")
+    await filled(store)
+    fits: list[ChangeRates] = []
+
+    def fitted(trials: object) -> ChangeRates:
+        rate = 1 / (3 + len(fits))
+        fits.append(ChangeRates({step: FittedRate(step, 0.05, rate, 2.0)}, {("m", "c"): {step: rate}}))
+        return fits[-1]
+
+    monkeypatch.setattr(reading, "fitted_rates", fitted)
+    monkeypatch.setattr(stamps, "_CLOCK_SECONDS", 0.0)
+    whole = explained(store, kept=place)
+    assert explained(store, kept=place) == whole
+    trial = whole.explained[0].evidence.inputs.trial
+    assert explained(store, kept=place, trial=trial).rates == whole.rates == fits[0]
+    assert explained(store, kept=place, run="latest").rates == fits[1]
+    with Recorder(store) as recorder:
+        await recorder.score([score(PLANNED[0], 0.0, version=2)])
+    assert explained(store, kept=place, trial=trial).rates == fits[2]
 
 
 @pytest.mark.parametrize(
