@@ -78,7 +78,7 @@ def refreshed(index: ViewerIndex, store: Path, *, ended: int | None = None, with
 def viewing(store: Path, index: ViewerIndex, *, blind: bool = False, session: LabelSession | None = None) -> View:
     texts = StoreTexts(store, TextIndex.open(index.path.with_name(f"{index.path.name}-texts")))
     texts.refresh()
-    return View(store, index, TOKEN, partial(_explained, store), "Ada", blind, texts, session or LabelSession())
+    return View(store, index, TOKEN, partial(_explained, store), "Ada", blind, texts, session=session or LabelSession())
 
 
 def _explained(store: Path, trial: str) -> Explanation | None:
