@@ -86,6 +86,7 @@ def _request(state: AgentState, session: TrialSession, *more: Message, tool_choi
         tools=session.specs,
         tool_choice=tool_choice,
         parallel_tool_calls=session.condition.parallel_tool_calls if session.specs else None,
+        answer_schema=session.condition.answer_schema,
     )
 
 

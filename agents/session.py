@@ -1,6 +1,7 @@
 """One trial's dealings with its model and its tools: timed, recorded, retried, charged, shortened where too long."""
 
 import asyncio
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -47,6 +48,18 @@ def shortened(request: ModelRequest, tokens: int) -> ModelRequest:
         if estimated_tokens(request) <= tokens:
             break
     return request
+
+
+def with_answer_line(text: str) -> str:
+    """A reply in JSON with its `answer` once more, on a line of the form that scorers read; any other as it is."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(found, dict) or found.get("answer") is None:
+        return text
+    answer = found["answer"]
+    return f"{text}\n\nAnswer: {answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)}"
 
 
 def _results(messages: tuple[Message, ...]) -> list[int]:
@@ -241,6 +254,8 @@ class TrialSession:
         return tuple(NOT_ALLOWED for _ in calls)
 
     def answer(self, text: str, limit: Limit | None) -> None:
+        if self.condition.answer_schema:
+            text = with_answer_line(text)
         self.record(Answer(at=self.elapsed(), text=text, limit=limit))
 
     async def _call(self, call: ToolRequest) -> tuple[str, float]:

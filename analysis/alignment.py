@@ -305,6 +305,7 @@ _CONDITION = {
     "tool_choice": "tool choice",
     "parallel_tool_calls": "parallel calls",
     "reasoning": "reasoning between calls",
+    "answer_schema": "form of the answer",
     "budget": "budget",
     "interventions": "interventions",
     "resumed": "change",

@@ -40,13 +40,15 @@ Bools = NDArray[np.bool_]
 class Cluster:
     """`name` are its first terms. `size` of the texts are in it; `stability` is the mean Jaccard similarity of it and
     what is nearest to it in bootstrap samples, in [0, 1], at least `STABLE`. `examples` are the names of the texts
-    nearest to its middle. `terms` are the words that tell it from the rest, or what a judge calls it."""
+    nearest to its middle. `terms` are the words that tell it from the rest; `called` is
+    what a judge calls it, "" where none was asked."""
 
     name: str
     size: int
     terms: tuple[str, ...]
     examples: tuple[str, ...]
     stability: float
+    called: str = ""
 
 
 @dataclass(frozen=True, slots=True)

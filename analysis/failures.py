@@ -235,12 +235,13 @@ def with_mechanisms(found: Failures[Failure], mechanisms: Mapping[str, Mechanism
     return replace(found, failures=tuple(named))
 
 
-def with_clusters(found: Failures[Failure], prompts: Mapping[str, str]) -> Failures[Failure]:
-    """By what they say; `prompts` are those of their questions, by name."""
+def with_clusters(
+    found: Failures[Failure], prompts: Mapping[str, str], vectors: Mapping[str, Sequence[float]] | None = None
+) -> Failures[Failure]:
+    """By what they say; `prompts` are those of their questions, by name, `vectors` those of an endpoint, by trial."""
     known = {name: frozenset(tokens_of(text)) for name, text in prompts.items()}
-    made = clustered(
-        {each.trial: words_of(each.said, each.answer, known.get(each.seen.question, ())) for each in found.failures}
-    )
+    words = {each.trial: words_of(each.said, each.answer, known.get(each.seen.question, ())) for each in found.failures}
+    made = clustered(words, vectors=vectors)
     named = (replace(each, cluster=made.of[each.trial]) for each in found.failures)
     return replace(found, failures=tuple(named), clusters=made.clusters)
 
@@ -305,10 +306,10 @@ def grouped(found: Failures[One], by: Sequence[str], *, most: int | None = None)
             groups.setdefault(values, []).append(place)
     numbers: dict[Unit, int] = {}
     units = np.array([numbers.setdefault(failure.unit, len(numbers)) for failure in found.failures], dtype=np.int64)
-    sizes = np.bincount(units).astype(float)
+    sizes = np.bincount(units).astype(float).tolist()
 
     def group(values: tuple[str, ...], places: Sequence[int]) -> FailureGroup[One]:
-        share, ci95 = share_over_units(np.bincount(units[places], minlength=len(sizes)).astype(float), sizes)
+        share, ci95 = share_over_units(np.bincount(units[places], minlength=len(sizes)).astype(float).tolist(), sizes)
         own = tuple(found.failures[place] for place in places)
         return FailureGroup(values, own, Counter(each.condition for each in own), share, ci95)
 

@@ -1,6 +1,7 @@
 """The command that lists and groups the wrong answers of a store."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,21 @@ LISTED = 20
     metavar="N",
     help="List at most N of each group, drawn at random by the seed.",
 )
+@click.option(
+    "--plan",
+    metavar="PLAN",
+    type=options.FilePath(),
+    help="With --by cluster: the [embeddings] of this plan group by meaning, and a judge of it names each cluster from"
+    " its words and three examples.",
+)
+@click.option("--judge", metavar="NAME", default="", help="The judge that names clusters. Default: the plan's first.")
+@click.option(
+    "--calls",
+    metavar="FILE",
+    type=options.FilePath(dir_okay=False),
+    help="Keeps what the judge was asked and replied, so that it is paid for once. Default: STORE.clusters.jsonl.",
+)
+@options.max_cost
 @options.seed("--sample")
 @options.run("latest")
 @options.scorer
@@ -69,6 +85,10 @@ def failures_command(
     listed: bool,
     limit: int,
     sample: int | None,
+    plan: Path | None,
+    judge: str,
+    calls: Path | None,
+    max_cost: float | None,
     seed: int,
     run: str,
     scorer: str | None,
@@ -93,6 +113,8 @@ def failures_command(
         with_mechanisms,
     )
 
+    if "cluster" not in by and "cluster=" not in " ".join(where):
+        options.refuse_given(["plan", "judge", "calls", "max_cost"], "needs --by cluster")
     keys, wanted = [key.strip() for key in by.split(",")], wanted_of(where)
     named = {"mechanism", "cluster"} & {*keys, *wanted}
     attributed = attributions_of(store, run, scorer) if named or like else {}
@@ -101,7 +123,10 @@ def failures_command(
     if "mechanism" in (*keys, *wanted):
         found = with_mechanisms(found, {each: said.mechanism for each, said in attributed.items()})
     if "cluster" in (*keys, *wanted):
-        found = with_clusters(found, prompts_of(store))
+        if plan is None:
+            found = with_clusters(found, prompts_of(store))
+        else:
+            found = _grouped_by(found, store, plan, judge, calls, max_cost)
     if like is not None:
         near = alike_by(store, like, attributed, run=run, scorer=scorer, baseline=baseline)
         found, listed = most_alike(chosen(found, wanted), *near, most=limit), True
@@ -200,6 +225,47 @@ def prompts_of(store: Path) -> dict[str, str]:
         return {question.id: "\n".join((question.prompt, *question.choices)) for question in opened.questions()}
 
 
+def _grouped_by(
+    found: "Failures[Failure]", store: Path, plan: Path, judge: str, calls: Path | None, max_cost: float | None
+) -> "Failures[Failure]":
+    """By the plan's embedding endpoint, where it has one, and named by a judge of it, where it has one."""
+    from toolablate.analysis.failures import with_clusters
+    from toolablate.experiments.embedded_texts import embedded
+    from toolablate.experiments.plans.judges_plan import load_grouping
+
+    helpers, vectors = load_grouping(plan), None
+    if helpers.embeddings is not None:
+        texts = {each.trial: f"{each.said}\n\n{each.answer}" for each in found.failures}
+        vectors = embedded(helpers.embeddings, texts, store.with_name(f"{store.name}.vectors.jsonl"), max_cost=max_cost)
+    found = with_clusters(found, prompts_of(store), vectors)
+    if not helpers.judges and not judge:
+        return found
+    return _named(found, plan, calls or store.with_name(f"{store.name}.clusters.jsonl"), judge, max_cost)
+
+
+def _named(
+    found: "Failures[Failure]", plan: Path, calls: Path, judge: str, max_cost: float | None
+) -> "Failures[Failure]":
+    from rich.console import Console
+
+    from toolablate.experiments.cluster_naming import ClusterTexts, name_clusters
+    from toolablate.experiments.pair_judging import work_told
+    from toolablate.experiments.plans.judges_plan import load_judges
+    from toolablate.experiments.running.progress import RunProgress
+    from toolablate.traces.commands import stopped_cleanly, warn
+
+    said = {each.trial: f"{each.said}\n\nAnswer: {each.answer}" for each in found.failures}
+    given = [ClusterTexts(each, tuple(said[trial] for trial in each.examples)) for each in found.clusters or ()]
+    console = Console(stderr=True)
+    with stopped_cleanly(), RunProgress(console) as progress:
+        made = name_clusters(load_judges(plan), given, calls, judge=judge, max_cost=max_cost, progress=progress)
+    for line in work_told(made.work, "name"):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for name, why in made.unread.items():
+        warn(f"{name}: not named: {why}")
+    return replace(found, clusters=made.clusters)
+
+
 def clusters_json(found: "Failures[Failure]") -> dict[str, Any]:
     if found.clusters is None:
         return {}
@@ -210,6 +276,7 @@ def clusters_json(found: "Failures[Failure]") -> dict[str, Any]:
                 "size": each.size,
                 "terms": list(each.terms),
                 "stability": each.stability,
+                "called": each.called or None,
                 "examples": list(each.examples),
             }
             for each in found.clusters

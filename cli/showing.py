@@ -40,7 +40,9 @@ OF_LISTS = ("question", "model", "condition", "verdict", "limit")
     help="An earlier attempt at TRIAL instead of its current trace.",
 )
 @click.option("--full", is_flag=True, help="Show long texts of TRIAL whole.")
-@click.option("--why", is_flag=True, help="Explain TRIAL instead: its mechanism, and the evidence for it.")
+@click.option(
+    "--why", is_flag=True, help="Explain TRIAL instead: what went wrong, how sure that is, and how it is known."
+)
 @click.option(
     "--run",
     metavar="ID",
@@ -85,9 +87,9 @@ def show_command(
 
     Control characters and terminal escapes in texts of models and pages are made visible.
 
-    --why explains a trial with tools on one page: the answers without tools; each step with the early-answer
-    distribution after it; where that turned, and at which result; what the replays gave; the mechanism, with method and
-    confidence; and what is unknown. Early answers and replays need `attribute --replay`. No model is asked. With the
+    --why explains a trial with tools on one page: what went wrong and how sure that is; how it is known; what speaks
+    against it; what is not known, and the command that would tell. Below are the steps with the early answers after
+    each, and the counts of runs with one thing changed. Early answers and replays need `attribute --replay`. No model is asked. With the
     same --run and --scorer, `attribute` and `view` agree with it. A trial outside the run is compared with all trials
     of the store.
     """
@@ -130,7 +132,7 @@ def _explain(store: Path, trial: str, run: str, scorer: str | None, *, as_json: 
     if as_json:
         click.echo(explained_json(found.explained))
         return
-    Console().print(explanation_view(found))
+    Console().print(explanation_view(found), crop=False)
 
 
 def _refuse_unused(context: click.Context, *, named: bool) -> None:

@@ -17,7 +17,7 @@ from typing import Literal
 from toolablate.analysis.attribution.belief import share
 from toolablate.analysis.attribution.decomposition import Term, points
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import AGAIN, WITHOUT_TOOLS, Level, swapped_results, told_levels
+from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS, Level, swapped_results, told_levels
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding, taken_together
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import sign_of
@@ -85,7 +85,7 @@ CAUSES: Mapping[Mechanism, str] = {
     "tool_fault": "a tool that failed",
     "format": "the form of its answer",
     "sampling_noise": "chance",
-    "own_error": "the model's own error",
+    "own_error": "the model's own error, which needs no tool",
     "unknown": "something else than chance",
 }
 _BY_ITSELF = ("sampling_noise", "own_error")
@@ -249,8 +249,8 @@ def _known(told: Explanation) -> Iterator[Said]:
     if sign is not None and sign[0] == cause:
         points_there = "points there too" if attribution.method == "replay" else "has a sign of it"
         yield f"The trace {points_there}: {_note(sign[2])}."
-    elif attribution.method == "trace" and cause not in (*_BY_ITSELF, "unknown"):
-        yield "The trace itself has no sign of it."
+    elif attribution.method == "trace" and cause not in _BY_ITSELF:
+        yield "The trace itself has no sign of a cause." if sign is None else "The trace itself has no sign of it."
     if attribution.evidence:
         yield f"Look at {_events(attribution.evidence)}."
     for diagnosis in evidence.diagnoses:
@@ -264,6 +264,10 @@ def _decided(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
         rows = [row for row in _without_cause(cause, evidence) if (row.share >= RIGHT) == (cause == "sampling_noise")]
         undone = [found[0]] if found and restores(cause, evidence) else []
         yield from (f"{row.sentence}." for row in dict.fromkeys((*undone, *rows)))
+    elif cause == "unknown":
+        rows = {row.changed: row for row in levels_of(evidence)}
+        if WITHOUT_TOOLS in rows and REPEATED in rows:
+            yield _beside(rows[WITHOUT_TOOLS], rows[REPEATED])
     elif found and restores(cause, evidence):
         if cause == "interaction":
             yield from (f"{row.sentence}." for row in _of_kinds(evidence)[:-1])
@@ -362,7 +366,7 @@ def _other_causes(attribution: Attribution, evidence: Evidence) -> Iterator[str]
     _, *others = ranked(attribution)
     for cause, probability in [each for each in others if each[1] >= _POSSIBLE][:MOST_OTHERS]:
         runs = next(_decided(cause, evidence), "") if restores(cause, evidence) else ""
-        yield f"It may be {named(cause)} instead: probability {chance(probability)}.{f' {runs}' if runs else ''}"
+        yield f"It may instead be {named(cause)}: probability {chance(probability)}.{f' {runs}' if runs else ''}"
 
 
 def _trace_against(told: Explanation) -> Iterator[str]:

@@ -53,7 +53,7 @@ NOTHING = "-"
 BY = ("relation",)
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 MOST_CROSSED = 3
-ROWS, GROUPS, CHOICES = 50, 60, 60
+ROWS, GROUPS = 50, 60
 SAID_CHARS = 300
 
 
@@ -127,6 +127,7 @@ def failures(request: Request) -> Response:
             refused = error
     if refused is not None:
         selected = replace(found, failures=())
+    titles = _titles(found, hidden)
     pages = max(1, -(-len(selected.failures) // ROWS))
     asked = replace(asked, page=min(asked.page, pages))
     groups = grouped(selected, asked.by, most=GROUPS + 1) if selected.failures else []
@@ -144,9 +145,9 @@ def failures(request: Request) -> Response:
         more_groups=len(groups) > GROUPS,
         rows=[_shown(each, texts.get(each.key), blind=view.blind) for each in shown],
         pages=pages,
-        titles=_titles(found, hidden),
+        titles=titles,
         columns={name: title for name, title in COLUMNS.items() if name not in hidden},
-        choices=_choices(found, asked, hidden),
+        choices=_choices(index.failure_values(), asked, titles),
         chips=[
             (key_title(key), value_name(key, value), asked.address(where=_without(asked.where, key)))
             for key, value in asked.where.items()
@@ -224,18 +225,12 @@ def _shown(row: FailureRow, texts: FailureTexts | None, *, blind: bool) -> Shown
     )
 
 
-def _choices(found: Failures[FailureRow], asked: FailureQuery, hidden: frozenset[str]) -> list[Choices]:
+def _choices(there: Mapping[str, Mapping[str, int]], asked: FailureQuery, titles: Mapping[str, str]) -> list[Choices]:
     """Of keys that have something to choose from, and not too much; of others a group leads to its trials."""
     made = []
-    for key, title in _titles(found, hidden).items():
-        counts: dict[str, int] = {}
-        for row in found.failures:
-            for value in row.values(key):
-                counts[value] = counts.get(value, 0) + 1
-            if len(counts) > CHOICES:
-                break
-        own = asked.where.get(key)
-        if 1 < len(counts) <= CHOICES:
+    for key, title in titles.items():
+        counts, own = there.get(key, {}), asked.where.get(key)
+        if len(counts) > 1:
             ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
             values = tuple((value or NOTHING, value_name(key, value), number) for value, number in ordered)
             made.append(Choices(key, title, values, None if own is None else own or NOTHING))

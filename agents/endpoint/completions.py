@@ -25,6 +25,7 @@ from toolablate.agents.endpoint.wire import (
     read_calls,
     sendable_arguments,
     sendable_name,
+    strict,
     text_of,
 )
 from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest
@@ -85,8 +86,9 @@ class Completions:
         return [written]
 
     def write_tools(self, request: ModelRequest) -> dict[str, Any]:
+        form = response_format(request)
         if not request.tools:
-            return {}
+            return form
         choice: object = request.tool_choice
         if choice not in ("auto", "none", "required"):
             choice = {"type": "function", "function": {"name": choice}}
@@ -94,6 +96,7 @@ class Completions:
             tools=[{"type": "function", "function": tool.model_dump(mode="json")} for tool in request.tools],
             tool_choice=choice,
             parallel_tool_calls=request.parallel_tool_calls,
+            **form,
         )
 
     def read(self, body: Mapping[str, Any], turn: int) -> ModelReply:
@@ -117,6 +120,15 @@ class Completions:
         if isinstance(ended, str) and ended in BROKEN_OFF:
             raise NoReplyError(f"the endpoint broke the reply off: {ended}", reply, code="server_error", retryable=True)
         return checked(reply)
+
+
+def response_format(request: ModelRequest) -> dict[str, Any]:
+    """The form of an answer, https://platform.openai.com/docs/guides/structured-outputs; {} where none is asked for."""
+    schema = request.answer_schema
+    if not schema:
+        return {}
+    named = {"name": "answer", "schema": schema, "strict": strict(schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
 def max_tokens_key(model: OpenAIModel) -> str:

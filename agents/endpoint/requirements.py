@@ -55,10 +55,20 @@ def require_capabilities(model: Model, condition: Condition) -> None:
     """Raises InputError where a condition wants what the model's endpoint is declared not to take, or its class
     cannot."""
     if isinstance(model, LangChainModel):
-        from toolablate.agents.langchain.opening import require_tools
+        from toolablate.agents.langchain.opening import require_condition
 
-        require_tools(model, condition)
-    if not isinstance(model, OpenAIModel) or not condition.tools:
+        require_condition(model, condition)
+    if not isinstance(model, OpenAIModel):
+        return
+    for key in ("response_format", "text") if condition.answer_schema else ():
+        if key in model.extra:
+            raise _refused(
+                model,
+                f"sampling.extra.{key}",
+                f"cannot stand beside answer_schema of condition {condition.name!r}",
+                "leave one of them out",
+            )
+    if not condition.tools:
         return
     can, where = model.capabilities, f"condition {condition.name!r} sets"
     if can.tools is False:

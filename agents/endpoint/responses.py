@@ -21,6 +21,7 @@ from toolablate.agents.endpoint.wire import (
     responses_usage,
     sendable_arguments,
     sendable_name,
+    strict,
     text_of,
 )
 from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel
@@ -67,8 +68,11 @@ class Responses:
         return [{"role": message.role, "content": message.content}, *calls]
 
     def write_tools(self, request: ModelRequest) -> dict[str, Any]:
+        schema = request.answer_schema
+        named = {"type": "json_schema", "name": "answer", "schema": schema, "strict": strict(schema)}
+        form = {"text": {"format": named}} if schema else {}
         if not request.tools:
-            return {}
+            return form
         choice: object = request.tool_choice
         if choice not in ("auto", "none", "required"):
             choice = {"type": "function", "name": choice}
@@ -77,6 +81,7 @@ class Responses:
             tools=[{"type": "function", **tool.model_dump(mode="json"), "strict": False} for tool in request.tools],
             tool_choice=choice,
             parallel_tool_calls=request.parallel_tool_calls,
+            **form,
         )
 
     def read(self, body: Mapping[str, Any], turn: int) -> ModelReply:

@@ -29,7 +29,7 @@ class Dialect(Protocol):
         ...
 
     def write_tools(self, request: ModelRequest) -> dict[str, Any]:
-        """The tools and how they may be used; {} where there are none."""
+        """The tools and how they may be used, and the form of an answer; {} where there is neither."""
         ...
 
     def read(self, body: Mapping[str, Any], turn: int) -> ModelReply:
@@ -54,6 +54,11 @@ def merged(ours: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
 def chosen(**settings: object) -> dict[str, Any]:
     """The settings that are set."""
     return {key: value for key, value in settings.items() if value is not None}
+
+
+def strict(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema has the form that OpenAI asks for before it holds a reply to all of it."""
+    return schema.get("additionalProperties") is False
 
 
 def sendable_name(name: str) -> str:

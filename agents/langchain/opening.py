@@ -26,6 +26,8 @@ _RETRIES = ("max_retries",)
 _TIMEOUTS = ("timeout", "request_timeout", "default_request_timeout")
 _MODELS = ("model", "model_name", "model_id")
 _KEYS = ("api_key",)
+# Whose classes take OpenAI's `response_format`, and write it in their API's form.
+TAKES_FORM = ("langchain_openai", "langchain_anthropic", "langchain_google_genai", "langchain_mistralai")
 # What a condition, the conversation or the run itself sets; a second hand on it would make the trace lie.
 _NOT_YOURS = {
     "callbacks": "",
@@ -81,8 +83,14 @@ def _about(key: str) -> Iterator[None]:
         raise
 
 
-def require_tools(model: LangChainModel, condition: Condition) -> None:
-    """Raises InputError where the class cannot be offered a condition's tools as the condition has it."""
+def require_condition(model: LangChainModel, condition: Condition) -> None:
+    """Raises InputError where the class cannot be asked as the condition has it."""
+    if condition.answer_schema and model.module.partition(".")[0] not in TAKES_FORM:
+        raise InputError(
+            f"{_said(model)}: it is not known to take a schema, and condition {condition.name!r} has an answer_schema",
+            hint=f"the packages {', '.join(TAKES_FORM)} do",
+            code="missing_capability",
+        )
     if not condition.tools:
         return
     try:

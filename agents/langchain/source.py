@@ -13,6 +13,7 @@ from langsmith.run_helpers import tracing_context
 from pydantic import ValidationError
 
 from toolablate.agents.chat import ChatModel
+from toolablate.agents.endpoint.completions import response_format
 from toolablate.agents.endpoint.requirements import SECRET_FROM_LENGTH, blanking
 from toolablate.agents.endpoint.wire import bad_reply, chosen
 from toolablate.agents.langchain.clients import close_clients, is_blocking, with_own_clients
@@ -84,10 +85,11 @@ class LangChainSource:
 
     def _bound(self, request: ModelRequest) -> Runnable[Any, BaseMessage]:
         """The model with the request's tools."""
+        form = response_format(request)
         if not request.tools:
-            return self._chat
+            return self._chat.bind(**form) if form else self._chat
         options: dict[str, Any] = chosen(
-            tool_choice=self._choice(request.tool_choice), parallel_tool_calls=request.parallel_tool_calls
+            tool_choice=self._choice(request.tool_choice), parallel_tool_calls=request.parallel_tool_calls, **form
         )
         return self._chat.bind_tools(written_tools(request), **options)
 

@@ -319,7 +319,9 @@ def _tool_fault(signals: Signals) -> _Finding | None:
     kinds = ", ".join(dict.fromkeys(trouble.kind.replace("_", " ") for trouble in left))
     useful = [call for call in signals.calls if call.gave]
     confidence = 0.75 if not useful else 0.5 if _is_last(left[-1], signals.calls) else 0.35
-    return _Finding("tool_fault", confidence, tuple(each.event for each in left), f"not recovered from: {kinds}")
+    return _Finding(
+        "tool_fault", confidence, tuple(each.event for each in left), f"a tool failed and never worked again ({kinds})"
+    )
 
 
 def _own_error(signals: Signals) -> _Finding | None:

@@ -447,13 +447,13 @@ def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | 
 
 def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
     for name in sorted(reading.ladders.prompted):
-        yield f"compared with {name!r}, which has its own system prompt; no prompt-free baseline was run"
+        yield f"Compared with {name!r}, which has its own system prompt; no prompt-free baseline was run."
     if lonely:
-        yield f"{counted(lonely, 'trial')} left out: no trial of the same question without tools has a score"
+        yield f"{counted(lonely, 'trial')} left out: no trial of the same question without tools has a score."
     if unreplayed:
-        yield f"{counted(unreplayed, 'trial')} in the sample without usable replays: unresolved"
+        yield f"{counted(unreplayed, 'trial')} in the sample without usable replays: unresolved."
     if reading.re_asks.never_re_asked:
         yield (
             f"{counted(reading.re_asks.never_re_asked, 'trial')} of arms and replays without a readable answer,"
-            " never re-asked: counted as wrong"
+            " never re-asked: counted as wrong."
         )

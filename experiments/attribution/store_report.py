@@ -268,7 +268,7 @@ def _differs(each: ResultLengths) -> str:
     shown = f"average {each.real:,.0f} characters, their placebos {each.placebo:,.0f}"
     return (
         f"{each.condition}, {each.model}: {FORM_NAMES[each.form]} {shown}: what content does is mixed with what volume"
-        " does"
+        " does."
     )
 
 

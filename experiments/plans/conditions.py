@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, StrictBool, ValidationError
+from pydantic import BeforeValidator, Field, JsonValue, StrictBool, ValidationError, field_validator
 
 from toolablate.experiments.plans.sections import Section
 from toolablate.tools import FunctionIntervention, FunctionTool, resources_needed, tool_names
@@ -284,8 +284,20 @@ class ConditionEntry(Section):
     tool_choice: str | None = Field(default=None, min_length=1)
     parallel_tool_calls: bool | None = None
     reasoning: Literal["keep", "drop"] | None = None
+    answer_schema: dict[str, JsonValue] | None = None
     interventions: tuple[Annotated[InterventionUse, BeforeValidator(named)], ...] | None = None
     budget: Budget | None = None
+
+    @field_validator("answer_schema")
+    @classmethod
+    def _schema_has_an_answer(cls, schema: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        properties = (schema or {}).get("properties")
+        if schema and not (schema.get("type") == "object" and isinstance(properties, dict) and "answer" in properties):
+            raise ValueError(
+                "answer_schema: should be the JSON schema of an object with a property `answer`, which is scored, as in"
+                ' { type = "object", properties = { answer = { type = "string" } }, required = ["answer"] }'
+            )
+        return schema
 
     def resolve(self, default_budget: Budget) -> Condition:
         """The condition in full; what no one says of its budget is the default's. Raises InputError."""
@@ -299,7 +311,7 @@ class ConditionEntry(Section):
         changes = self.model_dump(
             include={
                 *("prompt", "documents", "input_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-                "interventions",
+                *("answer_schema", "interventions"),
             },
             exclude_none=True,
         )
@@ -408,6 +420,7 @@ def condition(
     tool_choice: str | None = None,
     parallel_tool_calls: bool | None = None,
     reasoning: Literal["keep", "drop"] | None = None,
+    answer_schema: Mapping[str, Any] | None = None,
     interventions: Sequence[str | InterventionUse | FunctionIntervention[..., Any] | Mapping[str, Any]] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
 ) -> Condition:
@@ -426,6 +439,7 @@ def condition(
         "tool_choice": tool_choice,
         "parallel_tool_calls": parallel_tool_calls,
         "reasoning": reasoning,
+        "answer_schema": answer_schema,
         "interventions": _uses(interventions),
         "budget": dict(budget) if isinstance(budget, Mapping) else budget,
     }

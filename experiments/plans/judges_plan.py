@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from toolablate.experiments.plans.plan import RunnerSection, with_source
 from toolablate.experiments.plans.prices import names_a_file, open_prices, with_prices
 from toolablate.experiments.plans.sections import (
+    EmbeddingsSection,
     JudgeModel,
     JudgingSection,
     RepliesSection,
@@ -67,3 +68,23 @@ def load_judges(path: Path) -> JudgesPlan:
     judges = with_prices((with_source(judge, folder, "judges") for judge in plan.judges), open_prices(prices))
     replies = plan.replies.model_copy(update={"file": str(folder / plan.replies.file)})
     return plan.model_copy(update={"judges": judges, "prices": prices, "replies": replies})
+
+
+class GroupingPlan(Section):
+    """Who helps to group failures: an endpoint that makes vectors of texts, and judges that name groups."""
+
+    embeddings: EmbeddingsSection | None = None
+    judges: tuple[object, ...] = ()
+
+
+def load_grouping(path: Path) -> GroupingPlan:
+    """Raises InputError where the plan has neither."""
+    content = plan_content(plan_text(path), path)
+    plan = valid_plan(GroupingPlan, {key: content[key] for key in GroupingPlan.model_fields if key in content}, path)
+    if plan.embeddings is None and not plan.judges:
+        raise InputError(
+            f"{path}: it has neither [embeddings] nor [[judges]]",
+            hint="an embedding endpoint groups by the meaning of texts, a judge names the groups",
+            code="no_judge",
+        )
+    return plan

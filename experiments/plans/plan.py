@@ -18,6 +18,7 @@ from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plans.sections import (
+    EmbeddingsSection,
     JudgeModel,
     JudgingSection,
     McpSection,
@@ -154,6 +155,7 @@ class Plan(Section):
     web: WebSection = WebSection()
     mcp: tuple[McpSection, ...] = ()
     replies: RepliesSection = RepliesSection()
+    embeddings: EmbeddingsSection | None = None
     placebo: PlaceboSection = PlaceboSection()
     runner: RunnerSection = RunnerSection()
     _file: Path | None = PrivateAttr(default=None)

@@ -221,6 +221,19 @@ class RepliesSection(Section):
     file: PathText = Field(default="replies.sqlite", min_length=1)
 
 
+# The part of a plan that says who makes vectors of texts.
+
+
+class EmbeddingsSection(Section):
+    """An OpenAI-compatible endpoint with `/embeddings`, which no run asks. A key is sent where `api_key_env` names the
+    variable that holds it."""
+
+    endpoint: str = Field(min_length=1)
+    model: str = Field(min_length=1)
+    api_key_env: str = ""
+    usd_per_million_tokens: float | None = Field(default=None, ge=0)
+
+
 # Servers of tools that installed packages name, for plans that have no table of them.
 
 

@@ -32,6 +32,7 @@ _TASKS: dict[JudgeTask, tuple[str, str]] = {
     "read": ("failure", "read"),
     "compare": ("comparison", "made"),
     "map": ("reference", "mapped"),
+    "name": ("cluster", "named"),
 }
 """What judges look at, and what becomes of it."""
 

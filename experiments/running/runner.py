@@ -167,8 +167,9 @@ def last_failure(trace: Trace) -> Failure | None:
     return next((event for event in reversed(trace.events) if isinstance(event, Failure)), None)
 
 
-JudgeTask = Literal["grade", "read", "compare", "map"]
-"""What judges do: grade answers, read failures, compare two texts, or map references to the items of a checklist."""
+JudgeTask = Literal["grade", "read", "compare", "map", "name"]
+"""What judges do: grade answers, read failures, compare two texts, map references to the items of a checklist, or name
+clusters."""
 
 
 class _DeadlineError(ToolablateError):

@@ -444,7 +444,7 @@ class _Report:
         yield from matrices_view(report.matrices)
         yield from errors_view(report.errors)
         yield from trials_view(report.explained, None if self.all_trials else SHOWN_TRIALS, report.simulated)
-        notes = [*map(_sentence, report.notes), *map(_calibrated, report.calibrations), *_footnotes(report)]
+        notes = [*map(plain_text, report.notes), *map(_calibrated, report.calibrations), *_footnotes(report)]
         yield Padding(Text("\n".join(notes), style="dim"), (0, 1, 1, 1))
 
 
@@ -459,11 +459,6 @@ def _calibrated(each: Calibration) -> str:
     if each.applied:
         return f"Confidences by {each.method} are calibrated by {by}: {errors}."
     return f"Confidences by {each.method} stay as they are: {by} do not show that they are off ({errors})."
-
-
-def _sentence(note: str) -> str:
-    told = plain_text(note)
-    return f"{told[:1].upper()}{told[1:]}{'' if told.endswith('.') else '.'}"
 
 
 def _footnotes(report: AttributionReport) -> Iterator[str]:

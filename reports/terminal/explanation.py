@@ -344,7 +344,7 @@ def _spread(standard_error: float) -> str:
 # One trial on a page: what it would have said without tools, where its belief turned, and by what.
 
 
-PAGE_CELLS, COMMAND_CELLS = 80, 74
+PAGE_CELLS = 80
 
 
 def explanation_view(told: Explanation) -> RenderableType:
@@ -397,25 +397,38 @@ def _section(title: str, lines: Iterable[Said]) -> Iterator[RenderableType]:
 def _lines(lines: Iterable[Said]) -> Iterator[RenderableType]:
     for line in lines:
         if isinstance(line, Apart) and line.text.startswith("toolablate "):
-            # Padding would put blanks after a backslash, which then joins no lines.
-            yield inert("\n".join(f"    {each}" for each in _pasted(line.text)), "cyan")
+            yield _Command(line.text)
         elif isinstance(line, Apart):
             yield Padding(inert(line.text, "cyan"), (0, 0, 0, 4))
         else:
             yield Padding(inert(line), (0, 0, 0, 2))
 
 
-def _pasted(text: str) -> Iterator[str]:
-    """A long command on several lines that a shell takes for one, with each option beside its value."""
-    line = ""
-    for piece in text.split(" --"):
-        option = f" --{piece}" if line else piece
-        if line and len(line + option) > COMMAND_CELLS:
-            yield f"{line} \\"
-            line = f" {option}"
-        else:
-            line += option
-    yield line
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """As a shell takes it from the page: a long one goes over several lines, each option beside its value, and none is
+    padded, since a blank after a backslash joins no lines. A path is never broken; print it without cropping."""
+
+    text: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        line = ""
+        for piece in self.text.split(" --"):
+            option = f" --{piece}" if line else piece
+            if line and len(line + option) > options.max_width - len(_INDENT) - len(_GOES_ON):
+                yield self._line(line + _GOES_ON)
+                line = f" {option}"
+            else:
+                line += option
+        yield self._line(line)
+
+    def _line(self, text: str) -> Text:
+        shown = inert(f"{_INDENT}{text}", "cyan")
+        shown.no_wrap, shown.overflow = True, "ignore"
+        return shown
+
+
+_INDENT, _GOES_ON = "    ", " \\"
 
 
 def _pairs(rows: list[tuple[str, str]]) -> Table:

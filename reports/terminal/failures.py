@@ -58,7 +58,8 @@ def cluster_lines(clusters: Sequence[Cluster] | None) -> Iterator[str]:
         yield NO_CLUSTERS
     for each in clusters or ():
         terms, examples = ", ".join(each.terms), ", ".join(trial[:ID_CHARS] for trial in each.examples)
-        yield one_line(f"{each.name}: stability {each.stability:.2f}, words {terms}, such as {examples}")
+        called = f" ({each.called})" if each.called else ""
+        yield one_line(f"{each.name}{called}: stability {each.stability:.2f}, words {terms}, such as {examples}")
     yield ABOUT_CLUSTERS
 
 

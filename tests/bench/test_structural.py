@@ -28,6 +28,7 @@ from bench.structural.graph import (
 )
 from bench.structural.questions import kinds_of, make_questions, pages
 from bench.structural.server import Model, serving, situation_of
+from tests.reports.attribution.contradictions import contradictions_of
 
 ROOT = Path(__file__).parents[2]
 LETTERS = {"right": "A", "short": "B", "formula": "C", "page": "D"}
@@ -158,7 +159,15 @@ def test_the_state_is_in_the_messages() -> None:
 @pytest.mark.timeout(400)
 def test_six_questions_end_to_end(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
-    few = ["--questions=6", "--repeats=1", "--samples=1", "--rollouts=1", "--successes=0", f"--json={figures}"]
+    few = [
+        "--questions=6",
+        "--repeats=1",
+        "--samples=1",
+        "--rollouts=1",
+        "--successes=0",
+        f"--json={figures}",
+        f"--folder={tmp_path}",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "bench.structural", *few, "--half=dev", "--toolset=search"],
         cwd=ROOT,
@@ -172,3 +181,4 @@ def test_six_questions_end_to_end(tmp_path: Path) -> None:
     found = json.loads(figures.read_text(encoding="utf-8"))
     assert found["trials"] == 6 * 2
     assert found["not_as_the_graph"] == 0
+    assert not any(contradictions_of(tmp_path / "structural.sqlite").values())

@@ -2,10 +2,15 @@
 
 import asyncio
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.experiments.judged import judge_at
+from tests.servers.chat_server import ChatServer, reply
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, begun, plan, run, score
 
 from toolablate.cli import group
@@ -121,16 +126,14 @@ def test_a_mistake_is_told(store: Path, options: list[str], said: str) -> None:
     assert (done.exit_code != 0, said in str(done.exception)) == (True, True)
 
 
-def test_clusters_and_trials_alike_are_of_what_trials_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def two_ways(path: Path) -> list[Trial]:
     """Two ways to go wrong, in two times 15 replies; one more says nothing of either."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     ways = ("the logarithm was taken twice here", "rows of the table were dropped silently")
     questions = tuple(QUESTIONS[0].model_copy(update={"id": f"w{number}"}) for number in range(31))
     trials = [
         Trial(question=each.identity(), model=MODEL.identity(), condition=NONE.identity(), repeat=0)
         for each in questions
     ]
-    path = tmp_path / "ways.sqlite"
 
     async def fill() -> None:
         with Recorder(path) as recorder:
@@ -143,6 +146,70 @@ def test_clusters_and_trials_alike_are_of_what_trials_say(tmp_path: Path, monkey
             await recorder.score([score(trial, 0.0) for trial in trials])
 
     asyncio.run(fill())
+    return trials
+
+
+@pytest.fixture
+def vectors() -> Iterator[tuple[str, list[list[str]]]]:
+    """The address of an embedding endpoint, and the texts that it was asked for; the second request fails."""
+    asked: list[list[str]] = []
+
+    class Embedding(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+            asked.append(texts)
+            made = [[1.0, 0.1 + len(each) / 1e4] if "log" in each else [0.1 + len(each) / 1e4, 1.0] for each in texts]
+            data = [{"index": place, "embedding": each} for place, each in enumerate(made)]
+            body = json.dumps({"data": data[::-1] if len(asked) != 2 else data[1:]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Embedding) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1", asked
+        server.shutdown()
+        thread.join()
+
+
+def test_an_embedding_endpoint_groups_and_is_paid_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vectors: tuple[str, list[list[str]]]
+) -> None:
+    monkeypatch.setattr("toolablate.experiments.embedded_texts.AT_ONCE", 25)
+    address, asked = vectors
+    path = tmp_path / "ways.sqlite"
+    two_ways(path)
+    plan_file = tmp_path / "plan.toml"
+    plan_file.write_text(f'[embeddings]\nendpoint = "{address}"\nmodel = "m"\nusd_per_million_tokens = 1e6\n')
+    by_meaning = ("--by", "cluster", "--plan", str(plan_file))
+    assert "cost" in str(failures(path, *by_meaning, "--max-cost", "1").exception)
+    assert asked == []
+    broken = failures(path, *by_meaning)
+    assert "not one vector" in str(broken.exception)
+    made = failures(path, *by_meaning, "--json")
+    assert made.exit_code == 0, made.output
+    assert [len(each) for each in asked] == [25, 6, 6], "what was made before the failure is not asked for again"
+    clusters = json.loads(made.stdout)["clusters"]
+    assert sorted(each["size"] for each in clusters) == [15, 16]
+    assert {each["called"] for each in clusters} == {None}
+    assert failures(path, *by_meaning).exit_code == 0
+    assert len(asked) == 3
+    plan_file.write_text("[runner]\nattempts = 1\n")
+    assert "neither" in str(failures(path, *by_meaning).exception)
+
+
+def test_clusters_and_trials_alike_are_of_what_trials_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chat_server: ChatServer
+) -> None:
+    """A judge names them, once."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "ways.sqlite"
+    trials = two_ways(path)
     said = found(path, "--by", "cluster")
     assert isinstance(said["clusters"], list)
     assert sorted(each["size"] for each in said["clusters"]) in ([15, 15], [15, 16])
@@ -155,3 +222,23 @@ def test_clusters_and_trials_alike_are_of_what_trials_say(tmp_path: Path, monkey
     assert len(near) == 10
     (group_of,) = {each["name"] for each in said["clusters"] if "logarithm" in each["terms"]}
     assert len(counts(path, "--by", "question", "--where", f"cluster={group_of}")) >= 15
+
+    def names(request: dict[str, object]) -> object:
+        return reply("**A log twice**" if "logarithm" in str(request["messages"]) else "two\nlines")
+
+    chat_server.answers(names)
+    plan_file = tmp_path / "plan.toml"
+    plan_file.write_text(f"conditions = ['none']\n[runner]\nattempts = 1\n{judge_at(chat_server.url)}")
+    naming = ("--by", "cluster", "--plan", str(plan_file))
+    first = failures(path, *naming, "--json")
+    assert first.exit_code == 0, first.output
+    called = {each["name"]: each["called"] for each in json.loads(first.stdout)["clusters"]}
+    assert sorted(map(str, called.values())) == ["A log twice", "None"]
+    assert called[group_of] == "A log twice"
+    asked = len(chat_server.requests)
+    again = failures(path, *naming)
+    assert (again.exit_code, len(chat_server.requests)) == (0, asked), "all of it was paid for already"
+    assert "A log twice" in again.output
+    assert (tmp_path / "ways.sqlite.clusters.jsonl").exists()
+    for options in (("--by", "relation", "--plan", str(plan_file)), (*naming, "--judge", "nobody")):
+        assert failures(path, *options).exit_code != 0

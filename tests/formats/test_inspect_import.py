@@ -15,6 +15,7 @@ import pytest
 from tests.formats.conftest import all_of, imported
 from tests.formats.stores import BARE, FAILED, TOOLS, label
 from tests.formats.test_bad_inspect_logs import HOSTILE, changed, refused
+from tests.reports.attribution.contradictions import contradictions_of
 from tests.traces.samples import WHEN, attempt, plan
 
 from toolablate.analysis.comparison import compare
@@ -66,6 +67,8 @@ def test_two_arms_are_compared_in_pairs(inspect_logs: Path, store: Path) -> None
     assert with_tools.imported["config"] == {"temperature": 0.5}
     assert (row.questions, row.right_to_wrong, row.wrong_to_right) == (4, 1, 1)
     assert verify(store).problems == ()
+    found = contradictions_of(store)
+    assert (len(found), any(found.values())) == (8, False)
 
 
 def test_a_trace_is_what_the_log_tells(inspect_logs: Path, store: Path) -> None:

@@ -215,12 +215,14 @@ class _Event(TaggedRecord):
 
 class ModelRequest(Record):
     """`tool_choice` is `auto`, `none`, `required` or the name of a tool; `parallel_tool_calls` None leaves to the
-    endpoint whether a reply may call several."""
+    endpoint whether a reply may call several. `answer_schema` is the JSON schema of a reply that calls none, {} for
+    none."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     tool_choice: str = "auto"
     parallel_tool_calls: bool | None = None
+    answer_schema: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class ModelReply(Record):

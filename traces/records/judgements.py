@@ -42,6 +42,20 @@ class KeptCall(TaggedRecord):
         return (self.model, self.call.request.identity())
 
 
+class KeptVector(TaggedRecord):
+    """A text's vector, that a file keeps by who made it and by the digest of the text."""
+
+    version: Literal[1] = 1
+    endpoint: str = Field(min_length=1)
+    model: str = Field(min_length=1)
+    text: str = Field(min_length=1)
+    vector: tuple[float, ...] = Field(min_length=1)
+
+    @property
+    def asked(self) -> tuple[str, str, str]:
+        return (self.endpoint, self.model, self.text)
+
+
 class ItemScore(Record):
     """One item of a checklist: what an answer says of it, against what the reference says.
 

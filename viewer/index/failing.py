@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from toolablate.analysis.clusters import Cluster, Clustered, tokens_of
 from toolablate.analysis.comparison import METADATA
-from toolablate.analysis.failures import Failure, Failures, Metadata, words_of
+from toolablate.analysis.failures import KEYS, Failure, Failures, Metadata, metadata_keys, words_of
 from toolablate.analysis.pairing import Unit
 from toolablate.viewer.index.file import fact, state
 
@@ -115,6 +115,21 @@ def failures(connection: sqlite3.Connection) -> Failures[FailureRow]:
     clusters = _CLUSTERS.validate_json(fact(connection, "clusters") or "[]")
     baseline = fact(connection, "baseline") or ""
     return Failures(*(tuple(found), counting or 0, tuple(named), baseline, unscored or 0, simulated, wrong, clusters))
+
+
+def values_of(found: Failures[FailureRow], most: int) -> dict[str, dict[str, int]]:
+    """By key how many failures have each value; without keys of more values than so many."""
+    made = {}
+    for key in (*KEYS, *(f"{METADATA}{name}" for name in metadata_keys(found.failures))):
+        counts: dict[str, int] = {}
+        for row in found.failures:
+            for value in row.values(key):
+                counts[value] = counts.get(value, 0) + 1
+            if len(counts) > most:
+                break
+        else:
+            made[key] = counts
+    return made
 
 
 def failure_texts(connection: sqlite3.Connection, keys: Sequence[int]) -> dict[int, FailureTexts]:

@@ -37,6 +37,7 @@ from toolablate.viewer.index.records import (
 
 MOST = 64
 """Selections in one order each."""
+MOST_CHOICES = 60
 
 Value = TypeVar("Value")
 
@@ -71,6 +72,12 @@ class Remembered:
 
     def failures(self, connection: sqlite3.Connection) -> Failures[FailureRow]:
         return self._of(connection, "failures", lambda: failing.failures(connection))
+
+    def failure_values(self, connection: sqlite3.Connection) -> dict[str, dict[str, int]]:
+        def work_out() -> dict[str, dict[str, int]]:
+            return failing.values_of(self.failures(connection), MOST_CHOICES)
+
+        return self._of(connection, "failure values", work_out)
 
     def selected(
         self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool
@@ -298,6 +305,10 @@ class ViewerIndex:
     def failures(self) -> Failures[FailureRow]:
         """The wrong trials, in the order of the benchmark."""
         return self._read(self._remembered.failures)
+
+    def failure_values(self) -> dict[str, dict[str, int]]:
+        """By key how many wrong trials have each value; without keys of more than `MOST_CHOICES` values."""
+        return self._read(self._remembered.failure_values)
 
     def failure_texts(self, keys: Sequence[int]) -> dict[int, FailureTexts]:
         """By the keys of their rows."""

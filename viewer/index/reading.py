@@ -361,7 +361,7 @@ def put_attributions(connection: sqlite3.Connection, attributions: Sequence[Attr
 
 def mirror_labels(connection: sqlite3.Connection, labels: Iterable[Label]) -> None:
     """All that the store has, in the order in which they were given."""
-    rows = {(label.trial, label.person): (number, _code(label)) for number, label in enumerate(labels) if _own(label)}
+    rows = {(label.trial, _person(label)): (number, _code(label)) for number, label in enumerate(labels)}
     wanted = {(*key, *value) for key, value in rows.items()}
     known = set(connection.execute("SELECT trial, person, number, mechanism FROM labels"))
     connection.executemany("DELETE FROM labels WHERE trial = ? AND person = ?", (row[:2] for row in known - wanted))
@@ -371,19 +371,17 @@ def mirror_labels(connection: sqlite3.Connection, labels: Iterable[Label]) -> No
 
 
 def put_label(connection: sqlite3.Connection, label: Label) -> None:
-    if not _own(label):
-        return
     (number,) = connection.execute("SELECT coalesce(max(number), -1) + 1 FROM labels").fetchone()
     connection.execute(
         "INSERT OR REPLACE INTO labels (trial, person, number, mechanism) VALUES (?, ?, ?, ?)",
-        (label.trial, label.person, number, _code(label)),
+        (label.trial, _person(label), number, _code(label)),
     )
     connection.execute(f"UPDATE trials SET label = {_LAST} WHERE id = ?", (label.trial,))  # noqa: S608 - our own words
 
 
-def _own(label: Label) -> bool:
-    """What decides between labels is no label that a person gave of their own."""
-    return not label.adjudicated
+def _person(label: Label) -> str:
+    """What decides between labels stands beside what the same person said of their own; no name begins so."""
+    return f"\x1f{label.person}" if label.adjudicated else label.person
 
 
 def _code(label: Label) -> str | None:

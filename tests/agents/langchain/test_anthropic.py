@@ -176,3 +176,11 @@ async def test_what_a_cache_costs(chat_server: ChatServer, ask: Ask) -> None:
     assert reply.usage == Usage(input_tokens=5000, output_tokens=1000, cached_tokens=4000, cache_write_tokens=500)
     price = Price(input=3, output=15, cached_input=0.3, cache_write=3.75)
     assert known_cost(reply, price) == pytest.approx((500 * 3 + 4000 * 0.3 + 500 * 3.75 + 1000 * 15) / 1e6)
+
+
+async def test_the_form_of_an_answer(chat_server: ChatServer, ask: Ask) -> None:
+    schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "additionalProperties": False}
+    chat_server.plays(api.message(api.text('{"answer": "A"}')), api.message(api.text('{"answer": "A"}')))
+    for tools in ((), (DOUBLE,)):
+        await ask(claude(chat_server), HI, tools=tools, answer_schema=schema)
+        assert chat_server.requests[-1]["output_config"]["format"]["schema"]["properties"] == schema["properties"]

@@ -114,3 +114,11 @@ async def test_a_reply_that_is_cut_and_one_that_never_comes(chat_server: ChatSer
     with pytest.raises(ModelError) as caught:
         await ask(gemini(chat_server), seconds=0.3)
     assert (caught.value.code, caught.value.retryable) == ("timeout", True)
+
+
+@pytest.mark.skipif(version("langchain-google-genai") < "4", reason="not before version 4")
+async def test_the_form_of_an_answer(chat_server: ChatServer, ask: Ask) -> None:
+    schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
+    chat_server.plays(api.content(api.text('{"answer": "A"}')))
+    await ask(gemini(chat_server), HI, answer_schema=schema)
+    assert chat_server.requests[0]["generationConfig"]["responseJsonSchema"] == schema

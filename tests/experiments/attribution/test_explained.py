@@ -93,7 +93,7 @@ def test_what_a_design_chooses_and_nobody_replayed_is_counted_and_stays_unresolv
         recorder.keep_design(ALL)
     gathered = explained(store)
     assert (gathered.unreplayed, only(gathered).evidence.inputs.inclusion_probability) == (1, 1.0)
-    assert gathered.notes == ("1 trial in the sample without usable replays: unresolved",)
+    assert gathered.notes == ("1 trial in the sample without usable replays: unresolved.",)
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
     assert explained(store, design=ReplayDesign(failures=0, successes=0)).unreplayed == 0
 
@@ -187,7 +187,7 @@ def test_a_condition_is_set_against_one_with_words_where_there_is_no_other(
 ) -> None:
     gathered = explained(store_of(chat_server, tmp_path, MISLED, "['scaffold', 'python']"))
     assert gathered.notes == (
-        "compared with 'scaffold', which has its own system prompt; no prompt-free baseline was run",
+        "Compared with 'scaffold', which has its own system prompt; no prompt-free baseline was run.",
     )
     assert only(gathered).evidence.inputs.arms.scaffold == ()
 

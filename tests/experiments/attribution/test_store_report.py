@@ -27,7 +27,7 @@ def trials(store: Path) -> list[dict[str, Any]]:
 
 def page(store: Path, trial: str) -> str:
     text = said("show", "--why", store, trial)
-    assert max(map(len, text.splitlines())) <= 80
+    assert max(len(line) for line in text.splitlines() if str(store) not in line) <= 80
     return text
 
 
@@ -58,7 +58,7 @@ def test_a_trial_that_was_never_replayed_is_explained_by_its_trace(ran: Path) ->
     wrong = next(each for each in trials(ran) if each["attribution"])
     text = " ".join(page(ran, wrong["trial"]).split())
     assert "This is a hypothesis: it is read from the trace and the scores." in text
-    assert f"toolablate attribute {ran} --replay" in text.replace("\\ ", "")
+    assert f"toolablate attribute {ran} --replay" in text.replace(" \\", "")
 
 
 def test_a_right_trial_is_blamed_for_nothing(ran: Path) -> None:

@@ -15,6 +15,7 @@ from tests.experiments.attribution.commands import called, called_through, said
 from tests.experiments.diagnosing.failures import labelled
 from tests.experiments.judged import judge_at
 from tests.experiments.replay.scenes import run
+from tests.reports.attribution.contradictions import contradictions_of
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.attribution.explained import explained
@@ -56,6 +57,13 @@ def test_by_trace_every_wrong_trial_has_a_verdict(planted_run: Path) -> None:
     assert sum(sum(row.values()) for row in score.confusion.values()) == score.verdicts
     assert score.at_best >= score.macro_f1
     assert {each.condition for each in score.shares} == {"python", "search", "python_flaky", "search_flaky"}
+
+
+@pytest.mark.deep
+def test_no_page_of_a_trial_contradicts_its_own_counts(planted_run: Path) -> None:
+    found = contradictions_of(store_of(planted_run))
+    assert len(found) == QUESTIONS * 4 * 2
+    assert {trial: said for trial, said in found.items() if said} == {}
 
 
 def test_by_replay_only_what_was_replayed_has_one(planted_run: Path) -> None:

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,8 +12,10 @@ from tests.reports.attribution.samples import page
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.cli import group
+from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import Mechanism
+from toolablate.traces.store import Store
 
 _OWN = "the model's own error"
 _COUNT = re.compile(r"\b(\d+) of (\d+)\b")
@@ -67,7 +70,7 @@ def _of_the_headline(headline: str, shares: dict[Mechanism, float]) -> Iterator[
     if most >= 0.5 and "No cause is more likely than not" in headline:
         yield f"none is likely at {most}"
     told = re.search(r"probability[^.]*?: ?(?:over )?(\d?\.\d+)|probability (?:over )?(\d?\.\d+)", first)
-    if told is None or abs(float(told[1] or told[2]) - most) > 0.006:
+    if told is None or abs(float(told[1] or told[2]) - most) > 0.0101:
         yield f"another probability than {most}: {headline}"
 
 
@@ -127,3 +130,26 @@ def _of_a_command(arguments: list[str]) -> Iterator[str]:
         command.make_context(context.info_name, list(arguments), parent=context.parent, resilient_parsing=False)
     except click.ClickException as error:
         yield f"{arguments}: {error.format_message()}"
+
+
+def contradictions_of(store: Path) -> dict[str, list[str]]:
+    """Of every trial of a store that can be explained, by trial; those without any among them."""
+    gathered = explained(store)
+    found: dict[str, list[str]] = {}
+    with Store(store) as opened:
+        for each in gathered.explained:
+            trial = each.evidence.inputs.trial
+            trace = opened.trace(trial)
+            found[trial] = contradictions(
+                Explanation(
+                    explained=each,
+                    question=opened.question(trace.trial.question),
+                    conversation=trace.events,
+                    outcome=trace.outcome,
+                    repeat=trace.trial.repeat,
+                    store=str(store),
+                    provider=opened.model(trace.trial.model).provider,
+                    design=gathered.design,
+                )
+            )
+    return found

@@ -36,7 +36,9 @@ IDENTITY = trace(EVENTS).trial.id
 
 def page(view: RenderableType, width: int = 80, *, markup: bool = False) -> str:
     out = io.StringIO()
-    Console(file=out, width=width, force_terminal=markup, color_system="truecolor" if markup else None).print(view)
+    Console(file=out, width=width, force_terminal=markup, color_system="truecolor" if markup else None).print(
+        view, crop=False
+    )
     return out.getvalue()
 
 

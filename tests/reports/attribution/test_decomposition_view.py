@@ -150,9 +150,9 @@ def test_more_trials_than_fit_are_listed_when_they_are_asked_for() -> None:
 
 
 def test_what_lacks_replays_and_what_is_to_be_known_is_told() -> None:
-    shown = page(attribution_view(report(unreplayed=3, notes=("two trials have no placebo",))))
+    shown = page(attribution_view(report(unreplayed=3, notes=("python, m: a note.",))))
     assert "Missing replays: run attribute --replay" in shown
-    assert "Two trials have no placebo." in shown
+    assert " python, m: a note." in shown
 
 
 def test_names_are_inert_and_simulated_models_are_announced() -> None:

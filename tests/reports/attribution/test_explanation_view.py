@@ -135,7 +135,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     )
     assert (
         part(told, "What speaks against it")
-        == "It may be its computation (computational lock-in) instead: probability .15."
+        == "It may instead be its computation (computational lock-in): probability .15."
     )
     unknown = "How much of this is chance. 3 of 4 fits any share from .30 to .95 (95 % intervals)."
     assert part(told, "What is not known").startswith(unknown)
@@ -161,7 +161,7 @@ def test_an_error_of_the_models_own_is_wrong_before_any_tool() -> None:
     found = evidence(trajectory=believed((1, 0, 0)), flip=None)
     told = explanation(explained(found, mechanism="own_error", confidence=0.4, distraction=None))
     assert part(told, "What went wrong") == (
-        "No cause is more likely than not. The likeliest is the model's own error: probability .40."
+        "No cause is more likely than not. The likeliest is the model's own error, which needs no tool: probability .40."
         " Wrong before any tool: 1 of 8 early answers, asked for before the first call, are right."
     )
     assert "Without tools, 3 of 4 answers are right." in part(told, "What speaks against it")
