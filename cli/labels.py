@@ -12,7 +12,7 @@ from toolablate.traces import options
 from toolablate.traces.options import finite
 
 if TYPE_CHECKING:
-    from toolablate.analysis.failures import Failures
+    from toolablate.analysis.failures import Failure, Failures
 
 
 @click.group("labels", short_help="Draw queues of failures for people to label; print codebooks.")
@@ -117,7 +117,7 @@ def queue_command(
         click.echo(f"{counted(left_out, 'wrong trial')} without an attribution left out.", err=True)
 
 
-def _attributed(found: "Failures") -> "tuple[Failures, int]":
+def _attributed(found: "Failures[Failure]") -> "tuple[Failures[Failure], int]":
     from dataclasses import replace
 
     left = tuple(failure for failure in found.failures if failure.mechanism)

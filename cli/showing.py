@@ -89,9 +89,9 @@ def show_command(
 
     --why explains a trial with tools on one page: what went wrong and how sure that is; how it is known; what speaks
     against it; what is not known, and the command that would tell. Below are the steps with the early answers after
-    each, and the counts of runs with one thing changed. Early answers and replays need `attribute --replay`. No model is asked. With the
-    same --run and --scorer, `attribute` and `view` agree with it. A trial outside the run is compared with all trials
-    of the store.
+    each, and the counts of runs with one thing changed. Early answers and replays need `attribute --replay`. No model
+    is asked. With the same --run and --scorer, `attribute` and `view` agree with it. A trial outside the run is
+    compared with all trials of the store.
     """
     from toolablate.traces.store import Store
 

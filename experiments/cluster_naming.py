@@ -14,11 +14,10 @@ from toolablate.experiments.mapped_references import (
     CallFile,
     NotPaid,
     PaidOnce,
-    estimated_requests,
     is_paid,
     refuse_to_pay,
 )
-from toolablate.experiments.pair_judging import Made, PairWork, have_judged
+from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, estimated_requests, have_judged
 from toolablate.experiments.plans.judges_plan import JudgesPlan
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
@@ -81,7 +80,7 @@ def name_clusters(
     with CallFile(calls) as kept:
         held = kept.paying(model, refuse_to_pay)
         wanted = [each for each in given if not is_paid(_called(plan, each, held))]
-        cost = estimated_requests(plan, model, map(naming_request, wanted))
+        cost = estimated_requests(plan, model, ((naming_request(each), REPLY_TOKENS) for each in wanted))
         if wanted:
             dear = f"at unknown cost: {name} has no price" if cost is None else f"for about ${cost:.4g}"
             progress.tell(f"{counted(len(wanted), 'cluster')} to be named by {name}, {dear}")

@@ -69,7 +69,10 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
         both = of_kinds(evidence)
         return (both[-1], again) if both else None
     found = deciding(cause, evidence)
-    return None if found is None else (row_of(found[0], evidence), found[1] and row_of(found[1], evidence))
+    if found is None:
+        return None
+    without, beside_it = found
+    return row_of(without, evidence), None if beside_it is None else row_of(beside_it, evidence)
 
 
 def of_kinds(evidence: Evidence) -> tuple[Row, ...]:
@@ -90,9 +93,9 @@ def decided(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
         undone = [found[0]] if found and restores(cause, evidence) else []
         yield from (f"{row.sentence}." for row in dict.fromkeys((*undone, *rows)))
     elif cause == "unknown":
-        rows = {row.changed: row for row in levels_of(evidence)}
-        if WITHOUT_TOOLS in rows and REPEATED in rows:
-            yield beside(rows[WITHOUT_TOOLS], rows[REPEATED])
+        known = {row.changed: row for row in levels_of(evidence)}
+        if WITHOUT_TOOLS in known and REPEATED in known:
+            yield beside(known[WITHOUT_TOOLS], known[REPEATED])
     elif found and restores(cause, evidence):
         if cause == "interaction":
             yield from (f"{row.sentence}." for row in of_kinds(evidence)[:-1])

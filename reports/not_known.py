@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from toolablate.analysis.attribution.belief import share
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
@@ -72,7 +73,7 @@ _NEVER_ASKED: Mapping[str, str] = {
     "scripted": "the model is scripted, and its replies never change",
     "imported": "the trial is from another program's log, and its model cannot be asked again",
 }
-_USUAL: Mapping[str, object] = {
+_USUAL: Mapping[str, Any] = {
     "failures": 1.0, "successes": 0.3, "samples": 2, "rollouts": 2, "steps": "search", "precision": 0.8, "seed": 0,
 }  # fmt: skip
 """What `attribute --replay` does unless it is told otherwise."""
@@ -117,7 +118,7 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
 
 
 def _spread(row: Row) -> str:
-    of = share(round(row.right), row.runs)
+    of = share(round(row.right), round(row.runs))
     return f"{row.count} right fits any true share from {chance(of.low)} to {chance(of.high)}"
 
 

@@ -89,7 +89,8 @@ def _weights(right: NDArray[np.int64], samples: NDArray[np.int64], prior: Floats
     likely = np.log(prior)
     for (good, bad), mine in ((HIGH, is_high), (LOW, ~is_high)):
         rights, all_samples = right @ mine.T, mine @ samples
-        likely = likely + log_beta(good + rights, bad + all_samples - rights) - log_beta(good, bad)
+        likely = likely + log_beta((good + rights).astype(float), (bad + all_samples - rights).astype(float))
+        likely = likely - log_beta(good, bad)
     weights = np.exp(likely - likely.max(axis=1, keepdims=True))
     found: Floats = weights / weights.sum(axis=1, keepdims=True)
     return found

@@ -44,7 +44,8 @@ def build(folder: Path) -> None:
     for source, name in PAGES.items():
         path = ROOT / source
         (pages / name).write_text(on_the_site(path.read_text("utf-8"), path.parent), encoding="utf-8")
-    offered = re.findall(r"^from (\S+) import (\w+) as", (ROOT / "src/toolablate/__init__.pyi").read_text("utf-8"), re.M)
+    typed = (ROOT / "src/toolablate/__init__.pyi").read_text("utf-8")
+    offered = re.findall(r"^from (\S+) import (\w+) as", typed, re.MULTILINE)
     reference = "\n\n".join(("# Python reference", *(f"::: {module}.{name}" for module, name in offered)))
     (pages / "api.md").write_text(f"{reference}\n", encoding="utf-8")
     subprocess.run([Path(sys.executable).with_name("zensical"), "build", "--strict", "--clean"], cwd=folder, check=True)
