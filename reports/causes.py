@@ -69,7 +69,10 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
         both = of_kinds(evidence)
         return (both[-1], again) if both else None
     found = deciding(cause, evidence)
-    return None if found is None else (row_of(found[0], evidence), found[1] and row_of(found[1], evidence))
+    if found is None:
+        return None
+    undone, before = found
+    return row_of(undone, evidence), None if before is None else row_of(before, evidence)
 
 
 def of_kinds(evidence: Evidence) -> tuple[Row, ...]:
