@@ -71,8 +71,8 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     found = deciding(cause, evidence)
     if found is None:
         return None
-    without, beside_it = found
-    return row_of(without, evidence), None if beside_it is None else row_of(beside_it, evidence)
+    undone, before = found
+    return row_of(undone, evidence), None if before is None else row_of(before, evidence)
 
 
 def of_kinds(evidence: Evidence) -> tuple[Row, ...]:

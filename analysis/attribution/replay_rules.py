@@ -470,7 +470,8 @@ def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism,
     parts = {found[0].part, *found[0].also}
     if evidence.all_runs is None and "search" in parts:
         # Of arms it is the results of whatever tools there were.
-        parts = parts - {"search"} | (set() if mechanism in _OF_RESULTS else evidence.inputs.tools)
+        of_tools: frozenset[Part] = frozenset() if mechanism in _OF_RESULTS else evidence.inputs.tools
+        parts = {part for part in parts if part != "search"} | of_tools
     return tuple(dict.fromkeys(named[part] for part in sorted(parts)))
 
 
