@@ -49,7 +49,7 @@ def test_texts_are_copied_and_folds_opened(replays: Site, browse: Browse) -> Non
     sides = "each => [each.offsetTop, each.offsetWidth, each.offsetHeight]"
     before = text.evaluate(sides)
     text.hover()
-    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copy", exact=True).click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == text.text_content()
     assert text.evaluate(sides) == before, "the button takes no room"
