@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 import sqlite3
 from html.parser import HTMLParser
 from pathlib import Path
@@ -171,10 +172,10 @@ def test_a_trace_is_shown_inert_and_offline(store: tb.Store, tmp_path: Path) -> 
 
 @pytest.mark.deep
 def test_attributions_and_reports(tmp_path: Path) -> None:
-    planned = Path(__file__).parents[2] / "examples/lpfqa_cases/plan.toml"
-    done = tb.run(
-        planned, store=tmp_path / "s.sqlite", set={"repeats": 1, "conditions": ["none", "python"]}, progress=False
-    )
+    cases = Path(__file__).parents[2] / "examples/lpfqa_cases"
+    # A replay reads the plan again, by the place of the store that it names.
+    shutil.copytree(cases, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("runs"))
+    done = tb.run(tmp_path / "plan.toml", set={"repeats": 1, "conditions": ["none", "python"]}, progress=False)
     found = tb.attribute(done.store)
     assert set(found.frame.kind) == {"effect", "term", "mechanism"}
     assert found.json.keys() >= {"decompositions", "trials"}
@@ -191,14 +192,14 @@ def test_attributions_and_reports(tmp_path: Path) -> None:
     assert len(replayed.trials) >= len(found.trials)
     trials = done.store.trials()
     forked = tb.replay(
-        done.store.trial(trials[trials.condition == "python"].trial.iloc[0]), 1, say="Think.", progress=False
+        done.store.trial(trials[trials.condition == "python"].trial.iloc[0]), 0, say="Think.", progress=False
     )
     assert (forked.missing, len(forked.trials), forked.trials[0].trace.outcome) == (0, 1, "answered")
     assert forked.json["trials"]
     with pytest.raises(InputError, match="a replay changes one thing"):
         tb.replay(forked.trials[0], 1, say="Think.", drop=True)
     written = tb.report(done.store, traces=0)
-    assert written == tmp_path / "s.html"
+    assert written == tmp_path / "runs/lpfqa_cases.html"
     assert written.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(InputError, match=r"failures: .*less than or equal to 1"):
         tb.attribute(done.store, failures=2)
