@@ -34,7 +34,7 @@ from toolablate.analysis.attribution.level_chances import (
 from toolablate.analysis.attribution.levels import Level, arm_levels, chains, tally_of, told_levels
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
-from toolablate.analysis.attribution.trace_rules import ArmShares, distraction, faults
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, ArmShares, blamed, distraction, faults
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.statistics.intervals import Floats
 from toolablate.traces.records import Attribution, Distraction, Mechanism, ReplayPurpose
@@ -386,7 +386,7 @@ def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) ->
     if not is_wrong_and_replayed(evidence):
         return None
     shares = blame(evidence, rates)
-    mechanism = max(shares, key=lambda each: shares[each])
+    mechanism = blamed(shares)
     shown = {each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= _SHOWN}
     flip = likeliest_fall(evidence, shown)
     fall = fall_at(flip, evidence.steps, evidence.signals.calls) if flip else None
@@ -422,6 +422,9 @@ def _note(mechanism: Mechanism, shares: Mapping[Mechanism, float], evidence: Evi
     beside = ""
     if other is not None and shares[mechanism] < LIKELY:
         beside = f" (next {mechanism_name(other)}, {shares[other]:.2f})"
+        if shares[other] > shares[mechanism]:
+            together = math.fsum(shares.get(each, 0.0) for each in BY_CHANCE)
+            beside = f" (with or without tools, {together:.2f}; {mechanism_name(other)}, {shares[other]:.2f})"
     right = sum(score >= RIGHT for score in arms.none)
     without = f"{right} of {len(arms.none)} trials without tools are right"
     return f"{what}{counted}{beside}; {without}"

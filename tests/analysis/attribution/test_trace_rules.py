@@ -30,7 +30,7 @@ from tests.analysis.attribution.stories import (
 from toolablate.analysis.attribution.expected_failures import Pool, Tally
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import ArmShares, NoToolTrial, attribute_by_trace
+from toolablate.analysis.attribution.trace_rules import ArmShares, NoToolTrial, attribute_by_trace, blamed
 from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.traces.records import (
     Attribution,
@@ -476,3 +476,10 @@ def test_flips_that_were_read_by_hand_have_the_label_that_they_should(store: Pat
     for question, mechanism in BY_HAND.items():
         label = next(each[question][0] for each in found.values() if question in each)
         assert label.mechanism == mechanism, (question, label.note)
+
+
+def test_a_mechanism_is_named_where_it_is_about_as_likely_as_chance_under_both_its_names() -> None:
+    assert blamed({"prompt": 0.3, "sampling_noise": 0.28, "own_error": 0.22}) == "sampling_noise"
+    assert blamed({"prompt": 0.42, "sampling_noise": 0.28, "own_error": 0.22}) == "prompt"
+    assert blamed({"prompt": 0.3, "own_error": 0.25, "sampling_noise": 0.2}) == "own_error"
+    assert blamed({"prompt": 0.3, "volume": 0.2}) == "prompt"
