@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolablate.agents.endpoint.embeddings import EmbeddingEndpoint
-from toolablate.agents.spending import CHARACTERS_PER_TOKEN
 from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.plans.sections import EmbeddingsSection
 from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted
-from toolablate.traces.records import KeptVector, OpenAIModel, digest_text
+from toolablate.traces.records import CHARACTERS_PER_TOKEN, KeptVector, OpenAIModel, digest_text
 
 AT_ONCE = 64
 LONGEST = 8_000
