@@ -358,8 +358,8 @@ def _place(name: str, order: Sequence[str]) -> tuple[int, str]:
 
 
 def _score(seen: TrialSummary, scores: Sequence[Score]) -> Score:
-    """The one that the summary has: of several scorers another may say otherwise."""
-    return next(score for score in scores if (score.value, score.verdict) == (seen.value, seen.verdict))
+    """The newest that the summary may have: of several scorers another may say otherwise."""
+    return next(score for score in reversed(scores) if (score.value, score.verdict) == (seen.value, seen.verdict))
 
 
 def _expected(question: Question) -> str:
