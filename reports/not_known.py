@@ -8,6 +8,7 @@ from typing import Any
 from toolablate.analysis.attribution.belief import share
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.replay_rules import taken_together
+from toolablate.analysis.attribution.trace_rules import sign_of
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import BY_ITSELF, deciding_rows, named, ranked, without_cause
@@ -90,7 +91,9 @@ def _unreplayed(told: Explanation) -> Iterator[Said]:
     calls = [call.event for call in evidence.signals.calls]
     if wrong and calls and evidence.trajectory is None:
         attribution = told.explained.attribution
-        pointed = [event for event in attribution.evidence if event in calls] if attribution else []
+        sign = sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
+        named_events = (attribution.evidence if attribution else ()) or (sign[1] if sign else ())
+        pointed = [event for event in named_events if event in calls]
         yield f"Or of this trial alone, without the result at event {(pointed or calls)[-1]}:"
         again = f"toolablate replay {_store(told)} {trial_of(told)} --from {(pointed or calls)[-1]}"
         yield Apart(f"{again} --swap null --repeats 8")
