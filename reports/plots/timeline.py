@@ -37,12 +37,16 @@ def draw_timeline(line: Timeline) -> Drawing:
             on.axes.text(101.5, row, total, ha="left", va="center", fontsize=SMALL, color=INK)
             for number, each in line.lane(lane):
                 seen.setdefault(line.kinds[number], COLOURS.get(line.kinds[number], (GREY, "answer")))
-                part = {
-                    "color": seen[line.kinds[number]][0],
-                    "edgecolor": PAPER,
-                    "linewidth": 0.5 if each.width > 1 else 0,
-                }
-                on.axes.barh([row], [max(each.width, LEAST)], left=each.start, height=0.6, zorder=2, **part)
+                on.axes.barh(
+                    [row],
+                    [max(each.width, LEAST)],
+                    left=each.start,
+                    height=0.6,
+                    zorder=2,
+                    color=seen[line.kinds[number]][0],
+                    edgecolor=PAPER,
+                    linewidth=0.5 if each.width > 1 else 0,
+                )
         on.axes.legend(
             handles=[Patch(color=colour, label=kind) for colour, kind in seen.values()],
             loc="upper left",
