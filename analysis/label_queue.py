@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from toolablate.analysis.failures import Failures, sampled
+from toolablate.analysis.failures import Failure, Failures, sampled
 from toolablate.traces.errors import InputError
 from toolablate.traces.records._base import Record
 from toolablate.traces.validation import explain, why_unreadable
@@ -51,7 +51,7 @@ class LabelQueue(Record):
 
 
 def drawn_queue(
-    found: Failures,
+    found: Failures[Failure],
     by: Sequence[str],
     *,
     store: str,
