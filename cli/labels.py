@@ -33,7 +33,8 @@ def labels_group() -> None:
     metavar="KEY",
     default="mechanism",
     show_default=True,
-    help="Draw of each group of wrong trials with the same value of a key of `toolablate failures`, as cluster; several by commas.",
+    help="Draw of each group of wrong trials with the same value of a key of `toolablate failures`, cluster among them;"
+    " several keys joined by commas.",
 )
 @click.option(
     "--each", type=click.IntRange(min=1), metavar="N", default=10, show_default=True, help="At most N of each group."
