@@ -122,15 +122,15 @@ def calibration_error(confidences: Floats, right: Floats, weights: Floats) -> fl
 
 def _weights(verdicts: Sequence[Verdict]) -> Floats:
     """They sum to how many verdicts of one weight they are worth, which the priors are weighed against."""
-    weights = np.array([each.weight for each in verdicts])
-    found: Floats = weights * (effective_clusters(weights.tolist()) / weights.sum())
-    return found
+    weights: Floats = np.array([each.weight for each in verdicts])
+    worth: Floats = weights * (effective_clusters(weights.tolist()) / weights.sum())
+    return worth
 
 
 def _logits(confidences: Iterable[float]) -> Floats:
     shares = np.clip(np.array(list(confidences), dtype=float), LEAST_CONFIDENCE, 1 - LEAST_CONFIDENCE)
-    found: Floats = np.log(shares / (1 - shares))
-    return found
+    logits: Floats = np.log(shares / (1 - shares))
+    return logits
 
 
 def _moved(logits: Floats, shift: float, slope: float) -> Floats:

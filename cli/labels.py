@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolablate.cli.failures import mechanisms_of, wanted_of
+from toolablate.cli.failures import attributions_of, prompts_of, wanted_of
 from toolablate.traces import options
 from toolablate.traces.options import finite
 
@@ -33,7 +33,8 @@ def labels_group() -> None:
     metavar="KEY",
     default="mechanism",
     show_default=True,
-    help="Draw of each group of wrong trials with the same value: a key of `toolablate failures`, several by commas.",
+    help="Draw of each group of wrong trials with the same value of a key of `toolablate failures`, cluster among them;"
+    " several keys joined by commas.",
 )
 @click.option(
     "--each", type=click.IntRange(min=1), metavar="N", default=10, show_default=True, help="At most N of each group."
@@ -77,7 +78,7 @@ def queue_command(
     weighs by it, so that figures are of all wrong trials. By mechanism, trials to which nothing is attributed (those
     without tools) are left out.
     """
-    from toolablate.analysis.failures import chosen, read_failures, with_mechanisms
+    from toolablate.analysis.failures import chosen, read_failures, with_clusters, with_mechanisms
     from toolablate.analysis.label_queue import drawn_queue, queue_text
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
@@ -90,9 +91,14 @@ def queue_command(
         raise InputError("--double: one person labels nothing twice", hint="--people ada,ben", code="usage")
     if output.exists():
         raise InputError(f"-o: {output} is there already", hint="Choose another name, or remove it.", code="exists")
-    found = read_failures(store, run=run, scorer=scorer, baseline=baseline)
-    if by_mechanism := "mechanism" in (*keys, *wanted):
-        found = with_mechanisms(found, mechanisms_of(store, run, scorer))
+    asked = {*keys, *wanted}
+    attributed = attributions_of(store, run, scorer) if asked & {"mechanism", "cluster"} else {}
+    turned = {trial: each.turned_at for trial, each in attributed.items()} if "cluster" in asked else None
+    found = read_failures(store, run=run, scorer=scorer, baseline=baseline, turned=turned)
+    if by_mechanism := "mechanism" in asked:
+        found = with_mechanisms(found, {trial: each.mechanism for trial, each in attributed.items()})
+    if "cluster" in asked:
+        found = with_clusters(found, prompts_of(store))
     found = chosen(found, wanted)
     left_out = 0
     if by_mechanism:

@@ -455,8 +455,7 @@ def _notes(report: LabelReport) -> Iterator[str]:
         yield f"{counted(report.undecided, 'trial')} on which people differ still to be decided, on the page of labels."
     if report.error_types:
         yield "Types: % of the trials that each names one of, with the 95 % interval over questions."
-    agreements = any(row.small and row.ci95 for row in shown)
-    if agreements or any(row.small and row.ci95 for row in report.reliability):
+    if any(row.small and row.ci95 for row in shown) or any(row.small and row.ci95 for row in report.reliability):
         yield f"*: fewer than {FEW_CLUSTERS} questions; do not rely on the interval."
     if report.unattributed:
         yield f"{counted(report.unattributed, 'label')} of trials without an attribution, excluded from its kappa."

@@ -21,8 +21,13 @@ function begin(form) {
     choice.hidden = !shown;
     open.setAttribute("aria-expanded", String(shown));
   };
+  // The panel may stand in a part of the page that is folded.
+  const unfold = () => {
+    for (let part = form.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  };
   const choose = () => {
     direct = false;
+    unfold();
     show(true);
     (form.querySelector(codes) ?? code).focus();
   };
@@ -33,6 +38,7 @@ function begin(form) {
   open.hidden = close.hidden = false;
   for (const each of form.querySelectorAll("[data-mark], [data-one-key-told]")) each.hidden = false;
   show(direct);
+  if (direct) unfold();
   fit();
   open.addEventListener("click", () => (choice.hidden || direct ? choose() : show(false)));
   close.addEventListener("click", () => (show(false), open.focus()));
@@ -71,7 +77,8 @@ function begin(form) {
     if (key === "Enter" && inside && event.target.matches("input")) return save.click(), true;
     if (writing || event.shiftKey) return false;
     // Where there is nothing to confirm, the panel says why.
-    if (key === "y") return confirm ? confirm.click() : form.parentElement.scrollIntoView({ block: "nearest" }), true;
+    if (key === "y" && !confirm) return unfold(), form.parentElement.scrollIntoView({ block: "nearest" }), true;
+    if (key === "y") return confirm.click(), true;
     if (key === "w" && withdraw) return withdraw.click(), true;
     if (key === "c") return choose(), true;
     if (key === "n") return choose(), note.focus(), true;
