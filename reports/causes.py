@@ -39,9 +39,10 @@ def how_sure(probability: float) -> str:
 
 
 def ranked(attribution: Attribution) -> list[tuple[Mechanism, float]]:
-    """Causes with their probabilities, the most probable first."""
+    """Causes with their probabilities, the one that it is attributed to first, then by probability. Chance comes before
+    a more probable cause where both its names, sampling noise and own error, outweigh that together."""
     found = dict(attribution.shares) or {attribution.mechanism: attribution.confidence}
-    return sorted(found.items(), key=lambda each: (-each[1], each[0] != attribution.mechanism))
+    return sorted(found.items(), key=lambda each: (each[0] != attribution.mechanism, -each[1]))
 
 
 def named(cause: Mechanism) -> str:

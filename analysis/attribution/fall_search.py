@@ -88,9 +88,9 @@ def _weights(right: NDArray[np.int64], samples: NDArray[np.int64], prior: Floats
     is_high = _is_high(len(samples) - 1)
     likely = np.log(prior)
     for (good, bad), mine in ((HIGH, is_high), (LOW, ~is_high)):
-        rights, all_samples = right @ mine.T, mine @ samples
-        likely = likely + log_beta((good + rights).astype(float), (bad + all_samples - rights).astype(float))
-        likely = likely - log_beta(good, bad)
+        rights: Floats = (right @ mine.T).astype(float)
+        all_samples: Floats = (mine @ samples).astype(float)
+        likely = likely + log_beta(good + rights, bad + all_samples - rights) - log_beta(good, bad)
     weights = np.exp(likely - likely.max(axis=1, keepdims=True))
     found: Floats = weights / weights.sum(axis=1, keepdims=True)
     return found

@@ -13,6 +13,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
+from toolablate.reports.causes import BY_ITSELF
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import Mechanism
 from toolablate.traces.store import Store
@@ -51,6 +52,9 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         return
     shares: dict[Mechanism, float] = dict(attribution.shares) or {attribution.mechanism: attribution.confidence}
     headline = text["What went wrong"]
+    if attribution.mechanism in BY_ITSELF and max(shares, key=lambda each: shares[each]) not in BY_ITSELF:
+        # One hypothesis under two names, which outweighs the most probable cause.
+        shares = {**shares, attribution.mechanism: sum(shares.get(each, 0.0) for each in BY_ITSELF)}
     yield from _of_the_headline(headline, shares)
     if attribution.method != "replay" and ("because of" in headline or "hypothesis" not in headline):
         yield f"certain of what no replay has tested: {headline}"
