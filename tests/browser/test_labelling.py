@@ -82,8 +82,6 @@ def test_a_label_may_come_before_anything_is_attributed(serve: Serve, browse: Br
     trial = _wrong(known)
     early = serve(Path(shutil.copy(known.view.store, tmp_path / "early.sqlite")), why=False, blind=True)
     page = browse(early, f"/trial/{trial}")
-    page.locator(".event").last.scroll_into_view_if_needed()
-    expect(page.locator("#label")).not_to_be_in_viewport()
     page.keyboard.press("y")
     expect(page.locator("#label")).to_be_in_viewport()
     assert "it is still being computed" in page.locator("#label").inner_text()
