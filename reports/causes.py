@@ -1,5 +1,6 @@
 """Causes of a wrong trial in plain words, how sure each is, and the runs that decide it."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 from toolablate.analysis.attribution.evidence import Evidence
@@ -39,10 +40,12 @@ def how_sure(probability: float) -> str:
 
 
 def ranked(attribution: Attribution) -> list[tuple[Mechanism, float]]:
-    """Causes with their probabilities, the one that it is attributed to first, then by probability. Chance comes before
-    a more probable cause where both its names, sampling noise and own error, outweigh that together."""
+    """Causes with their probabilities, the most probable first; before it what needs no tool, where it is attributed to
+    that and both its names outweigh any other cause together."""
     found = dict(attribution.shares) or {attribution.mechanism: attribution.confidence}
-    return sorted(found.items(), key=lambda each: (each[0] != attribution.mechanism, -each[1]))
+    together = math.fsum(found.get(each, 0.0) for each in BY_ITSELF)
+    first = attribution.mechanism if attribution.mechanism in BY_ITSELF and together >= max(found.values()) else None
+    return sorted(found.items(), key=lambda each: (each[0] != first, -each[1], each[0] != attribution.mechanism))
 
 
 def named(cause: Mechanism) -> str:

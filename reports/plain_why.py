@@ -2,7 +2,7 @@
 against it; what is not known, and the command that would tell.
 
 Every sentence is made of the numbers that stand in the table below it (`rows`) and of the probabilities of causes:
-- The cause that is named is the most probable one; chance and the model's own error, which need no tool, count together.
+- The cause that is named is the most probable one. Chance and the model's own error need no tool, and count together.
 - The word for how sure it is depends on its probability alone (`WORDS`); under .5 there is none.
 - "because of" stands only where runs without the cause are right more often than any in which it is at work.
 - "Wrong before any tool" stands where under half of the early answers before the first call are right, and only there.
@@ -99,10 +99,10 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
         return f"The cause is not known. The probability that it is more than chance: {known}."
     if others and others[0][1] > probability:
         together = chance(math.fsum(share for each, share in ranked(attribution) if each in BY_ITSELF))
-        names = " or ".join(map(named, BY_ITSELF))
+        names = " or ".join(named(each) for each in BY_ITSELF)
         return (
-            f"{capital(names)}, which need no tool: probability {together} together. {capital(named(others[0][0]))} alone:"
-            f" {chance(others[0][1])}."
+            f"{capital(names)}: probability {together} together."
+            f" {capital(named(others[0][0]))} alone: {chance(others[0][1])}."
         )
     word = how_sure(probability)
     if not word:

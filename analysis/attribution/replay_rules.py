@@ -474,7 +474,7 @@ def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism,
     if evidence.all_runs is None and "search" in parts:
         # Of arms it is the results of whatever tools there were.
         of_tools: frozenset[Part] = frozenset() if mechanism in _OF_RESULTS else evidence.inputs.tools
-        parts = {part for part in parts if part != "search"} | of_tools
+        parts = (parts - {"search"}) | of_tools
     return tuple(dict.fromkeys(named[part] for part in sorted(parts)))
 
 

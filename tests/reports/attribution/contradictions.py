@@ -52,9 +52,10 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         return
     shares: dict[Mechanism, float] = dict(attribution.shares) or {attribution.mechanism: attribution.confidence}
     headline = text["What went wrong"]
-    if attribution.mechanism in BY_ITSELF and max(shares, key=lambda each: shares[each]) not in BY_ITSELF:
+    together = sum(shares.get(each, 0.0) for each in BY_ITSELF)
+    if attribution.mechanism in BY_ITSELF and shares.get(attribution.mechanism, 0.0) < max(shares.values()) <= together:
         # One hypothesis under two names, which outweighs the most probable cause.
-        shares = {**shares, attribution.mechanism: sum(shares.get(each, 0.0) for each in BY_ITSELF)}
+        shares = {**shares, attribution.mechanism: together}
     yield from _of_the_headline(headline, shares)
     if attribution.method != "replay" and ("because of" in headline or "hypothesis" not in headline):
         yield f"certain of what no replay has tested: {headline}"
