@@ -7,6 +7,7 @@ from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS, swapped_results
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding
 from toolablate.analysis.attribution.report import mechanism_name
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.changed_runs import RE_ASKED, REPAIRED_TOO, Row, levels_of, of_scores, row_of
 from toolablate.traces.records import Attribution, Mechanism
@@ -30,8 +31,6 @@ CAUSES: Mapping[Mechanism, str] = {
     "own_error": "the model's own error, which needs no tool",
     "unknown": "something else than chance",
 }
-BY_ITSELF = ("sampling_noise", "own_error")
-"""What needs no tool."""
 
 
 def how_sure(probability: float) -> str:
@@ -43,8 +42,8 @@ def ranked(attribution: Attribution) -> list[tuple[Mechanism, float]]:
     """Causes with their probabilities, the most probable first; before it what needs no tool, where it is attributed to
     that and both its names outweigh any other cause together."""
     found = dict(attribution.shares) or {attribution.mechanism: attribution.confidence}
-    together = math.fsum(found.get(each, 0.0) for each in BY_ITSELF)
-    first = attribution.mechanism if attribution.mechanism in BY_ITSELF and together >= max(found.values()) else None
+    together = math.fsum(found.get(each, 0.0) for each in BY_CHANCE)
+    first = attribution.mechanism if attribution.mechanism in BY_CHANCE and together >= max(found.values()) else None
     return sorted(found.items(), key=lambda each: (each[0] != first, -each[1], each[0] != attribution.mechanism))
 
 
@@ -92,7 +91,7 @@ def of_kinds(evidence: Evidence) -> tuple[Row, ...]:
 def decided(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     """The runs that decide it, where they do."""
     found = deciding_rows(cause, evidence)
-    if cause in BY_ITSELF:
+    if cause in BY_CHANCE:
         rows = [row for row in without_cause(cause, evidence) if (row.share >= RIGHT) == (cause == "sampling_noise")]
         undone = [found[0]] if found and restores(cause, evidence) else []
         yield from (f"{row.sentence}." for row in dict.fromkeys((*undone, *rows)))

@@ -8,10 +8,10 @@ from typing import Any
 from toolablate.analysis.attribution.belief import share
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.replay_rules import taken_together
-from toolablate.analysis.attribution.trace_rules import sign_of
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
-from toolablate.reports.causes import BY_ITSELF, deciding_rows, named, ranked, without_cause
+from toolablate.reports.causes import deciding_rows, named, ranked, without_cause
 from toolablate.reports.changed_runs import FROM_START, Row
 from toolablate.traces.records import Attribution, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, one_line
@@ -102,7 +102,7 @@ def _unreplayed(told: Explanation) -> Iterator[Said]:
 def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
     evidence, cause = told.explained.evidence, ranked(attribution)[0][0]
     rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
-    if cause in BY_ITSELF:
+    if cause in BY_CHANCE:
         rows += without_cause(cause, evidence)
     few = [row for row in dict.fromkeys(rows) if row.runs < _FEW]
     if not few:
@@ -128,8 +128,8 @@ def _spread(row: Row) -> str:
 def _not_apart(attribution: Attribution, evidence: Evidence) -> Iterator[Said]:
     """What the deciding runs take away together."""
     cause = ranked(attribution)[0][0]
-    beside = [each for each in taken_together(cause, evidence) if each not in (cause, *BY_ITSELF)]
-    if beside and cause not in BY_ITSELF:
+    beside = [each for each in taken_together(cause, evidence) if each not in (cause, *BY_CHANCE)]
+    if beside and cause not in BY_CHANCE:
         yield f"Whether it is {named(cause)} or {' or '.join(map(named, beside))}: no run takes away one alone."
         if "prompt" in (cause, *beside) and not evidence.inputs.arms.scaffold:
             yield "Add the condition 'scaffold' (the prompt without tools) to the plan, then:"

@@ -19,11 +19,10 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import AGAIN, WITHOUT_TOOLS, Level, told_levels
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding
 from toolablate.analysis.attribution.report import mechanism_name
-from toolablate.analysis.attribution.trace_rules import sign_of
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.causes import (
-    BY_ITSELF,
     beside,
     decided,
     deciding_rows,
@@ -67,7 +66,7 @@ def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
 # What went wrong, and how sure that is.
 
 
-_BEFORE_TOOLS = (*BY_ITSELF, "availability", "prompt", "unknown")
+_BEFORE_TOOLS = (*BY_CHANCE, "availability", "prompt", "unknown")
 """What is there before any tool is called."""
 _HOW: Mapping[Distraction, str] = {
     "misleading_adoption": "it adopted what misleads",
@@ -98,8 +97,8 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
     if cause == "unknown":
         return f"The cause is not known. The probability that it is more than chance: {known}."
     if others and others[0][1] > probability:
-        together = chance(math.fsum(share for each, share in ranked(attribution) if each in BY_ITSELF))
-        names = " or ".join(named(each) for each in BY_ITSELF)
+        together = chance(math.fsum(share for each, share in ranked(attribution) if each in BY_CHANCE))
+        names = " or ".join(named(each) for each in BY_CHANCE)
         return (
             f"{capital(names)}: probability {together} together."
             f" {capital(named(others[0][0]))} alone: {chance(others[0][1])}."
@@ -108,7 +107,7 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
     if not word:
         after = f", then {named(others[0][0])}, {chance(others[0][1])}" if others else ""
         return f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
-    if attribution.method == "replay" and cause not in BY_ITSELF:
+    if attribution.method == "replay" and cause not in BY_CHANCE:
         if restores(cause, evidence):
             return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
         return f"The likeliest cause is {named(cause)}: probability {known}. No run shows it by itself."
@@ -173,7 +172,7 @@ def _known(told: Explanation) -> Iterator[Said]:
     sign = sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
     deciding_runs = tuple(decided(cause, evidence))
     yield from deciding_runs
-    if attribution.method == "trace" and cause in BY_ITSELF:
+    if attribution.method == "trace" and cause in BY_CHANCE:
         yield "Its probability comes from how often such trials are wrong without tools, over all questions."
     elif not deciding_runs and attribution.method == "replay":
         yield "No single kind of run decides it: all runs in the table below weigh in."
@@ -186,7 +185,7 @@ def _known(told: Explanation) -> Iterator[Said]:
     if sign is not None and sign[0] == cause:
         points_there = "points there too" if attribution.method == "replay" else "has a sign of it"
         yield f"The trace {points_there}: {_note(sign[2])}."
-    elif attribution.method == "trace" and cause not in BY_ITSELF:
+    elif attribution.method == "trace" and cause not in BY_CHANCE:
         yield "The trace itself has no sign of a cause." if sign is None else "The trace itself has no sign of it."
     if attribution.evidence:
         yield f"Look at {_events(attribution.evidence)}."
@@ -253,7 +252,7 @@ def _against(told: Explanation) -> Iterator[Said]:
 
 def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     cause = ranked(attribution)[0][0]
-    if cause in BY_ITSELF:
+    if cause in BY_CHANCE:
         against = [row for row in without_cause(cause, evidence) if (row.share >= RIGHT) != (cause == "sampling_noise")]
         if cause == "sampling_noise":
             against += [row for row in levels_of(evidence) if row.changed.startswith(AGAIN) and not row.right]

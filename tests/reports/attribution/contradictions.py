@@ -11,9 +11,9 @@ from tests.reports.attribution.samples import page
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.report import mechanism_name
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
-from toolablate.reports.causes import BY_ITSELF
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import Mechanism
 from toolablate.traces.store import Store
@@ -52,8 +52,8 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         return
     shares: dict[Mechanism, float] = dict(attribution.shares) or {attribution.mechanism: attribution.confidence}
     headline = text["What went wrong"]
-    together = sum(shares.get(each, 0.0) for each in BY_ITSELF)
-    if attribution.mechanism in BY_ITSELF and shares.get(attribution.mechanism, 0.0) < max(shares.values()) <= together:
+    together = sum(shares.get(each, 0.0) for each in BY_CHANCE)
+    if attribution.mechanism in BY_CHANCE and shares.get(attribution.mechanism, 0.0) < max(shares.values()) <= together:
         # One hypothesis under two names, which outweighs the most probable cause.
         shares = {**shares, attribution.mechanism: together}
     yield from _of_the_headline(headline, shares)
