@@ -37,6 +37,7 @@ def test_json_has_decompositions_that_sum_and_a_line_for_every_trial() -> None:
             "forcing",
             "identified",
             "result_lengths",
+            "calibrations",
         )
     ]
     (only,) = found["decompositions"]
