@@ -36,9 +36,9 @@ def not_known(told: Explanation) -> Iterator[Said]:
     if len(evidence.no_tools) < 2:
         yield from _alone(told)
     if told.provider in _NEVER_ASKED:
-        yield f"What runs with one thing changed would show: {_NEVER_ASKED[told.provider]}."
+        yield f"What this trial comes to with one thing changed: {_NEVER_ASKED[told.provider]}."
         if attribution is not None and not evidence.diagnoses:
-            yield "What a judge would read in the trace (name one of a plan):"
+            yield "What a judge would read in the trace (NAME: a judge of PLAN):"
             yield Apart(f"toolablate attribute {_store(told)} --judge NAME --plan PLAN")
         return
     if evidence.inputs.replay is None:
@@ -48,7 +48,7 @@ def not_known(told: Explanation) -> Iterator[Said]:
     if attribution is not None:
         yield from _not_apart(attribution, evidence)
         if not evidence.diagnoses and (asks := _for_judges(attribution)):
-            yield f"{asks}, as a judge reads it (name one of the plan):"
+            yield f"{asks}, as a judge reads it (NAME: a judge of the plan):"
             yield Apart(f"toolablate attribute {_store(told)} --judge NAME")
 
 
@@ -84,9 +84,9 @@ def _unreplayed(told: Explanation) -> Iterator[Said]:
     evidence = told.explained.evidence
     wrong = (evidence.score.value or 0.0) < RIGHT
     if evidence.trajectory is not None:
-        yield "What runs with one thing changed would show: some are missing, or it is not in the sample of last time."
+        yield "What this trial comes to with one thing changed: runs are missing, or it was not in the last sample."
     else:
-        yield "What runs with one thing changed would show: there are none yet."
+        yield "What this trial comes to with one thing changed: it has not been run again yet."
     yield Apart(_replaying(told, **({"failures": 1.0} if wrong else {"successes": 1.0})))
     calls = [call.event for call in evidence.signals.calls]
     if wrong and calls and evidence.trajectory is None:
@@ -108,10 +108,10 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
     if not few:
         return
     if few[0].graded:
-        yield f"How much of this is chance: {few[0].changed}, there are {few[0].runs:g} runs."
+        yield f"The exact mean score: {few[0].changed}, there are {few[0].runs:g} runs."
     else:
         spread = ", and ".join(_spread(row) for row in {row.count: row for row in few}.values())
-        yield f"How much of this is chance. {spread} (95 % intervals)."
+        yield f"The exact shares: the runs are few. {spread} (95 % intervals). The probability above counts this."
     if all(row.changed.startswith(FROM_START) for row in few):
         yield "Raise `repeats` in the plan, then:"
         yield Apart("toolablate run PLAN")
@@ -122,7 +122,7 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
 
 def _spread(row: Row) -> str:
     of = share(round(row.right), round(row.runs))
-    return f"{row.count} right fits any true share from {chance(of.low)} to {chance(of.high)}"
+    return f"{row.count} right leaves {chance(of.low)} to {chance(of.high)}"
 
 
 def _not_apart(attribution: Attribution, evidence: Evidence) -> Iterator[Said]:

@@ -86,7 +86,9 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield _headline(attribution, evidence)
         if attribution.method != "replay":
             read = "a judge read it so" if attribution.method == "judge" else "it is read from the trace and the scores"
-            yield f"This is a hypothesis: {read}. No run of this trial with one thing changed has tested it."
+            if ranked(attribution)[0][0] != "unknown":
+                yield f"This is a hypothesis: {read}."
+            yield "This trial itself has not been run again with a change."
         yield from _how_distracted(attribution)
     yield from _early(told, "verdict")
 
@@ -181,10 +183,9 @@ def _known(told: Explanation) -> Iterator[Said]:
     if evidence.flip is not None:
         start, end = evidence.steps[evidence.flip.after], evidence.steps[evidence.flip.step] - 1
         where = f"at event {start}" if start == end else f"in events {start} to {end}"
-        yield f"Answers that were asked for along the way turn wrong for good {where}."
+        yield f"Early answers most likely turn wrong {where}."
     if sign is not None and sign[0] == cause:
-        points_there = "points there too" if attribution.method == "replay" else "has a sign of it"
-        yield f"The trace {points_there}: {_note(sign[2])}."
+        yield f"The trace has a sign of it: {_note(sign[2])}."
     elif attribution.method == "trace" and cause not in BY_CHANCE:
         yield "The trace itself has no sign of a cause." if sign is None else "The trace itself has no sign of it."
     if attribution.evidence:
@@ -247,7 +248,13 @@ def _against(told: Explanation) -> Iterator[Said]:
         *_trace_against(told),
         *_points_against(attribution, evidence),
     ]
-    yield from said or ["Nothing that was tried." if attribution.method == "replay" else "Nothing that is known."]
+    yield from said or [_nothing_against(attribution)]
+
+
+def _nothing_against(attribution: Attribution) -> str:
+    cause, probability = ranked(attribution)[0]
+    rest = "Chance" if cause == "unknown" else "Other causes together"
+    return f"No run and no sign that was found. {rest}: {chance(1 - probability)}."
 
 
 def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
@@ -304,7 +311,7 @@ def _points_against(attribution: Attribution, evidence: Evidence) -> Iterator[st
     if value <= -_MUCH and ranked(attribution)[0][0] not in _TERMS[name]:
         likely = max(attribution.shares.get(each, 0.0) for each in _TERMS[name])
         improbable = f" All runs together make that improbable: {chance(likely)}." if likely < _POSSIBLE else ""
-        yield f"In points of the score its largest loss is {mechanism_name(name)}, {signed(value)}.{improbable}"
+        yield f"Its largest loss with a known cause is {mechanism_name(name)}, {signed(value)} points.{improbable}"
 
 
 def _events(events: Sequence[int]) -> str:

@@ -225,7 +225,7 @@ def _says(told: ReportTrial) -> Iterator[WhyPart]:
         return
     evidence = told.explanation.explained.evidence
     yield from why_parts(told.explanation)
-    yield WhyPart("Runs with one thing changed", tuple(f"{row.came} {row.changed}" for row in rows(evidence)))
+    yield WhyPart("Runs to compare with", tuple(f"{row.came} {row.changed}" for row in rows(evidence)))
     yield WhyPart("Without tools", (*without_tools(evidence), *summed(evidence)))
 
 

@@ -367,7 +367,7 @@ class _Page:
         yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
         yield from _section("Where the answers turn", turned(told))
         evidence = told.explained.evidence
-        yield from _section("Runs with one thing changed", ())
+        yield from _section("Runs to compare with", ())
         yield Padding(_pairs([(row.came, row.changed) for row in rows(evidence)]), (0, 0, 0, 2))
         yield from _lines(shapley_lines(evidence))
         yield from _lines(summed(evidence))

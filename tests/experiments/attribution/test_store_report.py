@@ -36,7 +36,7 @@ def test_a_replayed_trial_is_explained_with_its_beliefs(replayed: Replayed) -> N
     store, _ = replayed
     wrong = next(each for each in trials(store) if each["attribution"] and each["belief"])
     text = page(store, wrong["trial"][:10])
-    for title in (*("What went wrong", "How this is known", "What it did"), "Runs with one thing changed"):
+    for title in (*("What went wrong", "How this is known", "What it did"), "Runs to compare with"):
         assert f"\n{title}" in text, title
     assert "SIMULATED" in text
     assert "right now" in text

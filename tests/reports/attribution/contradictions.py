@@ -57,7 +57,8 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         # One hypothesis under two names, which outweighs the most probable cause.
         shares = {**shares, attribution.mechanism: together}
     yield from _of_the_headline(headline, shares)
-    if attribution.method != "replay" and ("because of" in headline or "hypothesis" not in headline):
+    known = "The cause is not known" not in headline
+    if attribution.method != "replay" and ("because of" in headline or (known and "hypothesis" not in headline)):
         yield f"certain of what no replay has tested: {headline}"
     if "because of" in headline:
         yield from _of_restoring(text["How this is known"])
@@ -97,7 +98,7 @@ def _of_early_answers(told: Explanation, whole: str) -> Iterator[str]:
 
 def _of_counts(sentences: str, text: dict[str, str]) -> Iterator[str]:
     """Counts of sentences are those of the table, or of a step."""
-    known = set(_COUNT.findall(text.get("Runs with one thing changed", "")))
+    known = set(_COUNT.findall(text.get("Runs to compare with", "")))
     known |= set(re.findall(r"\b(\d+)/(\d+)\b", text.get("What it did", "")))
     for count in _COUNT.findall(sentences):
         if count not in known:

@@ -130,14 +130,14 @@ def test_a_trial_is_told_in_four_parts() -> None:
     assert part(told, "How this is known") == (
         "With no result at event 1, 3 of 4 answers are right; with the same results, reasoned again, 2 of 8."
         " Right before any tool: 8 of 8 early answers, asked for before the first call, are right."
-        " Answers that were asked for along the way turn wrong for good at event 1."
-        " The trace points there too: the answer occurs in a result and was not given before. Look at event 1."
+        " Early answers most likely turn wrong at event 1."
+        " The trace has a sign of it: the answer first appears in a result. Look at event 1."
     )
     assert (
         part(told, "What speaks against it")
         == "It may instead be its computation (computational lock-in): probability .15."
     )
-    unknown = "How much of this is chance. 3 of 4 right fits any true share from .30 to .95 (95 % intervals)."
+    unknown = "The exact shares: the runs are few. 3 of 4 right leaves .30 to .95 (95 % intervals)."
     assert part(told, "What is not known").startswith(unknown)
 
 
@@ -197,7 +197,7 @@ def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands
 def test_replays_that_no_label_rests_on_are_not_denied() -> None:
     text = flat(shown(explanation(explained(evidence(inputs=inputs()), method="trace"))))
     assert "7 of 8 right told to ignore" in text
-    assert "some are missing, or it is not in the sample of last time" in text
+    assert "runs are missing, or it was not in the last sample" in text
     assert "Or of this trial alone" not in text
 
 
@@ -344,7 +344,7 @@ def test_a_label_beside_a_larger_loss_in_the_decomposition_names_both() -> None:
         return [str(line) for each in why_parts(told) for line in each.lines if "largest loss" in str(line)]
 
     assert also("retrieval_distraction") == []
-    assert also("tool_fault") == ["In points of the score its largest loss is content, \u221250.0."]
+    assert also("tool_fault") == ["Its largest loss with a known cause is content, \u221250.0 points."]
     assert also("tool_fault", 0.04) == [
-        "In points of the score its largest loss is content, \u221250.0. All runs together make that improbable: .04."
+        "Its largest loss with a known cause is content, \u221250.0 points. All runs together make that improbable: .04."
     ]
