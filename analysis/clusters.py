@@ -120,7 +120,7 @@ def clustered(
         inside = labels == group
         terms = _terms(weights, inside, weighing.words)
         near = sorted(np.flatnonzero(inside), key=lambda row: (-(rows[row] @ middles[group]), row))[:EXAMPLES]
-        name = _free(" ".join(terms[:3]), {each.name for each in found.values()})
+        name = _free(" ".join(terms[:3]) or "without words of its own", {each.name for each in found.values()})
         found[group] = Cluster(name, sizes[group], terms, tuple(drawn[row] for row in near), round(kept[group], 3))
     return Clustered(
         tuple(found.values()), {name: found[of[name]].name if of[name] in found else "" for name in names}, tried

@@ -358,8 +358,11 @@ def _place(name: str, order: Sequence[str]) -> tuple[int, str]:
 
 
 def _score(seen: TrialSummary, scores: Sequence[Score]) -> Score:
-    """The newest that the summary may have: of several scorers another may say otherwise."""
-    return next(score for score in reversed(scores) if (score.value, score.verdict) == (seen.value, seen.verdict))
+    """The newest that the summary may have: of several scorers another may say otherwise. Where it was scored again
+    since the summary was read, the newest of all."""
+    return next(
+        (score for score in reversed(scores) if (score.value, score.verdict) == (seen.value, seen.verdict)), scores[-1]
+    )
 
 
 def _expected(question: Question) -> str:

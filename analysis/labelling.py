@@ -1,7 +1,7 @@
 """What people hold for the causes of failures, and how far they agree with the attribution and each other."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
@@ -311,6 +311,11 @@ def _weight(each: Held) -> float | None:
 
 
 def _reliability(found: Sequence[Held], book: str) -> Iterator[Reliability]:
+    """Of blind labels, where any trial has two of them: who sees an attribution first tends to agree with it."""
+    of_book = [each for each in found if each.label.book == book]
+    blind = [each for each in of_book if each.label.blind]
+    several_blind = max(Counter(each.label.trial for each in blind).values(), default=0) > 1
+    found = blind if several_blind else of_book
     units: dict[str, dict[str, list[Held]]] = defaultdict(lambda: defaultdict(list))
     for each in found:
         if each.label.book == book:

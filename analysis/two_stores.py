@@ -9,7 +9,7 @@ from typing import Any
 
 from toolablate.analysis.comparison import Comparison, compare
 from toolablate.analysis.flips import Flip, flips
-from toolablate.analysis.from_store import changed_kernels, chosen_run, means, observe
+from toolablate.analysis.from_store import changed_kernels, chosen_run, means, observe, scorer_meant
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Environment, Model, Question, Run
 from toolablate.traces.store import Outlines, Store, TrialSummary
@@ -94,10 +94,17 @@ def read_two_stores(
     one of each. Raises InputError where nothing is in common, and StoreError."""
     if here.exists() and there.exists() and here.samefile(there):
         raise InputError(f"{here} and {there} are one store", hint="Name another store.", code="same_file")
-    return beside(_read(here, run, scorer), _read(there, run, scorer), models)
+    known = [_known_scorers(path) for path in (here, there)]
+    common = [name for name in known[0] if name in known[1]]
+    return beside(_read(here, run, scorer, common), _read(there, run, scorer, common), models)
 
 
-def _read(path: Path, run: str, scorer: str | None) -> StoreSide:
+def _known_scorers(path: Path) -> tuple[str, ...]:
+    with Store(path) as store:
+        return tuple(store.scorers())
+
+
+def _read(path: Path, run: str, scorer: str | None, common: Sequence[str]) -> StoreSide:
     with Store(path) as store, store.at_one_moment():
         chosen = chosen_run(store, run)
         try:
@@ -105,9 +112,12 @@ def _read(path: Path, run: str, scorer: str | None) -> StoreSide:
         except InputError as error:
             if error.code != "several_scorers" or scorer is not None:
                 raise
-            summaries = observe(store, run=run, scorer=store.scorers()[0])
+            # Each store's own first one could be another, and the difference one of scorers.
+            scorer = next(iter(common), store.scorers()[0])
+            summaries = observe(store, run=run, scorer=scorer)
+        used = (scorer_meant(store.scorers(), scorer),) if scorer else tuple(chosen.scorers)
         scored = next((seen.trial for seen in summaries if seen.value is not None), None)
-        scores = store.scores(scored) if scored else ()
+        scores = [each for each in store.scores(scored) if not used or each.scorer in used] if scored else []
         conditions = store.conditions_of(summaries)
         environments = store.environments(run=None if run == "all" else chosen.id)
         records = {each.identity(): each for each in store.questions()}

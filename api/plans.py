@@ -152,7 +152,9 @@ def _rows(given: Any) -> list[dict[str, Any]]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value)
+    """None, NaN, and what pandas has for them in its own types."""
+    is_nan = isinstance(value, float) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _number(value: Any) -> Any:

@@ -115,6 +115,8 @@ def failures_command(
 
     if "cluster" not in by and "cluster=" not in " ".join(where):
         options.refuse_given(["plan", "judge", "calls", "max_cost"], "needs --by cluster")
+    elif plan is None:
+        options.refuse_given(["judge", "calls", "max_cost"], "needs --plan")
     keys, wanted = [key.strip() for key in by.split(",")], wanted_of(where)
     named = {"mechanism", "cluster"} & {*keys, *wanted}
     attributed = attributions_of(store, run, scorer) if named or like else {}

@@ -28,9 +28,7 @@ def embedded(
     """By the names of the texts. Asks for what the file does not hold yet; each reply is in it before it is used, so
     that after a failure the same command goes on. Raises ToolablateError."""
     progress = progress or RunProgress()
-    model = OpenAIModel(
-        name="embeddings", endpoint=section.endpoint, model=section.model, api_key_env=section.api_key_env
-    )
+    model = section.asked
     cut = {name: text[:LONGEST] or " " for name, text in texts.items()}
     digests = {name: digest_text(text) for name, text in cut.items()}
     with RecordFile(

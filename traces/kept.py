@@ -33,13 +33,19 @@ def file_for(of: str) -> str:
     return hashlib.sha256(of.encode(errors="surrogateescape")).hexdigest()[:32] + SUFFIX
 
 
+VIEWS = "-views.json"
+"""How a file beside one of ours ends that people made, and that nothing else can be made again from."""
+
+
 def sweep(folder: Path) -> None:
-    """Removes what nobody has used for long: a file with what lies beside it, whose own times tell nothing."""
+    """Removes what nobody has used for long: a file with what lies beside it, whose own times tell nothing; but what
+    people made."""
     for path in folder.glob(f"*{SUFFIX}"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _UNUSED_SECONDS:
                 for each in folder.glob(f"{path.name}*"):
-                    each.unlink()
+                    if not each.name.endswith(VIEWS):
+                        each.unlink()
 
 
 # Whether a store has changed.

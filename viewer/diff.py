@@ -184,8 +184,13 @@ def side_of(view: View, store: Store, trial: str, *, version: int | None = None)
 
 
 def _marks(view: View, trial: str) -> Mapping[int, Marks]:
-    told = None if view.blind or not _planned(view, trial) else explained(view, trial, view.index.version())
-    return marks_of(told) if isinstance(told, Explanation) else {}
+    if view.blind or trial in view.session.hiding or not _planned(view, trial):
+        return {}
+    told = explained(view, trial, view.index.version())
+    if not isinstance(told, Explanation):
+        return {}
+    view.session.seen.add(trial)
+    return marks_of(told)
 
 
 _SENT = frozenset({"model", "condition", "repeat", "prompt", "tool choice", "parallel calls", "budget", "change"})

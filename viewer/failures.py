@@ -132,7 +132,7 @@ def failures(request: Request) -> Response:
     asked = replace(asked, page=min(asked.page, pages))
     groups = grouped(selected, asked.by, most=GROUPS + 1) if selected.failures else []
     shown = selected.failures[(asked.page - 1) * ROWS : asked.page * ROWS]
-    if not hidden and HIDDEN & {*asked.columns}:
+    if not hidden and HIDDEN & {*asked.columns, *asked.by, *asked.where}:
         view.session.seen.update(row.trial for row in shown if row.mechanism)
     texts = index.failure_texts([row.key for row in shown])
     return page(

@@ -144,6 +144,9 @@ def labels(request: Request) -> Response:
     ]
     pages = max(1, -(-len(shown) // PAGE_LINES))
     number = min(int(found) if (found := query.get("page", "")).isdecimal() and len(found) < 7 else 1, pages)
+    lines = shown[(number - 1) * PAGE_LINES : number * PAGE_LINES]
+    told = (each.held.label.trial for each in lines if each.held.mechanism)
+    view.session.seen.update(trial for trial in told if trial not in read.disputes)
     return page(
         request,
         "labels.html",
@@ -151,7 +154,7 @@ def labels(request: Request) -> Response:
         person=person,
         which=which,
         choices=tuple(WHICH),
-        shown=shown[(number - 1) * PAGE_LINES : number * PAGE_LINES],
+        shown=lines,
         total=len(shown),
         number=number,
         pages=pages,

@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.kept import VIEWS
 from toolablate.traces.records import clean_text
 
 MOST, LONGEST_NAME, LONGEST_QUERY = 100, 80, 4_000
@@ -21,7 +22,7 @@ class SavedViews:
 
     @classmethod
     def beside(cls, index: Path) -> "SavedViews":
-        return cls(index.with_name(f"{index.name}-views.json"))
+        return cls(index.with_name(f"{index.name}{VIEWS}"))
 
     def all(self) -> Mapping[str, str]:
         """By name."""

@@ -168,8 +168,12 @@ def whole_text(request: Request) -> Response:
 
 
 def told_of(request: Request, identity: str) -> Explanation | None:
-    """Why a trial went as it did, by its whole id; None where nothing is known of it, or hidden from the person."""
-    return None if _hides(view_of(request), identity) else _told(request, identity)[0]
+    """Why a trial went as it did, by its whole id; None where nothing is known of it, or hidden from the person. Who is
+    told has seen it: a label of theirs is not blind."""
+    if _hides(view_of(request), identity):
+        return None
+    view_of(request).session.seen.add(identity)
+    return _told(request, identity)[0]
 
 
 def attempt_of(request: Request) -> int | None:

@@ -16,7 +16,7 @@ def located(error: InputError, file: Path | None, section: str, number: int) -> 
         text = file.read_text(encoding="utf-8") if file else ""
     except (OSError, UnicodeDecodeError):
         text = ""
-    line = line_of(text, section, number, error.key.split("."))
+    line = line_of(text, section, number, error.key.split(".") if error.key else ())
     if not line:
         return error
     told = InputError(f"{file}, line {line}: {error.message}", hint=error.hint, code=error.code)

@@ -378,9 +378,8 @@ def design(plan: Plan, only: Only = Only()) -> Design:
     The order is random and seeded, so that a drift of an endpoint hits all conditions alike. Raises InputError, also
     for more trials than can be held, and for a name in `only` that the plan has not.
     """
-    every = all_questions(plan)
-    named = _chosen("--question", only.questions, {question.id: question for question in every})
-    questions = (named or every)[: plan.questions.limit]
+    every = all_questions(plan)[: plan.questions.limit]
+    questions = _chosen("--question", only.questions, {question.id: question for question in every}) or every
     conditions = plan.resolved_conditions()
     conditions = _chosen("--condition", only.conditions, {each.name: each for each in conditions}) or conditions
     count = len(questions) * len(plan.models) * len(conditions) * plan.repeats

@@ -225,13 +225,23 @@ class RepliesSection(Section):
 
 
 class EmbeddingsSection(Section):
-    """An OpenAI-compatible endpoint with `/embeddings`, which no run asks. A key is sent where `api_key_env` names the
-    variable that holds it."""
+    """An OpenAI-compatible endpoint with `/embeddings`, which no run asks. Keys are sent as to models: of the variable
+    that `api_key_env` names, and `OPENAI_API_KEY` to OpenAI's own endpoint."""
 
     endpoint: str = Field(min_length=1)
     model: str = Field(min_length=1)
     api_key_env: str = ""
     usd_per_million_tokens: float | None = Field(default=None, ge=0)
+
+    @property
+    def asked(self) -> OpenAIModel:
+        """The endpoint as models are asked."""
+        return OpenAIModel(name="embeddings", endpoint=self.endpoint, model=self.model, api_key_env=self.api_key_env)
+
+    @model_validator(mode="after")
+    def _endpoint_can_be_asked(self) -> Self:
+        _ = self.asked
+        return self
 
 
 # Servers of tools that installed packages name, for plans that have no table of them.

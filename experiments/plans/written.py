@@ -92,15 +92,19 @@ def _yaml(text: str, path: Path) -> object:
         """Refuses a key that is there twice, as TOML does."""
 
     def once(loader: Any, node: Any) -> dict[Any, Any]:
-        loader.flatten_mapping(node)
-        found: dict[Any, Any] = {}
-        for key_node, value_node in node.value:
-            key = loader.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in found:
-                said = f"the key {one_line(key, 80)!r} is there twice"
+        own = set[str]()
+        for key_node, _ in node.value:
+            if key_node.value in own and isinstance(key_node, yaml.ScalarNode):
+                said = f"the key {one_line(key_node.value, 80)!r} is there twice"
                 raise yaml.constructor.ConstructorError(None, None, said, key_node.start_mark)
-            found[key] = loader.construct_object(value_node, deep=True)
-        return found
+            if isinstance(key_node, yaml.ScalarNode):
+                own.add(key_node.value)
+        # What is merged (`<<`) comes first, so that a key of one's own replaces it.
+        loader.flatten_mapping(node)
+        return {
+            loader.construct_object(key, deep=True): loader.construct_object(value, deep=True)
+            for key, value in node.value
+        }
 
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, once)
     try:

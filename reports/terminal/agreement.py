@@ -445,7 +445,10 @@ def _notes(report: LabelReport) -> Iterator[str]:
         " blind: the attribution was hidden; who sees it first tends to agree with it."
     )
     if report.reliability:
-        yield "α: Krippendorff's alpha of independent labels, with its interval likewise."
+        yield (
+            "α: Krippendorff's alpha of independent labels, with its interval likewise; of blind ones alone where any"
+            " trial has two of them."
+        )
     shown = (*report.with_attribution, *report.between_people, *report.type_agreement)
     if any(row.share is not None for row in shown):
         yield "% of all: agreed, each trial weighed by 1 / its inclusion probability in the queue."

@@ -79,9 +79,16 @@ def write_bundle(scope: ViewScope, folder: Path, where: tuple[str, ...], reader:
             said = {"toolablate": version("toolablate"), "pages": pages, "files": held}
             (made / CONTENTS).write_text(json.dumps(said, indent=0), encoding="utf-8")
             size = sum(path.stat().st_size for path in made.rglob("*") if path.is_file())
+            refuse_folder(folder)  # which others may have used meanwhile
+            before = Path(beside) / "before"
             if folder.exists():
-                folder.rename(Path(beside) / "before")
-            made.rename(folder)
+                folder.rename(before)
+            try:
+                made.rename(folder)
+            except BaseException:
+                if before.exists():
+                    before.rename(folder)
+                raise
         except OSError as error:
             raise _unwritable(folder, error) from None
     return WrittenBundle(folder, pages, size, len(part.trials))

@@ -13,7 +13,7 @@ from toolablate.traces.errors import StoreError
 APPLICATION_ID = 0x746C6978
 """`tlix`"""
 
-VERSION = 6
+VERSION = 7
 """Of the schema and of how it is filled: a file of another is made anew."""
 
 _OURS = (APPLICATION_ID, VERSION)

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, RootModel, ValidationError
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.pairing import mean
 from toolablate.analysis.selection import Ending, Selection, Turn
-from toolablate.traces.records import Attribution, Label, Mechanism, Outcome
+from toolablate.traces.records import MECHANISM_BOOK, Attribution, Label, Mechanism, Outcome
 from toolablate.viewer.index.file import fact, state
 from toolablate.viewer.index.records import (
     ArmCounts,
@@ -361,11 +361,12 @@ def put_attributions(connection: sqlite3.Connection, attributions: Sequence[Attr
 
 def mirror_labels(connection: sqlite3.Connection, labels: Iterable[Label]) -> None:
     """All that the store has, in the order in which they were given."""
-    rows = {(label.trial, _person(label)): (number, _code(label)) for number, label in enumerate(labels)}
+    rows = {(label.trial, _person(label), label.book): (number, _code(label)) for number, label in enumerate(labels)}
     wanted = {(*key, *value) for key, value in rows.items()}
-    known = set(connection.execute("SELECT trial, person, number, mechanism FROM labels"))
-    connection.executemany("DELETE FROM labels WHERE trial = ? AND person = ?", (row[:2] for row in known - wanted))
-    connection.executemany("INSERT INTO labels VALUES (?, ?, ?, ?)", wanted - known)
+    known = set(connection.execute("SELECT trial, person, book, number, mechanism FROM labels"))
+    gone = (row[:3] for row in known - wanted)
+    connection.executemany("DELETE FROM labels WHERE trial = ? AND person = ? AND book = ?", gone)
+    connection.executemany("INSERT INTO labels VALUES (?, ?, ?, ?, ?)", wanted - known)
     labelled = "SELECT trial FROM labels UNION SELECT id FROM trials WHERE label NOT NULL"
     connection.execute(f"UPDATE trials SET label = {_LAST} WHERE id IN ({labelled}) AND label IS NOT {_LAST}")  # noqa: S608
 
@@ -373,8 +374,8 @@ def mirror_labels(connection: sqlite3.Connection, labels: Iterable[Label]) -> No
 def put_label(connection: sqlite3.Connection, label: Label) -> None:
     (number,) = connection.execute("SELECT coalesce(max(number), -1) + 1 FROM labels").fetchone()
     connection.execute(
-        "INSERT OR REPLACE INTO labels (trial, person, number, mechanism) VALUES (?, ?, ?, ?)",
-        (label.trial, _person(label), number, _code(label)),
+        "INSERT OR REPLACE INTO labels (trial, person, book, number, mechanism) VALUES (?, ?, ?, ?, ?)",
+        (label.trial, _person(label), label.book, number, _code(label)),
     )
     connection.execute(f"UPDATE trials SET label = {_LAST} WHERE id = ?", (label.trial,))  # noqa: S608 - our own words
 
@@ -389,10 +390,9 @@ def _code(label: Label) -> str | None:
     return label.said[0] if label.said else None
 
 
-_MECHANISMS = ", ".join(f"'{each}'" for each in get_args(Mechanism))
 _LAST = (
     "(SELECT labels.mechanism FROM labels WHERE labels.trial = trials.id"  # noqa: S608 - our own words
-    f" AND labels.mechanism IN ({_MECHANISMS}) ORDER BY labels.number DESC LIMIT 1)"
+    f" AND labels.book = '{MECHANISM_BOOK}' AND labels.mechanism NOT NULL ORDER BY labels.number DESC LIMIT 1)"
 )
 
 

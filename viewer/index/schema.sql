@@ -119,7 +119,8 @@ CREATE TABLE IF NOT EXISTS failures (
 CREATE TABLE IF NOT EXISTS labels (
     trial TEXT NOT NULL,
     person TEXT NOT NULL,
+    book TEXT NOT NULL,
     number INTEGER NOT NULL,
     mechanism TEXT,
-    PRIMARY KEY (trial, person)
+    PRIMARY KEY (trial, person, book)
 ) STRICT, WITHOUT ROWID;

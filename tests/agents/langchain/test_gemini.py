@@ -17,8 +17,6 @@ pytest.importorskip("langchain_google_genai", reason="langchain-google-genai is 
 # aiohttp's without waiting for it.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:.*ClientResponse.json:pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore:.*ClientResponse.json:RuntimeWarning"),
 ]
 
 
