@@ -71,6 +71,17 @@ def test_a_plan_is_the_same_in_toml_yaml_and_json(tmp_path: Path) -> None:
         assert read_plan(kept, tmp_path / "plan.toml").model_dump() == plan.model_dump()
 
 
+def test_yaml_merges_what_a_key_of_its_own_replaces(tmp_path: Path) -> None:
+    merged = YAML.replace("name: sim", "name: sim\n    <<: {playbook: builtin, name: other}")
+    assert load_plan(put(tmp_path, "plan.yaml", merged))[0].models[0].name == "sim"
+
+
+def test_an_endpoint_of_embeddings_that_would_keep_a_secret_is_refused_with_the_plan(tmp_path: Path) -> None:
+    table = '[embeddings]\nendpoint = "https://host.example/v1?key=1"\nmodel = "m"\n'
+    with pytest.raises(InputError, match=r"embeddings.*query or fragment"):
+        load_plan(put(tmp_path, "plan.toml", TOML + table))
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

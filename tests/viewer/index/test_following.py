@@ -159,6 +159,21 @@ async def test_labels_are_seen_at_once_and_the_last_of_each_person_counts(tmp_pa
         assert index.questions(Selection(labels=("sampling_noise",))).total == (shown == "sampling_noise")
 
 
+async def test_a_label_by_another_codebook_stands_beside_that_of_mechanisms(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    with Recorder(store) as recorder:
+        first = plan(recorder)[0]
+        await attempt(recorder, first)
+    index, trial = _index(tmp_path / "i.db", store), first.id
+    own = label(trial, "lock_in", "Ann")
+    other = own.model_copy(update={"mechanism": None, "book": "mine", "codes": ("budget",)})
+    for given in (own, other, other.model_copy(update={"codes": ()})):
+        with Recorder(store) as recorder:
+            recorder.label(given)
+        index.put_label(given)
+        assert index.trial(trial).label == refreshed(index, store).trial(trial).label == "lock_in"
+
+
 async def test_no_label_is_lost_to_a_refresh_of_an_older_moment(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     with Recorder(store) as recorder:

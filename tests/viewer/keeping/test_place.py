@@ -10,6 +10,7 @@ from tests.traces.samples import plan
 from toolablate.traces.kept import stamp_of
 from toolablate.traces.store import Recorder
 from toolablate.viewer.keeping.shown_trials import ViewScope, index_place
+from toolablate.viewer.saved_views import SavedViews
 
 
 @pytest.fixture
@@ -50,12 +51,13 @@ def test_a_home_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypat
 
 def test_what_was_not_viewed_for_long_goes(cache: Path, tmp_path: Path) -> None:
     old, new = _place(ViewScope(tmp_path / "old.sqlite")), _place(ViewScope(tmp_path / "new.sqlite"))
-    locks = [each.with_name(f"{each.name}-keeper") for each in (old, new)]
-    for each in (old, *locks):
+    locks, views = [each.with_name(f"{each.name}-keeper") for each in (old, new)], SavedViews.beside(old).path
+    for each in (old, *locks, views):
         each.touch()
         os.utime(each, (time.time() - 40 * 86_400,) * 2)
     _place(ViewScope(tmp_path / "s.sqlite"))
-    assert [each.exists() for each in (old, new, *locks)] == [False, True, False, True]
+    # Views are people's work.
+    assert [each.exists() for each in (old, new, *locks, views)] == [False, True, False, True, True]
 
 
 def test_a_scope_goes_through_json(tmp_path: Path) -> None:
