@@ -166,7 +166,7 @@ async def test_a_label_by_another_codebook_stands_beside_that_of_mechanisms(tmp_
         await attempt(recorder, first)
     index, trial = _index(tmp_path / "i.db", store), first.id
     own = label(trial, "lock_in", "Ann")
-    other = own.model_copy(update={"mechanism": None, "book": "mine", "codes": ("budget",)})
+    other = own.model_copy(update={"mechanism": None, "codebook": "mine", "codes": ("budget",)})
     for given in (own, other, other.model_copy(update={"codes": ()})):
         with Recorder(store) as recorder:
             recorder.label(given)
