@@ -217,7 +217,7 @@ def summed(evidence: Evidence) -> Iterator[str]:
     found = points(evidence.inputs)
     parts = [f"{mechanism_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
     if parts:
-        yield f"Compared with no tools: {signed(sum(found.values()))} points ({', '.join(parts)})."
+        yield f"This trial compared with no tools: {signed(sum(found.values()))} points ({', '.join(parts)})."
 
 
 def _right(value: float | None) -> bool:

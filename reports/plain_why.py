@@ -175,7 +175,7 @@ def _known(told: Explanation) -> Iterator[Said]:
     deciding_runs = tuple(decided(cause, evidence))
     yield from deciding_runs
     if attribution.method == "trace" and cause in BY_CHANCE:
-        yield "Its probability comes from how often such trials are wrong without tools, over all questions."
+        yield "The probability of chance comes from how often trials without tools are wrong, over all questions."
     elif not deciding_runs and attribution.method == "replay":
         yield "No single kind of run decides it: all runs in the table below weigh in."
     yield from _ignoring(cause, evidence, comes_back=True)
@@ -183,7 +183,7 @@ def _known(told: Explanation) -> Iterator[Said]:
     if evidence.flip is not None:
         start, end = evidence.steps[evidence.flip.after], evidence.steps[evidence.flip.step] - 1
         where = f"at event {start}" if start == end else f"in events {start} to {end}"
-        yield f"Early answers most likely turn wrong {where}."
+        yield f"The turn is most likely {where}, by early answers and by what this cause would do."
     if sign is not None and sign[0] == cause:
         yield f"The trace has a sign of it: {_note(sign[2])}."
     elif attribution.method == "trace" and cause not in BY_CHANCE:

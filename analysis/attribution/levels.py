@@ -19,7 +19,7 @@ AGAIN, EXTENDED, REPAIRED = "with the same results, reasoned again", "with twice
 LAST_REPLY = "with its last reply drawn again"
 SHORT = "with short results of other questions"
 OFFERED, SHAM, PLACEBO, SCAFFOLD = (
-    "from the start, with tools that it may not call",
+    "from the start, with tools that it is forbidden to call",
     "from the start, with calls that give nothing",
     "from the start, with results of another question",
     "from the start, with its prompt and no tools",

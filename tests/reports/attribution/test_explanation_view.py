@@ -130,7 +130,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     assert part(told, "How this is known") == (
         "With no result at event 1, 3 of 4 answers are right; with the same results, reasoned again, 2 of 8."
         " Right before any tool: 8 of 8 early answers, asked for before the first call, are right."
-        " Early answers most likely turn wrong at event 1."
+        " The turn is most likely at event 1, by early answers and by what this cause would do."
         " The trace has a sign of it: the answer first appears in a result. Look at event 1."
     )
     assert (
