@@ -68,7 +68,7 @@ NAMELESS = """() => {
   const named = (each) =>
     each.getAttribute("aria-label")?.trim() || each.getAttribute("aria-labelledby") || each.title?.trim?.() ||
     each.getAttribute("title")?.trim() || each.textContent.trim() || each.labels?.length || each.querySelector("title, img[alt]");
-  const used = document.querySelectorAll("a[href], button, summary, input:not([type=hidden]), select, textarea, [role=region], nav, dialog");
+  const used = document.querySelectorAll("a[href]:not([hidden]), button, summary, input:not([type=hidden]), select, textarea, [role=region], nav, dialog");
   const wrong = [...used].filter((each) => !named(each));
   const images = [...document.querySelectorAll("img:not([alt])")];
   const heads = [...document.querySelectorAll("main table")].filter((table) => !table.querySelector("th"));

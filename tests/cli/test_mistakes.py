@@ -17,6 +17,7 @@ MORE = {
     "explain": ["3f"],
     "view": ["--no-open"],
     "find": ["word"],
+    "labels queue": ["--people", "ada", "-o", "queue.json"],
     "lpfqa pilot": ["-o", "tiered.jsonl"],
     "report": ["-o", "report.html"],
     "export jsonl": ["-o", "out.jsonl"],

@@ -13,7 +13,7 @@ from toolablate.cli import group
 
 def toolablate(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "toolablate", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=100)
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
 
 
 def run(folder: Path, plan: str, name: str = "s.sqlite") -> Path:
