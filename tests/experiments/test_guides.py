@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -66,6 +67,8 @@ def test_what_reads_a_store_reads_that_of_the_readme(cli: Cli, tmp_path: Path) -
         for name in ("plan.toml", "pilot.toml"):
             ran = cli("run", name)
             assert ran.returncode == 0, ran.stderr
+    for name in ("before", "after"):
+        shutil.copy(tmp_path / "runs/plan.sqlite", tmp_path / f"runs/{name}.sqlite")
     annotated = plan.replace("questions.jsonl", "annotated.jsonl")
     (tmp_path / "annotated.toml").write_text(f'store = "runs/plan.sqlite"\n{annotated}', encoding="utf-8")
     rows = (ROOT / "examples/lpfqa/rows.jsonl").read_text(encoding="utf-8").splitlines()
