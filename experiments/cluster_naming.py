@@ -9,7 +9,6 @@ from pathlib import Path
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.analysis.clusters import Cluster
 from toolablate.benchmarks.judging.checklists import NoReadReply, ask_until_read
-from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.mapped_references import (
     CallFile,
     NotPaid,
@@ -17,7 +16,7 @@ from toolablate.experiments.mapped_references import (
     is_paid,
     refuse_to_pay,
 )
-from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, estimated_requests, have_judged
+from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, have_asked
 from toolablate.experiments.plans.judges_plan import JudgesPlan
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
@@ -74,26 +73,18 @@ def name_clusters(
     """Asks a judge of the plan, the first by default, for what the file of calls does not hold yet: the same cluster is
     paid for once. Raises ToolablateError; what can be refused is refused before anything is spent."""
     progress = progress or RunProgress()
-    name = judge or plan.judges[0].name
-    model = plan.judge(name, "--judge")
+    model = plan.judge(judge or plan.judges[0].name, "--judge")
     named, unread = list[Cluster](), dict[str, str]()
     with CallFile(calls) as kept:
         held = kept.paying(model, refuse_to_pay)
         wanted = [each for each in given if not is_paid(_called(plan, each, held))]
-        cost = estimated_requests(plan, model, ((naming_request(each), REPLY_TOKENS) for each in wanted))
-        if wanted:
-            dear = f"at unknown cost: {name} has no price" if cost is None else f"for about ${cost:.4g}"
-            progress.tell(f"{counted(len(wanted), 'cluster')} to be named by {name}, {dear}")
-        refuse_too_dear(cost, max_cost)
+        requests = ((naming_request(each), REPLY_TOKENS) for each in wanted)
 
         def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[ClusterTexts], Made]:
             return partial(_make, plan, model, kept, sources[model.name], retry)
 
-        work = (
-            asyncio.run(have_judged(plan, wanted, lambda _: model, maker, progress, "name", max_cost))
-            if wanted
-            else PairWork()
-        )
+        told = f"{counted(len(wanted), 'cluster')} to be named"
+        work = have_asked(plan, model, wanted, requests, maker, progress, "name", told, max_cost)
         for each in given:
             called = ""
             try:

@@ -11,8 +11,7 @@ from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.agents.spending import estimated_tokens
 from toolablate.benchmarks.clear.references import RawReference
 from toolablate.benchmarks.judging.checklists import NoReadReply, ask_until_read, map_request, map_texts, words_for
-from toolablate.experiments.diagnosing import refuse_too_dear
-from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, estimated_requests, have_judged
+from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, have_asked
 from toolablate.experiments.plans.judges_plan import JudgesPlan
 from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.grading import JudgeCalls
@@ -94,26 +93,18 @@ def map_references(
     reply is in the file before it is used. Raises ToolablateError; what can be refused is refused before anything is
     spent."""
     progress = progress or RunProgress()
-    name = mapper or plan.judging.mapper or plan.judges[0].name
-    model = plan.judge(name, "--mapper")
+    model = plan.judge(mapper or plan.judging.mapper or plan.judges[0].name, "--mapper")
     texts, unread = dict[str, dict[str, str]](), dict[str, str]()
     with CallFile(calls) as kept:
         held = kept.paying(model, refuse_to_pay)
         wanted = [each for each in references if not is_paid(_mapped(plan, each, held))]
-        cost = estimated_requests(plan, model, (request for each in wanted for request in _requests(plan, each)))
-        if wanted:
-            dear = f"at unknown cost: {name} has no price" if cost is None else f"for about ${cost:.4g}"
-            progress.tell(f"{counted(len(wanted), 'reference')} to be mapped by {name}, {dear}")
-        refuse_too_dear(cost, max_cost)
+        requests = (request for each in wanted for request in _requests(plan, each))
 
         def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[RawReference], Made]:
             return partial(_make, plan, model, kept, sources[model.name], retry)
 
-        work = (
-            asyncio.run(have_judged(plan, wanted, lambda _: model, maker, progress, "map", max_cost))
-            if wanted
-            else PairWork()
-        )
+        told = f"{counted(len(wanted), 'reference')} to be mapped"
+        work = have_asked(plan, model, wanted, requests, maker, progress, "map", told, max_cost)
         for each in references:
             try:
                 texts[each.id] = asyncio.run(_mapped(plan, each, held))

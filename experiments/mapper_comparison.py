@@ -11,7 +11,6 @@ from toolablate.analysis.checklists import Sample
 from toolablate.benchmarks.clear.agreement import StoredAgreement, mapping_of
 from toolablate.benchmarks.judging.checklists import NoReadReply, ask_until_read, containment_request, words_for
 from toolablate.benchmarks.judging.containment import read_reply
-from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.mapped_references import (
     CallFile,
     NotPaid,
@@ -19,7 +18,7 @@ from toolablate.experiments.mapped_references import (
     is_paid,
     refuse_to_pay,
 )
-from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, estimated_requests, have_judged
+from toolablate.experiments.pair_judging import REPLY_TOKENS, Made, PairWork, have_asked
 from toolablate.experiments.plans.judges_plan import JudgesPlan
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
@@ -87,11 +86,6 @@ def compare_mappers(
         held = kept.paying(model, refuse_to_pay)
         lacking = [each for each in wanted.values() if not is_paid(each.compared(held, plan.judging.asks))]
         requests = ((request, REPLY_TOKENS) for each in lacking for request in each.requests())
-        cost = estimated_requests(plan, model, requests)
-        if lacking:
-            dear = f"at unknown cost: {model.name} has no price" if cost is None else f"for about ${cost:.4g}"
-            progress.tell(f"{counted(len(lacking), 'pair')} of texts to be compared by {model.name}, {dear}")
-        refuse_too_dear(cost, max_cost)
 
         def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> Callable[[_Texts], Made]:
             async def make(each: _Texts) -> tuple[str | None, bool]:
@@ -105,9 +99,8 @@ def compare_mappers(
 
             return make
 
-        work = PairWork()
-        if lacking:
-            work = asyncio.run(have_judged(plan, lacking, lambda _: model, maker, progress, "compare", max_cost))
+        told = f"{counted(len(lacking), 'pair')} of texts to be compared"
+        work = have_asked(plan, model, lacking, requests, maker, progress, "compare", told, max_cost)
         missing = 0
         for key, each in wanted.items():
             try:

@@ -14,6 +14,7 @@ from toolablate.agents.pacing import pressures
 from toolablate.agents.spending import estimated_tokens, rates_of
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.judging.pairs import ComparedTexts, Preference, by_text
+from toolablate.experiments.diagnosing import refuse_too_dear
 from toolablate.experiments.environment.replies import Asking, JudgeCosts, asked_lines, is_replayed, open_judges
 from toolablate.experiments.plans.plan import RunnerSection
 from toolablate.experiments.record_file import RecordFile
@@ -253,6 +254,29 @@ async def have_judged(
     work = tuple(queue.work() for queue in queues.values() if queue.total)
     capped = is_spent() and any(queue.waiting for queue in queues.values())
     return PairWork(stop.stopped, work, told_at_the_end(pressures(lines.values())), capped)
+
+
+def have_asked(
+    plan: JudgingPlan,
+    model: Model,
+    wanted: Sequence[T],
+    requests: Iterable[tuple[ModelRequest, int]],
+    maker: Callable[[Mapping[str, ModelSource], RetryPolicy], Callable[[T], Made]],
+    progress: RunProgress,
+    task: JudgeTask,
+    told: str,
+    max_cost: float | None = None,
+) -> PairWork:
+    """Has one judge's model make what is `wanted`, as `have_judged` does. What that is, `told`, and what its requests
+    are likely to cost is said first. Raises ToolablateError, before anything is spent for what is too dear."""
+    cost = estimated_requests(plan, model, requests)
+    if wanted:
+        dear = f"at unknown cost: {model.name} has no price" if cost is None else f"for about ${cost:.4g}"
+        progress.tell(f"{told} by {model.name}, {dear}")
+    refuse_too_dear(cost, max_cost)
+    if not wanted:
+        return PairWork()
+    return asyncio.run(have_judged(plan, wanted, lambda _: model, maker, progress, task, max_cost))
 
 
 @dataclass(frozen=True, slots=True)
