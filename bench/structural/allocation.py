@@ -19,10 +19,10 @@ from bench.structural.graph import (
     Turn,
     action,
     belief,
-    calls_tool,
     expected,
     loses_form,
     played,
+    played_on,
     scores,
     shares,
     shown,
@@ -91,14 +91,10 @@ class Run:
 
 
 def continued(s: Situation, first: Turn, mark: str, arm: Arm, chars: int | None = None) -> tuple[Situation, int]:
-    """The trial from its first call on, with twice the budget, and its requests from there; results have at most so
-    many `chars`."""
-    s = replace(s, mark=f"{mark}-1", turns=(first,), forced="", chance=None)
-    while calls_tool(s) and len(s.turns) < 2 * BUDGET:
-        seen = shown(s, action(s), arm)
-        seen = seen if chars is None else replace(seen, chars=min(seen.chars, chars))
-        s = replace(s, turns=(*s.turns, Turn(s.mark, seen)), mark=f"{mark}-{len(s.turns) + 1}")
-    return s, len(s.turns)
+    """The trial from its first call on, with twice the budget, and its requests from there."""
+    begun = replace(s, mark=f"{mark}-1", turns=(first,), forced="", chance=None)
+    ended = played_on(begun, arm, mark, budget=2 * BUDGET, chars=chars)
+    return ended, len(ended.turns)
 
 
 def replayed(run: Run, s: Situation, runs: int, tools: frozenset[str]) -> Replay:
