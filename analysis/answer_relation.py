@@ -72,6 +72,7 @@ _SCALE = re.compile(
 )
 _MINUS = re.compile(r"[-\u2212\u2013(]\s*[^\w\s]{0,2}\s*$|\bminus\s*$", re.IGNORECASE)
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\d_]+|\d+(?:[.,]\d+)*")
+_ENUMERATED = re.compile(r"\((?:\d{1,2}|[ivx]{1,4}|[a-z])\)")
 _SMALL_WORDS = frozenset(
     {"and", "the", "a", "an", "of", "in", "on", "to", "is", "are", "was", "were", "和", "与", "的", "是"}
 )
@@ -218,15 +219,15 @@ def _of_pair(given: _Amount, wanted: _Amount, prompt: str) -> Relation | None:
     if given.number != wanted.number and all(each.whole in _YEARS for each in (given, wanted)):
         # Another year is another one, however near it is.
         return None
+    same_scale, steps = given.factor == wanted.factor, max(given.step, wanted.step)
+    if abs(given.number - wanted.number) == 1 == steps and same_scale and given.factor >= 1:
+        return "off_by_one" if abs(wanted.number) < _COUNTED else "rounding"
     for ours, theirs, step in (
         (given.whole, wanted.whole, max(given.step * given.factor, wanted.step * wanted.factor)),
-        (given.number, wanted.number, max(given.step, wanted.step)),
+        (given.number, wanted.number, steps),
     ):
-        same_scale = given.factor == wanted.factor
         if ours == theirs or _near(ours, theirs, 1e-9 * abs(theirs)):
             return "scale" if ours == given.number and not same_scale else _of_same(given, wanted)
-        if abs(ours - theirs) == 1 == step and same_scale and abs(theirs) < _COUNTED:
-            return "off_by_one"
         if _near(ours, theirs, step):
             # $2.9 million is 2880 thousand, rounded; .16 instead of 15.99 % is no matter of digits.
             alike = ours == given.whole and _PERCENT not in {given.factor, wanted.factor}
@@ -300,7 +301,7 @@ def _of_words(given: Sequence[str], wanted: Sequence[str]) -> Relation | None:
 
 def _words(texts: Sequence[str]) -> Iterator[str]:
     for text in texts:
-        for word in _WORD.findall(text.casefold()):
+        for word in _WORD.findall(_ENUMERATED.sub(" ", text.casefold())):
             if word not in _SMALL_WORDS:
                 yield word.replace(",", "")
 
