@@ -175,7 +175,8 @@ def _amount(text: str) -> _Amount | None:
     scale = _SCALE.match(text, numeral.end())
     after = text[scale.end() if scale else numeral.end() :]
     before = text[: numeral.start()]
-    decimals = len(said.partition("e")[0].partition(".")[2])
+    # 27.0 is 26.87, rounded.
+    decimals = len(said.partition("e")[0].partition(".")[2].rstrip("0"))
     number = float(said) * (-1 if _MINUS.search(before) else 1)
     return _Amount(number, _factor(scale), 10.0**-decimals, frozenset(_words([before, after])))
 

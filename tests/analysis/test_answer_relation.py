@@ -153,7 +153,8 @@ def test_every_relation_is_told_in_words() -> None:
 
 def test_hand_read_flips_of_tatqa_are_named_as_people_did() -> None:
     """Labels were given by question, right answer and answer alone. The rules were mended on the first 30, then scored
-    once on the 30 held out (26 right), mended again, and scored once on 30 fresh ones (28 right)."""
+    once on the 30 held out (26 right), mended again, and scored once on 30 fresh ones (28 right). More were drawn of
+    all three conditions, 60 twice: 54 were right, after mending 56 of the others."""
     path = Path(os.environ.get("TOOLABLATE_DATA", ROOT.parent / "shared/data")) / "tatqa_codex_conditions.jsonl"
     if not path.exists():
         pytest.skip(f"the recorded data are not here: {path}")
@@ -168,8 +169,12 @@ def test_hand_read_flips_of_tatqa_are_named_as_people_did() -> None:
         question = Question(id="q", prompt=prompt, target=target, metadata={"answer_type": row["answer_type"]})
         reply = each.get("reply") or row[each["condition"]]["generated"][0]
         score = scorer_for("tatqa").score(question, "t", reply)
-        named.setdefault(each["sample"], []).append(relation_of(question, score, reply) == each["label"])
-    assert {sample: sum(right) for sample, right in named.items()} == {"mended": 30, "held out": 30, "fresh": 28}
+        said = "" if score.extracted else reply
+        named.setdefault(each["sample"], []).append(relation_of(question, score, said) == each["label"])
+    assert {sample: sum(right) for sample, right in named.items()} == {
+        **{"mended": 30, "held out": 30, "fresh": 28},
+        **{"fresh 2": 57, "fresh 3": 58},
+    }
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
