@@ -83,6 +83,7 @@ from toolablate.traces.records.judgements import (
     Verdict,
 )
 from toolablate.traces.records.models import (
+    AgentModel,
     Capabilities,
     ImportedModel,
     LangChainModel,
@@ -126,6 +127,7 @@ __all__ = [
     "MECHANISM_BOOK",
     "REPLIES",
     "Again",
+    "AgentModel",
     "Answer",
     "AnswerNow",
     "Artifact",
