@@ -80,6 +80,7 @@ class LocalExecutor:
         async with opened as tools:
             return await run_agent(
                 prompt=asked.prompt,
+                images=question.images,
                 model=model,
                 condition=condition,
                 tools=tools,
