@@ -22,7 +22,17 @@ from toolablate.agents.endpoint.wire import (
     sendable_name,
     text_of,
 )
-from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, ToolRequest, Usage, clean_text
+from toolablate.traces.records import (
+    FinishReason,
+    Message,
+    ModelReply,
+    ModelRequest,
+    Picture,
+    ToolRequest,
+    Usage,
+    clean_text,
+)
+from toolablate.traces.records.pictures import parts_of
 
 ITEM = "langchain"
 _CALLS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
@@ -75,10 +85,10 @@ def _written(message: Message, names: Mapping[str, str]) -> BaseMessage:
     if message.role == "system":
         return SystemMessage(message.content)
     if message.role == "user":
-        return HumanMessage(message.content)
+        return HumanMessage(_content(message))
     if message.role == "tool":
         name = names.get(message.tool_call_id)
-        return ToolMessage(message.content, tool_call_id=message.tool_call_id, name=name and sendable_name(name))
+        return ToolMessage(_content(message), tool_call_id=message.tool_call_id, name=name and sendable_name(name))
     kept: Mapping[str, Any] = next((item for item in message.items if item.get("type") == ITEM), {})
     calls = [_written_call(call) for call in message.tool_calls]
     return AIMessage(
@@ -87,6 +97,19 @@ def _written(message: Message, names: Mapping[str, str]) -> BaseMessage:
         additional_kwargs=dict(kept.get("additional_kwargs", {})),
         response_metadata=dict(kept.get("response_metadata", {})),
     )
+
+
+def _content(message: Message) -> str | list[str | dict[str, Any]]:
+    """With the standard blocks of LangChain, which its classes write as their APIs want them."""
+    if not message.images:
+        return message.content
+    return [_block(part) for part in parts_of(message.content, message.images)]
+
+
+def _block(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image", "base64": part.data, "mime_type": part.mime}
 
 
 def _written_call(call: ToolRequest) -> dict[str, Any]:

@@ -95,6 +95,7 @@ class LocalExecutor:
                 )
             return await run_agent(
                 prompt=asked.prompt,
+                images=question.images,
                 model=self.sources[planned.model.name].session(question, condition, planned.trial.repeat),
                 condition=condition,
                 tools=tools,

@@ -99,6 +99,7 @@ from toolablate.traces.records.models import (
     SimulatedModel,
     secret_in,
 )
+from toolablate.traces.records.pictures import Picture
 from toolablate.traces.records.questions import (
     ChecklistItem,
     ChecklistTarget,
@@ -187,6 +188,7 @@ __all__ = [
     "PageText",
     "PairVerdict",
     "PatternTarget",
+    "Picture",
     "Preferred",
     "Price",
     "PriceTier",

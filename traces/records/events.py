@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 
 from toolablate.traces.errors import Boundary, ToolablateError
 from toolablate.traces.records._base import Record, TaggedRecord
+from toolablate.traces.records.pictures import Picture
 
 
 class ToolSpec(Record):
@@ -34,6 +35,7 @@ class Message(Record):
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
+    images: tuple[Picture, ...] = ()
     reasoning: str = ""
     reasoning_key: str = ""
     items: tuple[dict[str, JsonValue], ...] = ()
