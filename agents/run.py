@@ -19,6 +19,7 @@ from toolablate.traces.records import (
     ModelReply,
     ModelRequest,
     Outcome,
+    Picture,
     Price,
     Usage,
 )
@@ -137,6 +138,7 @@ class AgentResult:
 async def run_agent(
     *,
     prompt: str,
+    images: tuple[Picture, ...] = (),
     model: ChatModel,
     condition: Condition,
     tools: Tools,
@@ -155,7 +157,7 @@ async def run_agent(
     prompt, for the record.
     """
     return await resume_agent(
-        start=Start(_opening(prompt, condition)),
+        start=Start(_opening(prompt, images, condition)),
         model=model,
         condition=condition,
         tools=tools,
@@ -213,6 +215,6 @@ async def resume_agent(
     return AgentResult(outcome, spending.usage, spending.cost_usd, session.elapsed())
 
 
-def _opening(prompt: str, condition: Condition) -> tuple[Message, ...]:
-    question = Message(role="user", content=prompt)
+def _opening(prompt: str, images: tuple[Picture, ...], condition: Condition) -> tuple[Message, ...]:
+    question = Message(role="user", content=prompt, images=images)
     return (Message(role="system", content=condition.prompt), question) if condition.prompt else (question,)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, LangChainModel, Model, OpenAIModel, ServedModel
+from toolablate.traces.records import AgentModel, Condition, LangChainModel, Model, OpenAIModel, ServedModel
 
 # What a condition or the conversation itself sets; a second hand on it would make the trace lie.
 _NOT_EXTRA = ("model", "messages", "input", "tools", "tool_choice", "parallel_tool_calls", "stream", "background")
@@ -54,6 +54,10 @@ def require_text_sampling(model: OpenAIModel) -> None:
 def require_capabilities(model: Model, condition: Condition) -> None:
     """Raises InputError where a condition wants what the model's endpoint is declared not to take, or its class
     cannot."""
+    if isinstance(model, AgentModel):
+        from toolablate.agents.langgraph_agents.opening import require_agent_condition
+
+        require_agent_condition(model, condition)
     if isinstance(model, LangChainModel):
         from toolablate.agents.langchain.opening import require_condition
 

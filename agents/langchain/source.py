@@ -16,7 +16,7 @@ from toolablate.agents.endpoint.requirements import SECRET_FROM_LENGTH, blanking
 from toolablate.agents.endpoint.wire import bad_reply, chosen
 from toolablate.agents.langchain.clients import close_clients, is_blocking, with_own_clients
 from toolablate.agents.langchain.failures import model_error
-from toolablate.agents.langchain.messages import read, written, written_tools
+from toolablate.agents.langchain.messages import BARRED, BARRED_BY_WORD, read, written, written_tools
 from toolablate.agents.langchain.opening import open_chat
 from toolablate.agents.pacing.waits import watched_sending
 from toolablate.tools.function import outcome_of
@@ -26,8 +26,6 @@ from toolablate.traces.records import Condition, LangChainModel, ModelReply, Mod
 # LangChain's word for `required` is "any". Classes write the name of a tool in their API's form, and "none" too but for
 # Anthropic's, which takes it for a tool's name.
 _CHOICES: dict[str, Any] = {"required": "any", "auto": None}
-_BARRED = {"langchain_anthropic": {"type": "none"}}
-_BARRED_BY_WORD = ("langchain_openai", "langchain_google_genai", "langchain_mistralai", "langchain_groq")
 
 
 class LangChainSource:
@@ -102,7 +100,7 @@ class LangChainSource:
         if choice != "none":
             return _CHOICES.get(choice, choice)
         package = self._model.module.partition(".")[0]
-        return _BARRED.get(package, "none" if package in _BARRED_BY_WORD else None)
+        return BARRED.get(package, "none" if package in BARRED_BY_WORD else None)
 
     def _safe(self, text: str) -> str:
         """Foreign text without the key."""
