@@ -233,6 +233,8 @@ class ReplayDesign(TaggedRecord):
     steps       after every step, or at the ends and where a search for the fall wants to know
     precision   of a wrong trial more is run until its mechanism is as likely as this, or more would not tell
     each_result  whether results are also left out one by one
+
+    Defaults are those of stored designs, which leave them out; the command's own are others.
     """
 
     version: Literal[1] = 1
