@@ -29,6 +29,10 @@ _CHOICES: dict[str, Any] = {"required": "any", "auto": None}
 _BARRED = {"langchain_anthropic": {"type": "none"}}
 _BARRED_BY_WORD = ("langchain_openai", "langchain_google_genai", "langchain_mistralai", "langchain_groq")
 
+# Whose API has images in the result of a tool: https://docs.claude.com/en/api/messages. Gemini's has them in its newest
+# models alone, and Chat Completions has none.
+_IMAGES_IN_RESULTS = ("langchain_anthropic",)
+
 
 class LangChainSource:
     """Raises InputError where the class cannot be had, or cannot be made as the model's record says."""
@@ -41,6 +45,7 @@ class LangChainSource:
         self._without_key = blanking(opened.key)
         self._blank: Callable[[str], str] = self._without_key if len(opened.key) >= SECRET_FROM_LENGTH else str
         self._blocks = is_blocking(opened.chat)
+        self._in_results = model.module.partition(".")[0] in _IMAGES_IN_RESULTS
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         return _LangChainChat(self)
@@ -53,7 +58,7 @@ class LangChainSource:
         `bad_reply` or `server_error` where a reply came that is none."""
         allowed = min(seconds, self._model.timeout_seconds)
         try:
-            asked, messages = self._bound(request), written(request)
+            asked, messages = self._bound(request), written(request, in_results=self._in_results)
             if (sent := watched_sending()) is not None:
                 # No client tells when; about now.
                 sent()
