@@ -1,7 +1,6 @@
 """A model behind an OpenAI-compatible endpoint, for all its trials."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,7 +10,7 @@ from toolablate.agents.endpoint.completions import Completions
 from toolablate.agents.endpoint.requirements import require_sampling
 from toolablate.agents.endpoint.responses import Responses
 from toolablate.agents.endpoint.transport import Transport
-from toolablate.agents.endpoint.wire import Dialect, bad_reply
+from toolablate.agents.endpoint.wire import Dialect, bad_reply, results_up_to
 from toolablate.traces.records import Condition, Message, ModelReply, ModelRequest, OpenAIModel, Question
 
 
@@ -67,21 +66,10 @@ class EndpointSession:
                 continue
             del self._written[position:]
             entries = self._dialect.write_message(message)
-            if results := _results_up_to(request.messages, position):
+            if results := results_up_to(request.messages, position):
                 entries += self._dialect.write_pictures(results)
             self._written.append((message, _json(entries)[1:-1]))
         return [text for _, text in self._written[: len(request.messages)]]
-
-
-def _results_up_to(messages: Sequence[Message], position: int) -> Sequence[Message]:
-    """The results of one turn, where the last of them stands here; else none."""
-    following = messages[position + 1] if position + 1 < len(messages) else None
-    if messages[position].role != "tool" or (following is not None and following.role == "tool"):
-        return ()
-    first = position
-    while first and messages[first - 1].role == "tool":
-        first -= 1
-    return messages[first : position + 1]
 
 
 def _json(value: Any) -> str:

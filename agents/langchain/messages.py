@@ -17,7 +17,9 @@ from toolablate.agents.endpoint.wire import (
     checked,
     count_in,
     dicts_in,
+    pictures_of,
     read_calls,
+    results_up_to,
     sendable_arguments,
     sendable_name,
     text_of,
@@ -70,10 +72,17 @@ BARRED_BY_WORD = ("langchain_openai", "langchain_google_genai", "langchain_mistr
 # What is asked.
 
 
-def written(request: ModelRequest) -> list[BaseMessage]:
-    """The request's messages, in order."""
+def written(request: ModelRequest, *, in_results: bool = True) -> list[BaseMessage]:
+    """The request's messages, in order. Images of tools stand `in_results`, or in a user's message behind them."""
     names = {call.id: call.name for message in request.messages for call in message.tool_calls}
-    return [_written(message, names) for message in request.messages]
+    messages: list[BaseMessage] = []
+    for place, message in enumerate(request.messages):
+        results = () if in_results else results_up_to(request.messages, place)
+        plain = message.role == "tool" and not in_results
+        messages.append(_written(message.model_copy(update={"images": ()}) if plain else message, names))
+        if parts := [_block(part) for part in pictures_of(results)]:
+            messages.append(HumanMessage(parts))
+    return messages
 
 
 def written_message(message: Message) -> BaseMessage:

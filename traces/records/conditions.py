@@ -197,7 +197,8 @@ class Condition(TaggedRecord):
     `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
     whether what the model thought between its tool calls is given back to it. `parallel_tool_calls` None leaves to the
     endpoint whether a reply may call several tools. `answer_schema` is the JSON schema that the endpoint holds replies
-    to, {} for none: an object whose property `answer` is the answer. `resumed` is set where its trials go on from an
+    to, {} for none: an object whose property `answer` is the answer. With `show_plots` a model is shown the images that
+    its tools give, as the plots of a cell. `resumed` is set where its trials go on from an
     event of another trial: they are counterfactuals of that one, and no arm of any plan. `imported` is what another
     harness says of the arm, where a log of it was imported (solvers, few-shot examples, parameters); such a condition
     cannot be run.
@@ -215,6 +216,7 @@ class Condition(TaggedRecord):
     parallel_tool_calls: bool | None = None
     reasoning: Literal["keep", "drop"] = "keep"
     answer_schema: dict[str, JsonValue] = Field(default_factory=dict)
+    show_plots: bool = False
     budget: Budget = Budget()
     interventions: tuple[InterventionUse, ...] = ()
     resumed: Resumption | None = None

@@ -89,6 +89,7 @@ class Capabilities(Record):
     seed: bool | None = None
     logprobs: bool | None = None
     encrypted_reasoning: bool | None = None
+    images: bool | None = None
 
 
 class _Model(TaggedRecord):
