@@ -67,6 +67,7 @@ class LocalExecutor:
 
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
         question, condition = planned.question, planned.condition
+        model = self.sources[planned.model.name].session(question, condition, planned.trial.repeat)
         agent = self.agents.get(planned.model.name)
         opened = open_toolset(
             condition.tools,
@@ -82,10 +83,9 @@ class LocalExecutor:
         async with opened as tools:
             if agent is not None:
                 return await agent.run(
-                    question=question,
-                    condition=condition,
-                    repeat=planned.trial.repeat,
                     prompt=asked.prompt,
+                    model=model,
+                    condition=condition,
                     tools=tools,
                     record=record,
                     price=_price(planned.model),
@@ -96,7 +96,7 @@ class LocalExecutor:
             return await run_agent(
                 prompt=asked.prompt,
                 images=question.images,
-                model=self.sources[planned.model.name].session(question, condition, planned.trial.repeat),
+                model=model,
                 condition=condition,
                 tools=tools,
                 record=record,
@@ -134,7 +134,7 @@ async def open_executor(
     placebo_sources = await open_placebo_sources(plan, conditions, resources)
     lines = asked_lines(plan)
     sources = await open_sources(plan, fingerprint, stack, lines, warn)
-    agents = open_agents(plan, plan.models, conditions, sources)
+    agents = open_agents(plan, conditions)
     for condition in conditions:
         for model in plan.models:
             agent = agents.get(model.name)
