@@ -106,11 +106,16 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
         ),
         last=asked[-1] if asked else None,
         ending=ending_of(trace.events),
-        fault=next(iter(faults(signals)), None),
+        fault=next((event for event in faults(signals) if not _is_of_provider(trace.events[event])), None),
         budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),
         kinds=kinds,
         chars=shown_chars(signals),
     )
+
+
+def _is_of_provider(event: Event) -> bool:
+    """What the provider's own tools failed to do cannot be repaired."""
+    return isinstance(event, ToolCall) and event.by_provider
 
 
 def ending_of(conversation: Sequence[Event]) -> int | None:

@@ -430,7 +430,7 @@ def _unexplained(trace: Trace, condition: Condition) -> Unexplained | None:
         return Unexplained(trace.trial.id, "counterfactual", resumed.trial, resumed.event)
     if not trace.scorable:
         return Unexplained(trace.trial.id, "failed")
-    if not condition.tools:
+    if not condition.has_tools:
         return Unexplained(trace.trial.id, "no_tools")
     return None if has_ladder(condition) else Unexplained(trace.trial.id, "arm")
 
