@@ -97,6 +97,9 @@ def _require_provider_tools(model: Model, condition: Condition) -> None:
     if not why and by_type is (package == "langchain_google_genai"):
         why = "Gemini's tools have no `type`" if by_type else "each tool needs a `type`"
         hint = "write { google_search = {} }" if by_type else 'write { type = "web_search" }'
+    forced = condition.tool_choice not in ("auto", "none") and not condition.tools
+    if not why and package == "langchain_google_genai" and forced:
+        why, hint = f"Gemini takes no tool_choice = {condition.tool_choice!r} for them", "leave tool_choice out"
     if why:
         raise InputError(
             f"model {model.name!r}: condition {condition.name!r} has provider_tools, and {why}",
