@@ -137,6 +137,17 @@ def kinds_of(condition: Condition) -> frozenset[ToolKind]:
     return frozenset(_OF_RESOURCES.get(resource_of(ToolUse(name=name)), "other") for name in names)
 
 
+def provider_kinds(condition: Condition) -> frozenset[ToolKind]:
+    """Of the tools that the provider runs by itself, by what they are called."""
+    names = (str(tool.get("type") or next(iter(tool), "")) for tool in condition.provider_tools)
+    return frozenset(
+        "code" if "code" in name else "search" if any(part in name for part in _READING) else "other" for name in names
+    )
+
+
+_READING = ("search", "fetch", "url", "maps", "retrieval")
+
+
 def _doubled(budget: Budget, stopped: Limit | None) -> Budget | None:
     if stopped in (None, "reply_length", "context_length"):
         return None
