@@ -8,9 +8,9 @@ from pydantic import ValidationError
 from toolablate.agents.chat import ChatModel
 from toolablate.agents.endpoint.completions import Completions
 from toolablate.agents.endpoint.requirements import require_sampling
-from toolablate.agents.endpoint.responses import Responses
+from toolablate.agents.endpoint.responses import Responses, asking_for_results
 from toolablate.agents.endpoint.transport import Transport
-from toolablate.agents.endpoint.wire import Dialect, bad_reply, results_up_to
+from toolablate.agents.endpoint.wire import Dialect, bad_reply, merged, results_up_to
 from toolablate.traces.records import Condition, Message, ModelReply, ModelRequest, OpenAIModel, Question
 
 
@@ -25,7 +25,10 @@ class Endpoint:
         self._settings = _json(self._dialect.settings(model))
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
-        return EndpointSession(self._model, self._transport, self._dialect, self._settings)
+        settings = self._settings
+        if more := asking_for_results(condition.provider_tools):
+            settings = _json(merged(self._dialect.settings(self._model), more))
+        return EndpointSession(self._model, self._transport, self._dialect, settings)
 
     async def close(self) -> None:
         await self._transport.close()

@@ -93,7 +93,10 @@ class LangChainSource:
     def _bound(self, request: ModelRequest) -> Runnable[Any, BaseMessage]:
         """The model with the request's tools."""
         form = response_format(request)
-        if not request.tools:
+        if request.provider_tools and request.tool_choice == "none" and self._package not in BARRED:
+            # Only functions are barred by the choice of another.
+            request = request.model_copy(update={"provider_tools": ()})
+        if not (request.tools or request.provider_tools):
             return self._chat.bind(**form) if form else self._chat
         options: dict[str, Any] = chosen(
             tool_choice=self._choice(request.tool_choice), parallel_tool_calls=request.parallel_tool_calls, **form
@@ -104,8 +107,11 @@ class LangChainSource:
         """The choice as the class takes it; None where it takes none. A call that is made all the same is not run."""
         if choice != "none":
             return _CHOICES.get(choice, choice)
-        package = self._model.module.partition(".")[0]
-        return BARRED.get(package, "none" if package in BARRED_BY_WORD else None)
+        return BARRED.get(self._package, "none" if self._package in BARRED_BY_WORD else None)
+
+    @property
+    def _package(self) -> str:
+        return self._model.module.partition(".")[0]
 
     def _safe(self, text: str) -> str:
         """Foreign text without the key."""

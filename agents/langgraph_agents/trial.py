@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from langchain_core.messages import (
     AIMessage,
@@ -284,16 +284,16 @@ class AgentTrial:
         at = self.session.elapsed()
         pending.raw = await pending.asked.own()
         result = result_of_tool(pending.raw, pending.asked.call_id)
-        self.shown[request.id] = self.session._record_call(request, result, at)
+        self.shown[request.id] = self.session._record_call(request, result, at).text
         return pending.raw
 
     async def _run(self, pending: Pending, request: ToolRequest, *, called: bool) -> Any:
         if self.condition.tool_choice == "none":
-            (text,) = self.session.refuse_all((request,))
+            ((text, _),) = self.session.refuse_all((request,))
             pending.shown = ToolResult(text, status="invalid")
         else:
             try:
-                (text,), limit = await self.session.call_all((request,))
+                ((text, _),), limit = await self.session.call_all((request,))
             except TrialFailed:
                 self.failed = True
                 self._end()
@@ -312,12 +312,12 @@ class AgentTrial:
         if self.over or self.failed:
             raise AgentStopped
 
-    def _stop(self, limit: Limit, asked: ModelAsked) -> None:
+    def _stop(self, limit: Limit, asked: ModelAsked) -> NoReturn:
         self.limit, self.wanted = limit, asked
         self._end()
         raise AgentStopped
 
-    def _fail(self, message: str, hint: str, code: str) -> None:
+    def _fail(self, message: str, hint: str, code: str) -> NoReturn:
         self.record_failure(ModelError(message, hint=hint, code=code))
         self._end()
         raise AgentStopped

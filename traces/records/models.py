@@ -53,12 +53,14 @@ class PriceTier(Rates):
 class Price(Rates):
     """The rates of a model, and those of its longer requests in `tiers`, by ascending length.
 
-    `source` tells where it comes from: the plan, a file of prices, or the price table with its version.
+    `calls` has the US dollars per call of the provider's own tools, by the names of the calls. `source` tells where it
+    comes from: the plan, a file of prices, or the price table with its version.
     """
 
     table: ClassVar[str] = "genai-prices"
 
     tiers: tuple[PriceTier, ...] = ()
+    calls: dict[str, Amount] = Field(default_factory=dict)
     source: str = ""
 
     @property
