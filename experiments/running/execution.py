@@ -4,11 +4,12 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
+from toolablate.agents.spending import batched_price, goes_in_batches
 from toolablate.benchmarks.prompt import question_input
 from toolablate.experiments.environment.environment import (
     needed,
@@ -28,6 +29,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Environment, Event, Model, Price, ServedModel
 
 if TYPE_CHECKING:
+    from toolablate.agents.batches import Batches
     from toolablate.tools.placebo_sources import PlaceboSources
 
 
@@ -62,6 +64,11 @@ class LocalExecutor:
     web: WebSection
     lines: Mapping[str, Line]
     placebo_sources: "PlaceboSources | None"
+    batches: "Batches | None" = None
+
+    def batched(self, planned: PlannedTrial) -> bool:
+        """Whether a trial waits for a batch, so that any number may be in flight, for a day."""
+        return self.batches is not None and goes_in_batches(planned.model, planned.condition)
 
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
         question, condition = planned.question, planned.condition
@@ -77,6 +84,10 @@ class LocalExecutor:
             placebo_sources=self.placebo_sources,
         )
         asked = question_input(question, condition)
+        price, retry = _price(planned.model), self.retry
+        if self.batched(planned):
+            # What a batch refused has waited long enough; there is no line in which more is waited.
+            price, retry = batched_price(planned.model), replace(retry, paced=False)
         async with opened as tools:
             return await run_agent(
                 prompt=asked.prompt,
@@ -84,8 +95,8 @@ class LocalExecutor:
                 condition=condition,
                 tools=tools,
                 record=record,
-                price=_price(planned.model),
-                retry=self.retry,
+                price=price,
+                retry=retry,
                 seed=planned.trial.id,
                 input_cut=asked.cut,
             )
@@ -103,9 +114,11 @@ async def open_executor(
     *,
     tell: Tell = silent,
     warn: Tell = silent,
+    batches: "Batches | None" = None,
 ) -> LocalExecutor:
     """Opens what trials under these conditions of the plan need; the stack closes it. `fingerprint` is what the run
-    says of itself; `tell` hears of what may take a while, `warn` of what a user should know.
+    says of itself; `tell` hears of what may take a while, `warn` of what a user should know. Without `batches`, models
+    that may be asked so are asked directly.
 
     Raises ToolablateError for what cannot be had.
     """
@@ -120,7 +133,7 @@ async def open_executor(
         _check_tools(condition, resources, placebo_sources)
     lines = asked_lines(plan)
     return LocalExecutor(
-        sources=await open_sources(plan, fingerprint, stack, lines, warn),
+        sources=await open_sources(plan, fingerprint, stack, lines, warn, batches),
         resources=resources,
         environment=recorded_environment(tried, fingerprint),
         retry=RetryPolicy(attempts=plan.runner.attempts, paced=True),
@@ -128,6 +141,7 @@ async def open_executor(
         web=plan.web,
         lines=lines,
         placebo_sources=placebo_sources,
+        batches=batches,
     )
 
 

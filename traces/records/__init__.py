@@ -83,6 +83,7 @@ from toolablate.traces.records.judgements import (
     Verdict,
 )
 from toolablate.traces.records.models import (
+    Batch,
     Capabilities,
     ImportedModel,
     LangChainModel,
@@ -130,6 +131,7 @@ __all__ = [
     "AnswerNow",
     "Artifact",
     "Attribution",
+    "Batch",
     "Budget",
     "Capabilities",
     "Change",
