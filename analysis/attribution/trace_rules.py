@@ -421,7 +421,7 @@ def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _T
     adopted = signals.adoption
     if adopted is not None and adopted.is_new and adopted.form in forms and adopted.event in results:
         if turned is None:
-            return _Taken(0.6, (adopted.event,), "the answer first appears in a result")
+            return _Taken(0.6, (adopted.event,), "its final answer first appears in a result")
         evidence = (turned.before.event, adopted.event, turned.after.event)
         return _Taken(0.8, evidence, "the answer changed to one that occurs in a result")
     if turned is None:
