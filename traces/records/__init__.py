@@ -83,6 +83,8 @@ from toolablate.traces.records.judgements import (
     Verdict,
 )
 from toolablate.traces.records.models import (
+    AgentModel,
+    Batch,
     Capabilities,
     ImportedModel,
     LangChainModel,
@@ -98,6 +100,7 @@ from toolablate.traces.records.models import (
     SimulatedModel,
     secret_in,
 )
+from toolablate.traces.records.pictures import Picture
 from toolablate.traces.records.questions import (
     ChecklistItem,
     ChecklistTarget,
@@ -126,10 +129,12 @@ __all__ = [
     "MECHANISM_BOOK",
     "REPLIES",
     "Again",
+    "AgentModel",
     "Answer",
     "AnswerNow",
     "Artifact",
     "Attribution",
+    "Batch",
     "Budget",
     "Capabilities",
     "Change",
@@ -185,6 +190,7 @@ __all__ = [
     "PageText",
     "PairVerdict",
     "PatternTarget",
+    "Picture",
     "Preferred",
     "Price",
     "PriceTier",
