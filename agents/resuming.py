@@ -83,7 +83,8 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
     if last.purpose == "final" or not (reply.tool_calls or following):
         return Start(said, "end", limit=limit, before=before)
     results = results_of(reply.tool_calls, before[_place(before, last) + 1 :], condition)
-    calls_follow = any(isinstance(each, ToolCall) for each in rest[: _place(rest, following)])
+    upcoming = rest[: _place(rest, following)]
+    calls_follow = any(isinstance(each, ToolCall) and not each.by_provider for each in upcoming)
     if len(results) < len(reply.tool_calls) and (calls_follow or following is None):
         return Start(said, "act", results, before=before)
     messages = (*said, *shown(reply.tool_calls, results))

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from toolablate.agents.chat import ChatModel, NoReplyError, RetryPolicy, Tries
 from toolablate.agents.pacing.waits import counting_waits
 from toolablate.agents.plots import Shown, shown_of
+from toolablate.agents.provider_tools import calls_of_provider
 from toolablate.agents.spending import Spending, estimated_tokens
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ModelError, SandboxError, ToolablateError, ToolError
@@ -87,8 +88,9 @@ INTERRUPTED = "This call was interrupted: the time for this question is up."
 
 
 def is_of_tool(event: ToolCall) -> bool:
-    """Whether it says what the tool gave; some were refused, or the time of their trial ran out under them."""
-    return event.error != OUT_OF_TIME and event.output != NOT_ALLOWED
+    """Whether it says what a tool of ours gave; some were refused, or the time of their trial ran out under them, and
+    the provider's own are nobody's to call again."""
+    return not event.by_provider and event.error != OUT_OF_TIME and event.output != NOT_ALLOWED
 
 
 class Tools(Protocol):
@@ -209,6 +211,9 @@ class TrialSession:
         self.spending.turns += purpose == "ask"
         cost = self.spending.charge(request, reply)
         self.taken = request
+        for call in calls_of_provider(reply.message):
+            self.spending.tool_calls += 1
+            self.record(call.event(at))
         cut, self.input_cut = self.input_cut, None
         self.record(
             ModelCall(

@@ -91,7 +91,7 @@ def require_condition(model: LangChainModel, condition: Condition) -> None:
             hint=f"the packages {', '.join(TAKES_FORM)} do",
             code="missing_capability",
         )
-    if not condition.tools:
+    if not condition.has_tools:
         return
     try:
         kind = chat_class(model)

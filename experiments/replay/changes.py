@@ -118,7 +118,7 @@ def with_shown(start: Start, conversation: Sequence[Event], results: Sequence[Sh
     before = start.before
     for each in results:
         found = conversation[each.event] if each.event < len(conversation) else None
-        if not isinstance(found, ToolCall) or each.event >= len(before):
+        if not isinstance(found, ToolCall) or found.by_provider or each.event >= len(before):
             raise InputError(
                 f"rerun: shown: event {each.event} is no tool call before event {len(before)}",
                 hint="name tool calls whose results the model has seen by then",
@@ -277,6 +277,13 @@ def _tool_call(conversation: Sequence[Event], event: int, option: str) -> ToolCa
             if calls
             else "this trial has none",
             code="wrong_event",
+        )
+    if found.by_provider:
+        raise InputError(
+            f"{option}: event {event} is a call that the provider made within its reply: its result cannot be another",
+            hint="leave the option out, which draws the whole reply anew, or take --answer-now; what the tool does is"
+            " told by a condition without it",
+            code="provider_tool",
         )
     return found
 

@@ -256,7 +256,7 @@ def _listed(versions: Mapping[str, str]) -> str:
 
 
 def _may_call(trace: Trace, condition: Condition | None, tool: str) -> bool:
-    offered = condition is not None and bool(condition.tools)
+    offered = condition is not None and condition.has_tools
     return offered or any(event.kind == "tool_call" and event.call.name == tool for event in trace.events)
 
 

@@ -83,6 +83,8 @@ from toolablate.traces.records.judgements import (
     Verdict,
 )
 from toolablate.traces.records.models import (
+    AgentModel,
+    Batch,
     Capabilities,
     ImportedModel,
     LangChainModel,
@@ -127,10 +129,12 @@ __all__ = [
     "MECHANISM_BOOK",
     "REPLIES",
     "Again",
+    "AgentModel",
     "Answer",
     "AnswerNow",
     "Artifact",
     "Attribution",
+    "Batch",
     "Budget",
     "Capabilities",
     "Change",

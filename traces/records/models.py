@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
 from toolablate.traces.paths import PathText
 from toolablate.traces.records._base import Record, TaggedRecord
@@ -53,12 +53,14 @@ class PriceTier(Rates):
 class Price(Rates):
     """The rates of a model, and those of its longer requests in `tiers`, by ascending length.
 
-    `source` tells where it comes from: the plan, a file of prices, or the price table with its version.
+    `calls` has the US dollars per call of the provider's own tools, by the names of the calls. `source` tells where it
+    comes from: the plan, a file of prices, or the price table with its version.
     """
 
     table: ClassVar[str] = "genai-prices"
 
     tiers: tuple[PriceTier, ...] = ()
+    calls: dict[str, Amount] = Field(default_factory=dict)
     source: str = ""
 
     @property
@@ -92,6 +94,17 @@ class Capabilities(Record):
     images: bool | None = None
 
 
+class Batch(Record):
+    """How requests go into batches of OpenAI's batch API, https://platform.openai.com/docs/guides/batch.
+
+    `price_factor` is what a batch costs of the price of direct requests; `requests` is the most that wait for a batch
+    at a time, over all of them.
+    """
+
+    price_factor: float = Field(default=0.5, ge=0, le=1)
+    requests: int = Field(default=50_000, gt=0)
+
+
 class _Model(TaggedRecord):
     tags: ClassVar[tuple[str, ...]] = ("provider", "version")
 
@@ -100,7 +113,8 @@ class OpenAIModel(_Model):
     """A model behind an OpenAI-compatible endpoint, by Chat Completions or by Responses.
 
     `concurrency` is the most requests in flight; how many there are adapts to what the endpoint takes. The two rates
-    are limits of the account. `timeout_seconds` is for one request.
+    are limits of the account. `timeout_seconds` is for one request. With `batch`, in a plan also `batch = true`, a run
+    asks in batches where a condition lets no tool be called; the pace of direct requests is not that of batches.
 
     The key is read from the environment variable `api_key_env`. Where that is "", the variable is OPENAI_API_KEY for
     OpenAI itself, and any other endpoint gets no key.
@@ -118,6 +132,7 @@ class OpenAIModel(_Model):
             "requests_per_minute",
             "tokens_per_minute",
             "capabilities",
+            "batch",
         }
     )
 
@@ -135,6 +150,7 @@ class OpenAIModel(_Model):
     concurrency: int = Field(default=32, gt=0)
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
+    batch: Batch | None = None
 
     @property
     def wire_name(self) -> str:
@@ -164,6 +180,11 @@ class OpenAIModel(_Model):
     def key_variable(self) -> str:
         """The environment variable that holds the key to send; "" where none is sent."""
         return self.api_key_env or ("OPENAI_API_KEY" if self.is_openai else "")
+
+    @field_validator("batch", mode="before")
+    @classmethod
+    def _true_or_false(cls, given: object) -> object:
+        return (Batch() if given else None) if isinstance(given, bool) else given
 
     @model_validator(mode="after")
     def _endpoint_holds_no_secret(self) -> Self:
@@ -326,7 +347,52 @@ def secret_in(value: JsonValue, key: str) -> str:
     return key if in_address or _SECRET_VALUE.match(value.strip()) else ""
 
 
-ServedModel = OpenAIModel | LangChainModel
+class AgentModel(_Model):
+    """An agent of the user's own, with models and tools of its own.
+
+    `agent` is `module:attribute`: a LangGraph graph whose state has messages, or a function over messages.
+    `keep_tools` are patterns (`write_*`) of names of its tools that belong to how it works: every condition lets them
+    pass, and none replaces their results. `package` and `source_digest` are as those of `LangChainModel`; the digest
+    is that of the module and of those beside it that it imports. `timeout_seconds` is for one request of one of its
+    models, and `concurrency` how many of them are in flight. The other fields are those of `OpenAIModel`.
+    """
+
+    not_identity: ClassVar[frozenset[str]] = frozenset(
+        {"package", "price", "timeout_seconds", "concurrency", "requests_per_minute", "tokens_per_minute"}
+    )
+    key_variable: ClassVar[str] = ""
+    max_tokens: ClassVar[int | None] = None
+    extra: ClassVar[Mapping[str, JsonValue]] = {}
+
+    version: Literal[1] = 1
+    provider: Literal["langgraph"] = "langgraph"
+    name: str = Field(min_length=1)
+    agent: str = Field(pattern=r"^\w[\w.]*:\w[\w.]*$")
+    keep_tools: tuple[str, ...] = ()
+    package: str = ""
+    source_digest: str = ""
+    price: Price | None = None
+    timeout_seconds: float = Field(default=120.0, gt=0)
+    concurrency: int = Field(default=8, gt=0)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+
+    @property
+    def module(self) -> str:
+        return self.agent.partition(":")[0]
+
+    @property
+    def wire_name(self) -> str:
+        """Its models have names of their own, which their replies tell."""
+        return self.name
+
+    @property
+    def endpoint(self) -> str:
+        """What is asked: no address is known."""
+        return self.agent
+
+
+ServedModel = OpenAIModel | LangChainModel | AgentModel
 """A model that somebody serves: it has a price, a pace and a key, its replies can be recorded, and it may be down."""
 
 
@@ -401,10 +467,12 @@ class RegisteredModel(_Model):
     concurrency: int = Field(default=8, gt=0)
 
 
-_OURS = frozenset({"openai", "langchain", "scripted", "simulated", "imported"})
+_OURS = frozenset({"openai", "langchain", "langgraph", "scripted", "simulated", "imported"})
 
 
 def _kind_of(model: object) -> str | None:
+    if isinstance(model, dict) and "agent" in model and "provider" not in model:
+        return "langgraph"
     provider = model.get("provider") if isinstance(model, dict) else getattr(model, "provider", None)
     if not isinstance(provider, str):
         return None
@@ -421,6 +489,7 @@ class _Context(dict[str, Any]):
 Model = Annotated[
     Annotated[OpenAIModel, Tag("openai")]
     | Annotated[LangChainModel, Tag("langchain")]
+    | Annotated[AgentModel, Tag("langgraph")]
     | Annotated[ScriptedModel, Tag("scripted")]
     | Annotated[SimulatedModel, Tag("simulated")]
     | Annotated[ImportedModel, Tag("imported")]
