@@ -15,6 +15,7 @@ from toolablate.traces.records import (
     InputCut,
     ModelReply,
     ModelRequest,
+    Picture,
     Price,
     ReplayChange,
 )
@@ -51,6 +52,7 @@ class OpenedAgent:
         self,
         *,
         prompt: str,
+        images: tuple[Picture, ...],
         model: ChatModel,
         condition: Condition,
         tools: Tools,
@@ -66,6 +68,7 @@ class OpenedAgent:
         return await run_own_agent(
             agent=self.agent,
             prompt=prompt,
+            images=images,
             model=model,
             blocking_model=self._blocking(model),
             condition=condition,
@@ -81,6 +84,7 @@ class OpenedAgent:
         self,
         *,
         prompt: str,
+        images: tuple[Picture, ...],
         start: Start,
         conversation: Sequence[Event],
         change: ReplayChange,
@@ -99,6 +103,7 @@ class OpenedAgent:
         return await run_own_agent(
             agent=self.agent,
             prompt=prompt,
+            images=images,
             model=model,
             blocking_model=self._blocking(model),
             condition=condition,
