@@ -20,6 +20,7 @@ from toolablate.traces.records import (
     ModelReply,
     ModelRequest,
     Outcome,
+    Picture,
     Price,
     Usage,
 )
@@ -142,6 +143,7 @@ class AgentResult:
 async def run_agent(
     *,
     prompt: str,
+    images: tuple[Picture, ...] = (),
     model: ChatModel,
     condition: Condition,
     tools: Tools,
@@ -160,7 +162,7 @@ async def run_agent(
     prompt, for the record.
     """
     return await resume_agent(
-        start=Start(_opening(prompt, condition)),
+        start=Start(_opening(prompt, images, condition)),
         model=model,
         condition=condition,
         tools=tools,
@@ -218,6 +220,6 @@ async def resume_agent(
     return AgentResult(outcome, spending.usage, spending.cost_usd, session.elapsed())
 
 
-def _opening(prompt: str, condition: Condition) -> tuple[Message, ...]:
-    question = Message(role="user", content=prompt)
+def _opening(prompt: str, images: tuple[Picture, ...], condition: Condition) -> tuple[Message, ...]:
+    question = Message(role="user", content=prompt, images=images)
     return (Message(role="system", content=condition.prompt), question) if condition.prompt else (question,)

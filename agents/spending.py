@@ -182,9 +182,11 @@ def _sum(costs: list[float | None]) -> float | None:
 
 
 def estimated_tokens(request: ModelRequest) -> int:
-    """About how many tokens a request has, by its length."""
+    """About how many tokens a request has, by its length and the sides of its pictures."""
     said = sum(
-        _length(message.content) + sum(_length(call.arguments) for call in message.tool_calls)
+        _length(message.content)
+        + sum(_length(call.arguments) for call in message.tool_calls)
+        + sum(picture.tokens for picture in message.images)
         for message in request.messages
     )
     return said + sum(_length(tool.description) for tool in request.tools)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, LangChainModel, Model, OpenAIModel, ServedModel
+from toolablate.traces.records import AgentModel, Condition, LangChainModel, Model, OpenAIModel, ServedModel
 
 # What a condition or the conversation itself sets; a second hand on it would make the trace lie.
 _NOT_EXTRA = ("model", "messages", "input", "tools", "tool_choice", "parallel_tool_calls", "stream", "background")
@@ -58,12 +58,19 @@ def require_capabilities(model: Model, condition: Condition) -> None:
     cannot."""
     if condition.provider_tools:
         _require_provider_tools(model, condition)
+    if isinstance(model, AgentModel):
+        from toolablate.agents.langgraph_agents.opening import require_agent_condition
+
+        require_agent_condition(model, condition)
     if isinstance(model, LangChainModel):
         from toolablate.agents.langchain.opening import require_condition
 
         require_condition(model, condition)
-    if not isinstance(model, OpenAIModel):
-        return
+    if isinstance(model, OpenAIModel):
+        _require_of_endpoint(model, condition)
+
+
+def _require_of_endpoint(model: OpenAIModel, condition: Condition) -> None:
     for key in ("response_format", "text") if condition.answer_schema else ():
         if key in model.extra:
             raise _refused(

@@ -5,7 +5,7 @@ thought comes and goes back encrypted. The system prompt is an item of the input
 conversation stands there in the order of the trace, and as it does in Chat Completions.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolablate.agents.chat import NoReplyError
@@ -24,7 +24,8 @@ from toolablate.agents.endpoint.wire import (
     strict,
     text_of,
 )
-from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel
+from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, Picture
+from toolablate.traces.records.pictures import parts_of
 
 # Calls of tools that no condition has, and that whoever asked would have to carry out.
 _NEVER_OFFERED = frozenset(
@@ -62,7 +63,7 @@ class Responses:
 
     def write_message(self, message: Message) -> list[dict[str, Any]]:
         if message.role == "tool":
-            return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
+            return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": _content(message)}]
         if message.items:
             return [_sendable(item) for item in _without_loose_reasoning(message.items)]
         calls = [
@@ -71,7 +72,11 @@ class Responses:
         ]
         if calls and not message.content:
             return calls
-        return [{"role": message.role, "content": message.content}, *calls]
+        return [{"role": message.role, "content": _content(message)}, *calls]
+
+    def write_pictures(self, results: Sequence[Message]) -> list[dict[str, Any]]:
+        """They stand in the results."""
+        return []
 
     def write_tools(self, request: ModelRequest) -> dict[str, Any]:
         schema = request.answer_schema
@@ -130,6 +135,19 @@ def asking_for_results(provider_tools: Iterable[Mapping[str, Any]]) -> dict[str,
     kinds = {text_of(tool.get("type")) for tool in provider_tools}
     include = [told for start, told in _TOLD.items() if any(kind.startswith(start) for kind in kinds)]
     return {"include": include} if include else {}
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """https://platform.openai.com/docs/guides/images-vision"""
+    if not message.images:
+        return message.content
+    return [_part(part) for part in parts_of(message.content, message.images)]
+
+
+def _part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    return {"type": "input_image", "image_url": part.url}
 
 
 def _sendable(item: Mapping[str, Any]) -> dict[str, Any]:

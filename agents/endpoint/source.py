@@ -1,6 +1,7 @@
 """A model behind an OpenAI-compatible endpoint, for all its trials."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -68,8 +69,22 @@ class EndpointSession:
             if position < len(self._written) and self._written[position][0] is message:
                 continue
             del self._written[position:]
-            self._written.append((message, _json(self._dialect.write_message(message))[1:-1]))
+            entries = self._dialect.write_message(message)
+            if results := _results_up_to(request.messages, position):
+                entries += self._dialect.write_pictures(results)
+            self._written.append((message, _json(entries)[1:-1]))
         return [text for _, text in self._written[: len(request.messages)]]
+
+
+def _results_up_to(messages: Sequence[Message], position: int) -> Sequence[Message]:
+    """The results of one turn, where the last of them stands here; else none."""
+    following = messages[position + 1] if position + 1 < len(messages) else None
+    if messages[position].role != "tool" or (following is not None and following.role == "tool"):
+        return ()
+    first = position
+    while first and messages[first - 1].role == "tool":
+        first -= 1
+    return messages[first : position + 1]
 
 
 def _json(value: Any) -> str:

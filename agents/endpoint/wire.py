@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from toolablate.agents.chat import NoReplyError
@@ -28,6 +28,10 @@ class Dialect(Protocol):
 
     def write_message(self, message: Message) -> list[dict[str, Any]]:
         """The entries of the conversation that stand for a message."""
+        ...
+
+    def write_pictures(self, results: Sequence[Message]) -> list[dict[str, Any]]:
+        """The entries behind the last result of a turn that show what its results cannot hold; [] for none."""
         ...
 
     def write_tools(self, request: ModelRequest) -> dict[str, Any]:

@@ -6,7 +6,7 @@ the content) is kept whole as the one item of its message, and goes back as it c
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic_core import to_jsonable_python
@@ -23,7 +23,17 @@ from toolablate.agents.endpoint.wire import (
     text_of,
 )
 from toolablate.agents.provider_tools import GROUNDING, LANGCHAIN
-from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, ToolRequest, Usage, clean_text
+from toolablate.traces.records import (
+    FinishReason,
+    Message,
+    ModelReply,
+    ModelRequest,
+    Picture,
+    ToolRequest,
+    Usage,
+    clean_text,
+)
+from toolablate.traces.records.pictures import parts_of
 
 _CALLS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
 # What the calls of the message say already.
@@ -53,6 +63,11 @@ _REASONS: dict[str, FinishReason] = {
 }
 
 
+# How tools that are shown and may not be called are written, for classes of packages that know a way.
+BARRED: dict[str, Any] = {"langchain_anthropic": {"type": "none"}}
+BARRED_BY_WORD = ("langchain_openai", "langchain_google_genai", "langchain_mistralai", "langchain_groq")
+
+
 # What is asked.
 
 
@@ -62,14 +77,19 @@ def written(request: ModelRequest) -> list[BaseMessage]:
     return [_written(message, names) for message in request.messages]
 
 
+def written_message(message: Message) -> BaseMessage:
+    """One of them, by itself."""
+    return _written(message, {})
+
+
 def _written(message: Message, names: Mapping[str, str]) -> BaseMessage:
     if message.role == "system":
         return SystemMessage(message.content)
     if message.role == "user":
-        return HumanMessage(message.content)
+        return HumanMessage(_content(message))
     if message.role == "tool":
         name = names.get(message.tool_call_id)
-        return ToolMessage(message.content, tool_call_id=message.tool_call_id, name=name and sendable_name(name))
+        return ToolMessage(_content(message), tool_call_id=message.tool_call_id, name=name and sendable_name(name))
     kept: Mapping[str, Any] = next((item for item in message.items if item.get("type") == LANGCHAIN), {})
     calls = [_written_call(call) for call in message.tool_calls]
     return AIMessage(
@@ -78,6 +98,19 @@ def _written(message: Message, names: Mapping[str, str]) -> BaseMessage:
         additional_kwargs=dict(kept.get("additional_kwargs", {})),
         response_metadata=dict(kept.get("response_metadata", {})),
     )
+
+
+def _content(message: Message) -> str | list[str | dict[str, Any]]:
+    """With the standard blocks of LangChain, which its classes write as their APIs want them."""
+    if not message.images:
+        return message.content
+    return [_block(part) for part in parts_of(message.content, message.images)]
+
+
+def _block(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image", "base64": part.data, "mime_type": part.mime}
 
 
 def _written_call(call: ToolRequest) -> dict[str, Any]:
@@ -111,29 +144,13 @@ def read(message: BaseMessage, turn: int, blank: Callable[[str], str]) -> ModelR
     of a text. Raises NoReplyError; ValidationError where it cannot be recorded."""
     if not isinstance(message, AIMessage):
         message = AIMessage(message.content)
-    told = _plain(
-        {
-            "content": message.content,
-            "text": str(message.text),
-            "calls": [*message.tool_calls, *message.invalid_tool_calls],
-            "additional_kwargs": message.additional_kwargs,
-            "response_metadata": message.response_metadata,
-            "usage": message.usage_metadata,
-            "thoughts": list(filter(None, _thoughts(message))),
-        },
-        blank,
-    )
+    told = _told(message, blank)
     metadata = told["response_metadata"]
-    calls = read_calls(((call["id"], call["name"], call["args"]) for call in told["calls"]), turn)
+    said = _said(told, turn)
+    calls = said.tool_calls
     finish_reason = _finish_reason(metadata, calls)
     reply = ModelReply(
-        message=Message(
-            role="assistant",
-            content=told["text"],
-            reasoning="\n\n".join(told["thoughts"]),
-            items=_items(told),
-            tool_calls=calls,
-        ),
+        message=said,
         finish_reason=finish_reason,
         usage=_usage(told["usage"]),
         model=text_of(metadata.get("model_name")) or text_of(metadata.get("model")),
@@ -145,6 +162,57 @@ def read(message: BaseMessage, turn: int, blank: Callable[[str], str]) -> ModelR
     if finish_reason == "refusal" and not (reply.message.content.strip() or calls):
         raise NoReplyError("the provider stopped the reply as a refusal", reply, code="content_filter")
     return checked(reply)
+
+
+def said_before(message: BaseMessage, turn: int, blank: Callable[[str], str]) -> Message:
+    """A message of a conversation that somebody else holds, as a record; `turn` counts the model's before it."""
+    if isinstance(message, AIMessage):
+        return _said(_told(message, blank), turn)
+    text, content = blank(clean_text(str(message.text))), _plain(message.content, blank)
+    items = () if _is_text(content) else ({"type": LANGCHAIN, "content": content},)
+    role = _ROLES.get(message.type) or _ROLES.get(getattr(message, "role", ""), "user")
+    answers = str(getattr(message, "tool_call_id", ""))
+    return Message(role=role, content=text, items=items, tool_call_id=answers)
+
+
+_ROLES: dict[str, Literal["system", "user", "assistant", "tool"]] = {
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+    "assistant": "assistant",
+}
+
+
+def _is_text(content: Any) -> bool:
+    """Whether it has nothing but text, whole or in blocks."""
+    blocks = content if isinstance(content, list) else []
+    return all(isinstance(block, str) or (block.get("type") == "text" and len(block) == 2) for block in blocks)
+
+
+def _told(message: AIMessage, blank: Callable[[str], str]) -> Any:
+    return _plain(
+        {
+            "content": message.content,
+            "text": str(message.text),
+            "calls": [*message.tool_calls, *message.invalid_tool_calls],
+            "additional_kwargs": message.additional_kwargs,
+            "response_metadata": message.response_metadata,
+            "usage": message.usage_metadata,
+            "thoughts": list(filter(None, _thoughts(message))),
+        },
+        blank,
+    )
+
+
+def _said(told: Mapping[str, Any], turn: int) -> Message:
+    return Message(
+        role="assistant",
+        content=told["text"],
+        reasoning="\n\n".join(told["thoughts"]),
+        items=_items(told),
+        tool_calls=read_calls(((call["id"], call["name"], call["args"]) for call in told["calls"]), turn),
+    )
 
 
 def _plain(value: Any, blank: Callable[[str], str]) -> Any:

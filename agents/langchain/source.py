@@ -16,7 +16,7 @@ from toolablate.agents.endpoint.requirements import SECRET_FROM_LENGTH, blanking
 from toolablate.agents.endpoint.wire import bad_reply, chosen
 from toolablate.agents.langchain.clients import close_clients, is_blocking, with_own_clients
 from toolablate.agents.langchain.failures import model_error
-from toolablate.agents.langchain.messages import read, written, written_tools
+from toolablate.agents.langchain.messages import BARRED, BARRED_BY_WORD, read, written, written_tools
 from toolablate.agents.langchain.opening import open_chat
 from toolablate.agents.pacing.waits import watched_sending
 from toolablate.tools.function import outcome_of
@@ -26,8 +26,6 @@ from toolablate.traces.records import Condition, LangChainModel, ModelReply, Mod
 # LangChain's word for `required` is "any". Classes write the name of a tool in their API's form, and "none" too but for
 # Anthropic's, which takes it for a tool's name.
 _CHOICES: dict[str, Any] = {"required": "any", "auto": None}
-_BARRED = {"langchain_anthropic": {"type": "none"}}
-_BARRED_BY_WORD = ("langchain_openai", "langchain_google_genai", "langchain_mistralai", "langchain_groq")
 
 
 class LangChainSource:
@@ -90,7 +88,7 @@ class LangChainSource:
     def _bound(self, request: ModelRequest) -> Runnable[Any, BaseMessage]:
         """The model with the request's tools."""
         form = response_format(request)
-        if request.provider_tools and request.tool_choice == "none" and self._package not in _BARRED:
+        if request.provider_tools and request.tool_choice == "none" and self._package not in BARRED:
             # Only functions are barred by the choice of another.
             request = request.model_copy(update={"provider_tools": ()})
         if not (request.tools or request.provider_tools):
@@ -104,7 +102,7 @@ class LangChainSource:
         """The choice as the class takes it; None where it takes none. A call that is made all the same is not run."""
         if choice != "none":
             return _CHOICES.get(choice, choice)
-        return _BARRED.get(self._package, "none" if self._package in _BARRED_BY_WORD else None)
+        return BARRED.get(self._package, "none" if self._package in BARRED_BY_WORD else None)
 
     @property
     def _package(self) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BeforeValidator, Field, JsonValue, StrictBool, ValidationError, field_validator
 
 from toolablate.experiments.plans.sections import Section
-from toolablate.tools import FunctionIntervention, FunctionTool, resources_needed, tool_names
+from toolablate.tools import FunctionIntervention, FunctionTool, of_agent, resources_needed, tool_names
 from toolablate.tools.text import one_line
 from toolablate.tools.user_code import is_importable, load_own, refuse_claim, registered
 from toolablate.traces.errors import InputError
@@ -222,6 +222,9 @@ def _toolset(name: str) -> Condition | None:
     if found := _built_in(name):
         return found
     server = name.removeprefix("mcp:").partition("/")[0]
+    if of_agent(name) is not None and ":" not in name:
+        # An agent has a prompt of its own.
+        return Condition(name=name, tools=(ToolUse(name=name),))
     of_server = name.startswith("mcp:") and server and ":" not in server
     return scaffolded(name, name) if of_server or name in tool_names() else None
 
@@ -344,6 +347,23 @@ class ConditionEntry(Section):
         # A prompt or documents alone make a condition; budgets and the like are changes of one that there is.
         own = self.prompt is not None or self.documents is not None
         return (well_known(self.name) or blank) if own else named_condition(self.name)
+
+
+E = TypeVar("E", bound=ConditionEntry)
+
+
+def of_agents(entry: E) -> E:
+    """The entry of a plan whose models are agents: what it calls a tool is a tool of theirs. A name with a colon and
+    the toolsets of toolablate are left, to be refused by their names."""
+    if not entry.tools:
+        return entry
+    tools = tuple(
+        use
+        if ":" in use.name or of_agent(use.name) is not None
+        else use.model_copy(update={"name": f"agent/{use.name}"})
+        for use in entry.tools
+    )
+    return entry.model_copy(update={"tools": tools})
 
 
 class LadderEntry(ConditionEntry):

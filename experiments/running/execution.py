@@ -4,12 +4,13 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
 from toolablate.benchmarks.prompt import question_input
+from toolablate.experiments.environment.agents import OpenedAgent, open_agents
 from toolablate.experiments.environment.environment import (
     needed,
     open_documents,
@@ -62,13 +63,14 @@ class LocalExecutor:
     web: WebSection
     lines: Mapping[str, Line]
     placebo_sources: "PlaceboSources | None"
+    agents: Mapping[str, OpenedAgent] = field(default_factory=dict)
 
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
         question, condition = planned.question, planned.condition
-        model = self.sources[planned.model.name].session(question, condition, planned.trial.repeat)
+        agent = self.agents.get(planned.model.name)
         opened = open_toolset(
             condition.tools,
-            self.resources,
+            agent.resources(self.resources) if agent else self.resources,
             work_files(question, self.files_folder, condition),
             guard=guard_for(question, self.web),
             interventions=condition.interventions,
@@ -78,9 +80,23 @@ class LocalExecutor:
         )
         asked = question_input(question, condition)
         async with opened as tools:
+            if agent is not None:
+                return await agent.run(
+                    question=question,
+                    condition=condition,
+                    repeat=planned.trial.repeat,
+                    prompt=asked.prompt,
+                    tools=tools,
+                    record=record,
+                    price=_price(planned.model),
+                    retry=self.retry,
+                    seed=planned.trial.id,
+                    input_cut=asked.cut,
+                )
             return await run_agent(
                 prompt=asked.prompt,
-                model=model,
+                images=question.images,
+                model=self.sources[planned.model.name].session(question, condition, planned.trial.repeat),
                 condition=condition,
                 tools=tools,
                 record=record,
@@ -116,11 +132,15 @@ async def open_executor(
     documents = open_documents(conditions, stack)
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp, documents)
     placebo_sources = await open_placebo_sources(plan, conditions, resources)
-    for condition in conditions:
-        _check_tools(condition, resources, placebo_sources)
     lines = asked_lines(plan)
+    sources = await open_sources(plan, fingerprint, stack, lines, warn)
+    agents = open_agents(plan, plan.models, conditions, sources)
+    for condition in conditions:
+        for model in plan.models:
+            agent = agents.get(model.name)
+            _check_tools(condition, agent.resources(resources) if agent else resources, placebo_sources)
     return LocalExecutor(
-        sources=await open_sources(plan, fingerprint, stack, lines, warn),
+        sources=sources,
         resources=resources,
         environment=recorded_environment(tried, fingerprint),
         retry=RetryPolicy(attempts=plan.runner.attempts, paced=True),
@@ -128,6 +148,7 @@ async def open_executor(
         web=plan.web,
         lines=lines,
         placebo_sources=placebo_sources,
+        agents=agents,
     )
 
 

@@ -130,7 +130,8 @@ class Repeats:
         key = self.keys.get(id(message))
         if key is None:
             calls = ((call.id, call.name, call.arguments) for call in message.tool_calls)
-            key = (message.role, message.content, message.tool_call_id, *calls)
+            images = (picture.data for picture in message.images)
+            key = (message.role, message.content, message.tool_call_id, *calls, *images)
             self.keys[id(message)] = key
         return key
 
@@ -285,6 +286,8 @@ def _message(message: Message, part: str) -> Iterator[Body]:
         yield cut(message.reasoning, f"{part}-reasoning", "prose", title="reasoning", folded=long)
     if message.content:
         yield cut(message.content, part, "prose")
+    for place, picture in enumerate(message.images):
+        yield Attachment(f"{part}-image-{place}", picture, f"Image {place + 1} of the {message.role}'s message")
     if message.items:
         yield Remark(f"{numbers.counted(len(message.items), 'item')} of the API", tone="quiet")
     for place, call in enumerate(message.tool_calls[:MOST_CALLS]):

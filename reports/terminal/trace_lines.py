@@ -90,6 +90,8 @@ class TracePrinter:
             yield indented(inert(message.reasoning, "dim italic", max_chars=self.max_chars))
         if message.content:
             yield indented(inert(message.content, max_chars=self.max_chars))
+        for picture in message.images:
+            yield indented(Text(picture.said, style="dim"))
         if message.items:
             yield indented(Text(_items(message.items), style="dim"))
         for request in message.tool_calls:

@@ -83,6 +83,7 @@ from toolablate.traces.records.judgements import (
     Verdict,
 )
 from toolablate.traces.records.models import (
+    AgentModel,
     Capabilities,
     ImportedModel,
     LangChainModel,
@@ -98,6 +99,7 @@ from toolablate.traces.records.models import (
     SimulatedModel,
     secret_in,
 )
+from toolablate.traces.records.pictures import Picture
 from toolablate.traces.records.questions import (
     ChecklistItem,
     ChecklistTarget,
@@ -126,6 +128,7 @@ __all__ = [
     "MECHANISM_BOOK",
     "REPLIES",
     "Again",
+    "AgentModel",
     "Answer",
     "AnswerNow",
     "Artifact",
@@ -185,6 +188,7 @@ __all__ = [
     "PageText",
     "PairVerdict",
     "PatternTarget",
+    "Picture",
     "Preferred",
     "Price",
     "PriceTier",
