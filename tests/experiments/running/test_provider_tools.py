@@ -91,7 +91,8 @@ def test_its_results_are_a_cause_by_the_trace(store: Path) -> None:
     assert "retrieval distraction" in attributed.output
     explained = asked("show", store, trial_of(store, "openai-search"))
     assert explained.exit_code == 0, explained.output
-    assert "web_search" in explained.output
+    # The question stands above the search that was made for it.
+    assert explained.output.index("What is the charge") < explained.output.index("web_search returns")
     # The page cites another item's charge nowhere, so that of one it is not known.
     assert "openai-search" in attributed.output.split("by trace only")[1].split("not told")[0]
 
