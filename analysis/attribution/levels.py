@@ -160,7 +160,7 @@ def _last_reply_again(evidence: Evidence, replay: Replay, forcing: Forcing) -> I
     asked without them, and nothing that was drawn again."""
     if replay.last_reply:
         yield Level("again", tally_of(replay.last_reply), LAST_REPLY, ReplayPurpose(kind="last_reply"))
-    elif not any(call.event >= step for step in evidence.steps[-1:] for call in evidence.signals.calls):
+    elif not any(call.by_provider and call.event >= evidence.steps[-1] for call in evidence.signals.calls):
         yield _believed("again", evidence, forcing, len(evidence.steps) - 1)
 
 
@@ -195,7 +195,7 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
         yield Level("calling", tally_of(arms.sham), SHAM)
     else:
         # Of calls that the provider made nobody can exchange the results: they go with the calls.
-        kinds = sorted({KINDS[call.form] for call in evidence.signals.calls if call.gave})
+        kinds = sorted({KINDS[call.form] for call in evidence.signals.calls if call.by_provider and call.gave})
         yield from (Level(kind, tally_of(()), "") for kind in kinds)
     if evidence.called:
         yield _believed("calling", evidence, forcing, 0)

@@ -103,6 +103,8 @@ def test_replays_tell_what_they_can(store: Path) -> None:
     replayed = asked("attribute", store, "--replay")
     assert replayed.exit_code == 0, replayed.output
     assert "By replay: retrieval distraction 8." in replayed.output
+    why = asked("show", store, trial_of(store, "openai-search"), "--why")
+    assert "Add a condition with a tool of ours" in " ".join(why.output.split())
 
 
 def test_no_result_within_a_reply_can_be_exchanged(store: Path) -> None:
