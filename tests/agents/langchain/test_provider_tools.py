@@ -82,6 +82,23 @@ async def test_a_search_of_anthropics_that_pauses_goes_on(chat_server: ChatServe
     assert Message.from_json(kept.to_json()) == kept
 
 
+async def test_it_pauses_after_a_call_of_ours_as_well(chat_server: ChatServer, claude: LangChainModel) -> None:
+    asking = anthropic.server_tool_use("web_search", {"query": "X"}, "srvtoolu_1")
+    chat_server.plays(
+        anthropic.message(anthropic.tool_use("double", {"x": 2})),
+        anthropic.message(asking, stop_reason="pause_turn"),
+        anthropic.message(anthropic.found("srvtoolu_1", ("On X", "https://a.example/x")), anthropic.text("Answer: A")),
+    )
+    trial = await played(claude, WEB_SEARCH, ours=LocalTools(double=double))
+    assert trial.answer.text == "Answer: A"
+    ours, asked, found = trial.of("tool_call")
+    assert (ours.by_provider, ours.output, asked.output) == (False, "4", NOT_TOLD)
+    assert (found.call.id, found.call.name) == ("srvtoolu_1", "web_search")
+    assert found.output == "On X: https://a.example/x"
+    assert trial.result.cost_usd == pytest.approx(0.01)
+    assert chat_server.messages[-1]["content"] == [asking]
+
+
 async def test_code_that_anthropic_ran(chat_server: ChatServer, claude: LangChainModel) -> None:
     def ran(number: int, code: int, stdout: str, stderr: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
         asking = anthropic.server_tool_use("bash_code_execution", {"command": f"run {number}"}, f"srvtoolu_{number}")
