@@ -135,7 +135,7 @@ def _file_search(kind: str, item: Mapping[str, Any]) -> _Read:
 def _other(kind: str, item: Mapping[str, Any]) -> _Read:
     """A tool that nothing is known of: what its item holds besides."""
     held = {key: value for key, value in item.items() if key not in ("type", "id", "status")}
-    asked = {key: held.pop(key) for key in ("arguments", "name", "server_label") if key in held}
+    asked: dict[str, Any] = {key: held.pop(key) for key in ("arguments", "name", "server_label") if key in held}
     return kind, asked, [json.dumps(held, ensure_ascii=False)] if held else []
 
 
@@ -238,8 +238,8 @@ def _one_result(held: Mapping[str, Any], failed: str) -> tuple[str, str]:
     if "stdout" in held or "stderr" in held:
         files = (_at("file", text_of(each.get("file_id"))) for each in dicts_in(held.get("content")))
         parts = [text_of(held.get("stdout")), text_of(held.get("stderr")), *files]
-        code = held.get("return_code")
-        return "\n".join(filter(None, parts)), failed or (f"{_EXIT} {code}" if type(code) is int and code else "")
+        ended = held.get("return_code")
+        return "\n".join(filter(None, parts)), failed or (f"{_EXIT} {ended}" if type(ended) is int and ended else "")
     if isinstance(document := held.get("content"), dict):
         # A page that was fetched: its address, and its text where it is one.
         source = document.get("source")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from toolablate.agents.chat import ChatModel, RetryPolicy
+from toolablate.agents.plots import Shown
 from toolablate.agents.provider_tools import calls_of_provider
 from toolablate.agents.resuming import Node, Start, given_back, shown
 from toolablate.agents.session import Tools, TrialFailed, TrialSession
@@ -34,7 +35,7 @@ class AgentState(TypedDict):
 
     messages: tuple[Message, ...]
     limit: Limit | None
-    results: Mapping[int, str]
+    results: Mapping[int, Shown]
     closing: str
 
 

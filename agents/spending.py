@@ -7,12 +7,15 @@ from toolablate.agents.provider_tools import charged_calls
 from toolablate.traces.records import (
     CHARACTERS_PER_TOKEN,
     Budget,
+    Condition,
     Event,
     Failure,
     Limit,
+    Model,
     ModelCall,
     ModelReply,
     ModelRequest,
+    OpenAIModel,
     Price,
     Rates,
     ToolCall,
@@ -89,6 +92,29 @@ def _cost(rates: Rates, read: int, cached: int, written: int, wrote: int) -> flo
     cache_write = rates.input if rates.cache_write is None else rates.cache_write
     plain = (read - cached - written) * rates.input
     return (plain + cached * cached_input + written * cache_write + wrote * rates.output) / 1e6
+
+
+# What is asked in batches, and what that costs.
+
+
+def goes_in_batches(model: Model, condition: Condition) -> bool:
+    """Whether a run asks this in batches: after a call of a tool, the next request would wait for one more."""
+    asked = isinstance(model, OpenAIModel) and model.batch is not None
+    return asked and (condition.tool_choice == "none" or not (condition.tools or condition.provider_tools))
+
+
+def batched_price(model: Model) -> Price | None:
+    """The model's price for what it is asked in batches."""
+    if not isinstance(model, OpenAIModel) or model.batch is None or model.price is None:
+        return None
+    price, factor = model.price, model.batch.price_factor
+    tiers = tuple(tier.model_copy(update=_times(tier, factor)) for tier in price.tiers)
+    return price.model_copy(update={**_times(price, factor), "tiers": tiers})
+
+
+def _times(rates: Rates, factor: float) -> dict[str, float | None]:
+    named = ((name, getattr(rates, name)) for name in Rates.model_fields)
+    return {name: None if rate is None else rate * factor for name, rate in named}
 
 
 @dataclass(slots=True)

@@ -100,7 +100,7 @@ def decided(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
                 f" {with_tools.count}."
             )
     elif found and restores(cause, evidence):
-        yield f"{_beside_kinds(*of_kinds(evidence), found[1]) if cause == 'interaction' else beside(*found)}."
+        yield f"{_beside_kinds(of_kinds(evidence), found[1]) if cause == 'interaction' else beside(*found)}."
 
 
 def beside(undone: Row, before: Row | None, *, what: str = "this cause") -> str:
@@ -109,7 +109,8 @@ def beside(undone: Row, before: Row | None, *, what: str = "this cause") -> str:
     return f"Without {what} ({undone.changed}), {undone.said}{against}"
 
 
-def _beside_kinds(first: Row, second: Row, both: Row, before: Row | None) -> str:
+def _beside_kinds(kinds: Sequence[Row], before: Row | None) -> str:
+    first, second, both = kinds
     against = f"; with both kinds ({before.changed}), {before.count}" if before else ""
     return (
         f"Without one kind of results ({first.changed}), {first.said}; without the other ({second.changed}),"
@@ -169,8 +170,8 @@ def _why_they_decide(attribution: Attribution, evidence: Evidence, rows: Sequenc
     if False in where:
         whose = "from this trial" if True not in where else "first from this trial, then in others of its question"
     return (
-        f"{verb}: one thing after another was taken away {whose}, and at this stage right answers become more frequent"
-        " than at any before."
+        f"{verb}: one thing after another was taken away {whose}, and no stage before this one gave right answers so"
+        " often."
     )
 
 

@@ -77,7 +77,7 @@ _NEVER_ASKED: Mapping[str, str] = {
     "imported": "the trial is from another program's log, and its model cannot be asked again",
 }
 _USUAL: Mapping[str, Any] = {
-    "failures": 1.0, "successes": 0.3, "samples": 2, "rollouts": 2, "steps": "search", "precision": 0.8, "seed": 0,
+    "failures": 1.0, "successes": 1.0, "samples": 2, "rollouts": 1, "steps": "search", "precision": 0.8, "seed": 0,
 }  # fmt: skip
 """What `attribute --replay` does unless it is told otherwise."""
 

@@ -115,12 +115,24 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
     word = how_sure(probability)
     if not word:
         after = f", then {named(others[0][0])}, {chance(others[0][1])}" if others else ""
-        return f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
+        return (
+            f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
+            f"{_without_tools_alike(attribution)}"
+        )
     if attribution.method == "replay" and cause not in BY_CHANCE:
         if restores(cause, evidence):
             return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
         return f"The likeliest cause is {named(cause)}: probability {known}. No run shows it by itself."
     return f"{capital(word)} {named(cause)}: probability {known}."
+
+
+def _without_tools_alike(attribution: Attribution) -> str:
+    """Of two causes that need no tool, where they are likely together and neither is alone."""
+    shares = dict(ranked(attribution))
+    both = [shares[each] for each in BY_CHANCE if each in shares]
+    if len(both) < 2 or math.fsum(both) < LIKELY:
+        return ""
+    return f" Chance and the model's own error need no tool: probability {chance(math.fsum(both))} together."
 
 
 def _how_distracted(attribution: Attribution) -> Iterator[str]:

@@ -2,10 +2,18 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import AgentModel, Condition, LangChainModel, Model, OpenAIModel, ServedModel
+from toolablate.traces.records import (
+    AgentModel,
+    Condition,
+    LangChainModel,
+    Model,
+    OpenAIModel,
+    Question,
+    ServedModel,
+)
 
 # What a condition or the conversation itself sets; a second hand on it would make the trace lie.
 _NOT_EXTRA = ("model", "messages", "input", "tools", "tool_choice", "parallel_tool_calls", "stream", "background")
@@ -62,11 +70,11 @@ def require_capabilities(model: Model, condition: Condition) -> None:
         from toolablate.agents.langgraph_agents.opening import require_agent_condition
 
         require_agent_condition(model, condition)
-    if isinstance(model, LangChainModel):
+    elif isinstance(model, LangChainModel):
         from toolablate.agents.langchain.opening import require_condition
 
         require_condition(model, condition)
-    if isinstance(model, OpenAIModel):
+    elif isinstance(model, OpenAIModel):
         _require_of_endpoint(model, condition)
 
 
@@ -79,15 +87,36 @@ def _require_of_endpoint(model: OpenAIModel, condition: Condition) -> None:
                 f"cannot stand beside answer_schema of condition {condition.name!r}",
                 "leave one of them out",
             )
+    can, where = model.capabilities, f"condition {condition.name!r} sets"
+    if can.images is False and condition.show_plots:
+        raise _undeclared(model, f"{where} show_plots", "images")
     if not condition.tools:
         return
-    can, where = model.capabilities, f"condition {condition.name!r} sets"
     if can.tools is False:
         raise _undeclared(model, f"{where} tools", "tools")
     if can.tool_choice_required is False and condition.tool_choice not in ("auto", "none"):
         raise _undeclared(model, f"{where} tool_choice = {condition.tool_choice!r}", "tool_choice_required")
     if can.parallel_tool_calls is False and condition.parallel_tool_calls is not None:
         raise _undeclared(model, f"{where} parallel_tool_calls", "parallel_tool_calls")
+
+
+def require_images(model: Model, questions: Iterable[Question]) -> None:
+    """Raises InputError where a question has images and the model is known not to see any."""
+    pictured = next((question for question in questions if question.images), None)
+    if pictured is None:
+        return
+    wanted = f"question {pictured.id!r} has images"
+    if isinstance(model, OpenAIModel) and model.capabilities.images is False:
+        raise _undeclared(model, wanted, "images")
+    if isinstance(model, LangChainModel):
+        from toolablate.agents.langchain.opening import sees_images
+
+        if sees_images(model) is False:
+            raise InputError(
+                f"model {model.name!r}: {wanted}, but by the profile of its class the model sees none",
+                hint="take one that does, or say that this one does: kwargs = { profile = { image_inputs = true } }",
+                code="missing_capability",
+            )
 
 
 def _require_provider_tools(model: Model, condition: Condition) -> None:
@@ -148,7 +177,7 @@ def read_api_key(model: ServedModel) -> str:
         other = "leave out api_key_env to send no key"
         if isinstance(model, LangChainModel):
             other = "leave out api_key_env if the class finds its own"
-        elif model.is_openai:
+        elif isinstance(model, OpenAIModel) and model.is_openai:
             other = "name another variable as api_key_env"
         raise InputError(
             f"model {model.name!r}: the environment variable {variable} is not set",

@@ -130,13 +130,6 @@ class Responses:
         return checked(reply)
 
 
-def asking_for_results(provider_tools: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The settings that have the endpoint tell what its own tools gave; {} where these tell all by themselves."""
-    kinds = {text_of(tool.get("type")) for tool in provider_tools}
-    include = [told for start, told in _TOLD.items() if any(kind.startswith(start) for kind in kinds)]
-    return {"include": include} if include else {}
-
-
 def _content(message: Message) -> str | list[dict[str, Any]]:
     """https://platform.openai.com/docs/guides/images-vision"""
     if not message.images:
@@ -148,6 +141,13 @@ def _part(part: str | Picture) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
     return {"type": "input_image", "image_url": part.url}
+
+
+def asking_for_results(provider_tools: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings that have the endpoint tell what its own tools gave; {} where these tell all by themselves."""
+    kinds = {text_of(tool.get("type")) for tool in provider_tools}
+    include = [told for start, told in _TOLD.items() if any(kind.startswith(start) for kind in kinds)]
+    return {"include": include} if include else {}
 
 
 def _sendable(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.foreign import dicts_in as dicts_in
 from toolablate.agents.foreign import text_of as text_of
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest, Usage
+from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel, Picture, ToolRequest, Usage
 
 # JSON numbers are exact up to here, and no request ever used as many tokens; sums of such counts still fit the store.
 _COUNTS_BELOW = 2**53
@@ -79,6 +79,25 @@ def sendable_arguments(arguments: str) -> str:
     except (ValueError, RecursionError):
         pass
     return json.dumps({"invalid_arguments": arguments}, ensure_ascii=False)
+
+
+def results_up_to(messages: Sequence[Message], position: int) -> Sequence[Message]:
+    """The results of one turn, where the last of them stands here; else none."""
+    following = messages[position + 1] if position + 1 < len(messages) else None
+    if messages[position].role != "tool" or (following is not None and following.role == "tool"):
+        return ()
+    first = position
+    while first and messages[first - 1].role == "tool":
+        first -= 1
+    return messages[first : position + 1]
+
+
+def pictures_of(results: Iterable[Message]) -> Iterator[str | Picture]:
+    """What a message behind results shows of them, where an API has no images in a result."""
+    for result in results:
+        if result.images:
+            yield f"Images of the result of call {result.tool_call_id}:"
+            yield from result.images
 
 
 def count_in(holder: object, *keys: str) -> int | None:

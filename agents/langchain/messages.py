@@ -17,7 +17,9 @@ from toolablate.agents.endpoint.wire import (
     checked,
     count_in,
     dicts_in,
+    pictures_of,
     read_calls,
+    results_up_to,
     sendable_arguments,
     sendable_name,
     text_of,
@@ -71,10 +73,18 @@ BARRED_BY_WORD = ("langchain_openai", "langchain_google_genai", "langchain_mistr
 # What is asked.
 
 
-def written(request: ModelRequest) -> list[BaseMessage]:
-    """The request's messages, in order."""
+def written(request: ModelRequest, *, in_results: bool = True) -> list[BaseMessage]:
+    """The request's messages, in order. Images of tools stand `in_results`, or in a user's message behind them."""
     names = {call.id: call.name for message in request.messages for call in message.tool_calls}
-    return [_written(message, names) for message in request.messages]
+    messages: list[BaseMessage] = []
+    for place, message in enumerate(request.messages):
+        results = () if in_results else results_up_to(request.messages, place)
+        plain = message.role == "tool" and not in_results
+        messages.append(_written(message.model_copy(update={"images": ()}) if plain else message, names))
+        parts: list[str | dict[str, Any]] = [_block(part) for part in pictures_of(results)]
+        if parts:
+            messages.append(HumanMessage(parts))
+    return messages
 
 
 def written_message(message: Message) -> BaseMessage:
@@ -86,7 +96,7 @@ def _written(message: Message, names: Mapping[str, str]) -> BaseMessage:
     if message.role == "system":
         return SystemMessage(message.content)
     if message.role == "user":
-        return HumanMessage(_content(message))
+        return HumanMessage(content=_content(message))
     if message.role == "tool":
         name = names.get(message.tool_call_id)
         return ToolMessage(_content(message), tool_call_id=message.tool_call_id, name=name and sendable_name(name))

@@ -112,6 +112,16 @@ def require_condition(model: LangChainModel, condition: Condition) -> None:
         )
 
 
+def sees_images(model: LangChainModel) -> bool | None:
+    """What the profile of its class says of the model; None where it says nothing."""
+    try:
+        profile = open_chat(model).chat.profile
+    except InputError:
+        # It is told where the class is opened; a replay needs none.
+        return None
+    return (profile or {}).get("image_inputs")
+
+
 def chat_class(model: LangChainModel) -> type[BaseChatModel]:
     """The class itself. Raises InputError."""
     module, _, name = model.class_path.partition(":")

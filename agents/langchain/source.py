@@ -27,6 +27,10 @@ from toolablate.traces.records import Condition, LangChainModel, ModelReply, Mod
 # Anthropic's, which takes it for a tool's name.
 _CHOICES: dict[str, Any] = {"required": "any", "auto": None}
 
+# Whose API has images in the result of a tool: https://docs.claude.com/en/api/messages. Gemini's has them in its newest
+# models alone, and Chat Completions has none.
+_IMAGES_IN_RESULTS = ("langchain_anthropic",)
+
 
 class LangChainSource:
     """Raises InputError where the class cannot be had, or cannot be made as the model's record says."""
@@ -39,6 +43,7 @@ class LangChainSource:
         self._without_key = blanking(opened.key)
         self._blank: Callable[[str], str] = self._without_key if len(opened.key) >= SECRET_FROM_LENGTH else str
         self._blocks = is_blocking(opened.chat)
+        self._in_results = model.module.partition(".")[0] in _IMAGES_IN_RESULTS
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         return _LangChainChat(self)
@@ -51,7 +56,7 @@ class LangChainSource:
         `bad_reply` or `server_error` where a reply came that is none."""
         allowed = min(seconds, self._model.timeout_seconds)
         try:
-            asked, messages = self._bound(request), written(request)
+            asked, messages = self._bound(request), written(request, in_results=self._in_results)
             if (sent := watched_sending()) is not None:
                 # No client tells when; about now.
                 sent()

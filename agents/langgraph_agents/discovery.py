@@ -35,8 +35,9 @@ class Parts:
     chat_models: list[BaseChatModel] = field(default_factory=list)
 
 
-def parts_of(agent: object) -> Parts:
-    """Walks through graphs, nodes, closures and the names that functions of the user's own use."""
+def parts_of(agent: object, module: Mapping[str, object]) -> Parts:
+    """Walks through graphs, nodes, closures and the names that functions of the user's own use. A tool that a model was
+    bound to in the module, where nothing else uses it, is looked for among the names of the `module`."""
     found, seen, left = Parts(), dict[int, object](), [agent]
     while left and len(seen) < _MOST_PARTS:
         part = left.pop()
@@ -48,6 +49,9 @@ def parts_of(agent: object) -> Parts:
         left += _inside(part)
     for name in found.schemas:
         found.tools.pop(name, None)
+    for value in module.values():
+        if isinstance(value, BaseTool) and value.name in found.bound:
+            found.tools.setdefault(value.name, value)
     found.bound -= found.schemas | set(found.tools)
     return found
 

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -53,7 +54,7 @@ def open_agent(model: AgentModel) -> Agent:
     graph, function = (found, None) if isinstance(found, Runnable) else (None, found)
     if graph is not None:
         _require_messages(model, graph)
-    parts = parts_of(found)
+    parts = parts_of(found, vars(sys.modules[model.module]))
     kept = {name for name, tool in parts.tools.items() if is_handoff(tool)} | parts.schemas
     tools = {
         name: AgentTool(tool)
@@ -181,6 +182,7 @@ def require_agent_condition(model: AgentModel, condition: Condition) -> None:
         ("parallel_tool_calls", condition.parallel_tool_calls is not None),
         ("answer_schema", bool(condition.answer_schema)),
         ("reasoning", condition.reasoning != "keep"),
+        ("show_plots", condition.show_plots),
     ):
         if is_set:
             raise InputError(

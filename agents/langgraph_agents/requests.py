@@ -105,7 +105,8 @@ def choice_of(kwargs: Mapping[str, Any]) -> str:
     """As a record has it: `auto`, `none`, `required` or a tool's name."""
     choice = kwargs.get("tool_choice", kwargs.get("function_call"))
     if isinstance(choice, Mapping):
-        inner = choice.get("function") if isinstance(choice.get("function"), Mapping) else choice
+        named = choice.get("function")
+        inner = named if isinstance(named, Mapping) else choice
         choice = inner.get("name") or inner.get("type")
     if choice in (True, "any", "required"):
         return "required"

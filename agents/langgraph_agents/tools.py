@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 from toolablate.agents.langgraph_agents.seam import AgentStopped, ToolAsked
 from toolablate.agents.session import Tools
 from toolablate.tools.function import MAX_OUTPUT_CHARS
-from toolablate.tools.langchain_tools import langchain_tool
+from toolablate.tools.langchain_tools import LangChainTool, langchain_tool
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import PLAIN, ResultTemplate, ToolResult, invalid_call
 from toolablate.traces.errors import InputError, SandboxError, ToolError
@@ -61,6 +61,7 @@ class AgentTool:
     def __init__(self, tool: BaseTool) -> None:
         self.spec = spec_of(tool)
         self.template: ResultTemplate = PLAIN
+        self._checked: LangChainTool | None
         try:
             self._checked = langchain_tool(tool, tool.name)
         except (InputError, ValueError, TypeError):

@@ -27,7 +27,8 @@ from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.analysis.calibration import calibrated, calibrations
 from toolablate.analysis.flips import Floor, floors
 from toolablate.analysis.from_store import chosen_run, observe, paired
-from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report
+from toolablate.analysis.labels.held import AttributedCause, held
+from toolablate.analysis.labels.report import LabelReport, label_report
 from toolablate.analysis.pairing import counts, mean
 from toolablate.experiments.attribution.cases import kinds_of, provider_kinds
 from toolablate.experiments.attribution.explained import explained, outlined

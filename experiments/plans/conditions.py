@@ -292,6 +292,7 @@ class ConditionEntry(Section):
     parallel_tool_calls: bool | None = None
     reasoning: Literal["keep", "drop"] | None = None
     answer_schema: dict[str, JsonValue] | None = None
+    show_plots: StrictBool | None = None
     interventions: tuple[Annotated[InterventionUse, BeforeValidator(named)], ...] | None = None
     budget: Budget | None = None
 
@@ -332,7 +333,7 @@ class ConditionEntry(Section):
         changes = self.model_dump(
             include={
                 *("prompt", "documents", "input_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-                *("answer_schema", "interventions", "provider_tools"),
+                *("answer_schema", "show_plots", "interventions", "provider_tools"),
             },
             exclude_none=True,
         )
@@ -433,6 +434,12 @@ def _take(condition: Condition, taken: dict[str, Condition]) -> None:
             hint="give it tools, or leave the interventions to the conditions that have some",
             code="no_tools",
         )
+    if condition.show_plots and not condition.tools:
+        raise InputError(
+            f"conditions: {one_line(condition.name, 80)!r} has show_plots and no tools that could give an image",
+            hint='give it tools: tools = ["python"], or leave show_plots to the conditions that have some',
+            code="no_tools",
+        )
     if "files" in condition.documents and "sandbox" not in resources_needed(condition.tools):
         raise InputError(
             f"conditions: {one_line(condition.name, 80)!r} has documents as files and no tool that runs code",
@@ -475,6 +482,7 @@ def condition(
     parallel_tool_calls: bool | None = None,
     reasoning: Literal["keep", "drop"] | None = None,
     answer_schema: Mapping[str, Any] | None = None,
+    show_plots: bool | None = None,
     interventions: Sequence[str | InterventionUse | FunctionIntervention[..., Any] | Mapping[str, Any]] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
 ) -> Condition:
@@ -495,6 +503,7 @@ def condition(
         "parallel_tool_calls": parallel_tool_calls,
         "reasoning": reasoning,
         "answer_schema": answer_schema,
+        "show_plots": show_plots,
         "interventions": _uses(interventions),
         "budget": dict(budget) if isinstance(budget, Mapping) else budget,
     }

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pydantic import JsonValue
 
 from toolablate.agents import Start, start_before
+from toolablate.agents.plots import Shown
 from toolablate.agents.resuming import FINAL_REQUEST, answered, shown
 from toolablate.agents.session import NOT_ALLOWED, NOT_EXECUTED
 from toolablate.experiments.replay.replayed_tools import REPLAY, SwappedCall
@@ -127,7 +128,7 @@ def with_shown(start: Start, conversation: Sequence[Event], results: Sequence[Sh
     turns = list(_turns(before))
     if start.node == "act":
         _, made = turns.pop()
-        waiting = {place: texts[id(event)] for place, event in made.items() if id(event) in texts}
+        waiting = {place: Shown(texts[id(event)]) for place, event in made.items() if id(event) in texts}
         start = replace(start, results={**start.results, **waiting})
         texts = {key: text for key, text in texts.items() if key not in {id(event) for event in made.values()}}
     messages, left = _replaced(start.messages, turns, texts)
@@ -156,7 +157,7 @@ def _replaced(
         for number, event in events.items():
             if id(event) in texts:
                 at = place + 1 + number
-                shown[at] = shown[at].model_copy(update={"content": texts[id(event)]})
+                shown[at] = shown[at].model_copy(update={"content": texts[id(event)], "images": ()})
                 left.discard(id(event))
     return tuple(shown), left
 
@@ -319,7 +320,9 @@ def _with_calls_to_make(start: Start) -> Start:
     """What the budget kept from being called is called now."""
     spoken = [place for place, message in enumerate(start.messages) if message.role == "assistant"]
     given = start.messages[spoken[-1] + 1 :] if spoken else ()
-    results = {place: each.content for place, each in enumerate(given) if each.content != NOT_EXECUTED}
+    results = {
+        place: Shown(each.content, each.images) for place, each in enumerate(given) if each.content != NOT_EXECUTED
+    }
     if len(results) == len(given):
         return replace(start, node="ask")
     return replace(start, messages=start.messages[: -len(given)], node="act", results=results)

@@ -198,7 +198,8 @@ class Condition(TaggedRecord):
     `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
     whether what the model thought between its tool calls is given back to it. `parallel_tool_calls` None leaves to the
     endpoint whether a reply may call several tools. `answer_schema` is the JSON schema that the endpoint holds replies
-    to, {} for none: an object whose property `answer` is the answer. `resumed` is set where its trials go on from an
+    to, {} for none: an object whose property `answer` is the answer. With `show_plots` a model is shown the images that
+    its tools give, as the plots of a cell. `resumed` is set where its trials go on from an
     event of another trial: they are counterfactuals of that one, and no arm of any plan. `imported` is what another
     harness says of the arm, where a log of it was imported (solvers, few-shot examples, parameters); such a condition
     cannot be run.
@@ -217,6 +218,7 @@ class Condition(TaggedRecord):
     parallel_tool_calls: bool | None = None
     reasoning: Literal["keep", "drop"] = "keep"
     answer_schema: dict[str, JsonValue] = Field(default_factory=dict)
+    show_plots: bool = False
     budget: Budget = Budget()
     interventions: tuple[InterventionUse, ...] = ()
     resumed: Resumption | None = None
@@ -240,6 +242,8 @@ class ReplayDesign(TaggedRecord):
     steps       after every step, or at the ends and where a search for the fall wants to know
     precision   of a wrong trial more is run until its mechanism is as likely as this, or more would not tell
     each_result  whether results are also left out one by one
+
+    Defaults are those of stored designs, which leave them out; the command's own are others.
     """
 
     version: Literal[1] = 1

@@ -280,8 +280,8 @@ class ToolCall(_Event):
     `truncated` tells that `output` is less than there was. `lookup` is set by tools that ask the web or its archive;
     `markers` tell what was noticed in the result. Where interventions of the condition had a part in it, `changes` says
     which, in their order, and `original` is what the tool itself gave; None where it was not called, or nothing was
-    changed. `node` is that of `ModelCall`; `to_state` tells that it changed more of
-    the agent's state than its messages.
+    changed. `node` is that of `ModelCall`; `to_state` tells that it changed more of the agent's state than its
+    messages.
 
     `by_provider` is set for a tool that the provider ran by itself within a reply: the call stands before the
     `ModelCall` with that reply, when it began is told as when the request was sent, and `output` is what the provider
