@@ -63,7 +63,8 @@ def calls_seen(calls: Sequence[CallSignal]) -> tuple[CallSeen, ...]:
     return tuple(
         CallSeen(
             *(call.event, call.made.call.name, call.form),
-            *(_gave(call), len(call.output), call.made.status == "ok", call.made.by_provider),
+            *(_gave(call), len(call.output), call.made.status == "ok"),
+            by_provider=call.made.by_provider,
         )
         for call in calls
     )
