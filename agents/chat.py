@@ -13,6 +13,7 @@ from toolablate.tools.user_code import is_ours, load_own, open_own, registered, 
 from toolablate.traces.errors import InputError, InternalError, ModelError, ToolablateError
 from toolablate.traces.plugins import MISSING, told
 from toolablate.traces.records import (
+    AgentModel,
     Budget,
     Condition,
     ImportedModel,
@@ -155,6 +156,10 @@ def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
         raise InputError(
             f"model {model.name!r} was imported from a log and cannot be asked", hint=there_are, code="imported"
         )
+    if isinstance(model, AgentModel):
+        from toolablate.agents.langgraph_agents.source import AgentSource
+
+        return AgentSource(model)
     if model.provider not in registered("providers"):
         raise InputError(
             f"model {model.name!r}: there is no provider {model.provider!r}", hint=there_are, code="unknown_provider"

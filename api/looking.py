@@ -153,7 +153,7 @@ class Labels(Shown):
         import csv
         import io
 
-        from toolablate.analysis.labelling import labels_csv
+        from toolablate.analysis.labels.report import labels_csv
         from toolablate.formats.frames import frame_of_rows
 
         return frame_of_rows(list(csv.DictReader(io.StringIO(labels_csv(self.report.held)))), library)
@@ -161,7 +161,7 @@ class Labels(Shown):
     @property
     def json(self) -> Any:
         """What `toolablate agreement --labels --json` prints."""
-        from toolablate.analysis.labelling import labels_json
+        from toolablate.analysis.labels.report import labels_json
 
         return json.loads(labels_json(self.report))
 

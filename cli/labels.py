@@ -78,7 +78,7 @@ def queue_command(
     weighs by it, so that figures are of all wrong trials. By mechanism, trials to which nothing is attributed (those
     without tools) are left out.
     """
-    from toolablate.analysis.label_queue import drawn_queue, queue_text
+    from toolablate.analysis.labels.queue import drawn_queue, queue_text
     from toolablate.api.failing import wrong_answers
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError

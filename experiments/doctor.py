@@ -49,7 +49,7 @@ from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import find_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.installing import to_install
-from toolablate.traces.records import LangChainModel, Model, Price, Question, ServedModel
+from toolablate.traces.records import Model, OpenAIModel, Price, Question, ServedModel
 from toolablate.traces.terminal_text import inert
 
 # What looking at the machine has shown.
@@ -341,7 +341,7 @@ def _plan(plan: Plan | None) -> Iterator[CheckResult]:
 
 def _has_address(model: ServedModel) -> bool:
     """Whether its endpoint is an address: of some classes of LangChain only the class is known."""
-    return not isinstance(model, LangChainModel) or "://" in model.endpoint
+    return isinstance(model, OpenAIModel) or "://" in model.endpoint
 
 
 def _look_at_questions(plan: Plan, warn: Tell) -> str:

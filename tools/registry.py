@@ -1,9 +1,10 @@
 """From the tools that a condition names to tools that are open for one trial.
 
 A plan can name a tool that a package registers (ours are registered in the same way), a toolset that stands for
-several, `mcp:SERVER` for all tools of an MCP server or `mcp:SERVER/TOOL` for one, and a function of one's own as
-`package.module:function`. A package names its tools in the entry-point group `toolablate.tools`: each is a function
-decorated with `@tool`, or a `ToolKind` for a tool made of what a run shares.
+several, `mcp:SERVER` for all tools of an MCP server or `mcp:SERVER/TOOL` for one, `agent` for all tools of an agent of
+the user's own or `agent/TOOL` for one, and a function of one's own as `package.module:function`. A package names its
+tools in the entry-point group `toolablate.tools`: each is a function decorated with `@tool`, or a `ToolKind` for a tool
+made of what a run shares.
 
 `browser.search`, `browser.open` and `browser.find` (together: `gpt-oss`) are `web_search`, `browser_open` and
 `browser_find` under the names that the gpt-oss models were trained with, those of arguments too. They are for servers
@@ -12,6 +13,7 @@ of such models: OpenAI's own API takes no names with a dot and refuses the reque
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NoReturn
 
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from toolablate.tools.placebo_sources import PlaceboSources
     from toolablate.tools.search import SearchSource
 
-Resource = Literal["sandbox", "search", "pages", "mcp", "documents"]
+Resource = Literal["sandbox", "search", "pages", "mcp", "documents", "agent"]
 
 TOOLSETS: Mapping[str, tuple[str, ...]] = {
     "search": ("web_search", "browser_open", "browser_find"),
@@ -56,18 +58,26 @@ TOOLSETS: Mapping[str, tuple[str, ...]] = {
 """Names that stand for several tools."""
 
 _MCP = "mcp:"
+AGENT = "agent"
+"""Stands for all tools of an agent; with a slash and a name behind it, for one."""
+
+
+def of_agent(name: str) -> str | None:
+    """The name of an agent's tool in that of a use, "" for all of them; None where it is no agent's."""
+    return "" if name == AGENT else name.removeprefix(f"{AGENT}/") if name.startswith(f"{AGENT}/") else None
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
     """What the tools of all trials share: where searches are asked, where pages are read, the MCP servers by name,
-    which have been listed, and the indexes of questions' documents."""
+    which have been listed, the indexes of questions' documents, and the tools of the agent that is asked, by name."""
 
     sandbox: Sandbox | None = None
     search: "SearchSource | None" = None
     pages: "PageSource | None" = None
     mcp: "Mapping[str, McpServer]" = field(default_factory=dict)
     documents: "QuestionDocuments | None" = None
+    agent: Mapping[str, Tool] | None = None
 
 
 class Opening:
@@ -146,6 +156,27 @@ class Opening:
             self._of_servers[name] = iter(server.open(self._named_of(name)))
         return [GuardedTool(next(self._of_servers[name]), self.guard)]
 
+    def of_agent(self, use: ToolUse) -> Sequence[Tool]:
+        """The tools of the agent that one use names."""
+        tools, name = self._resources.agent, of_agent(use.name)
+        if tools is None:
+            raise InputError(
+                f"tools: {one_line(use.name, 120)!r} is a tool of an agent, and the model is none",
+                hint='an agent is a table of models with the key agent, as in agent = "my_agent:graph"',
+                code="missing_resource",
+            )
+        if not name:
+            return list(tools.values())
+        if name not in tools:
+            near = get_close_matches(name, tools, n=1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            raise InputError(
+                f"tools: the agent has no tool {one_line(name, 80)!r}",
+                hint=f"{meant}its tools are {', '.join(tools) or 'none'}",
+                code="unknown_tool",
+            )
+        return [tools[name]]
+
     def _named_of(self, server: str) -> list[str]:
         named = (_server_and_tool(use) for use in self._uses if use.name.startswith(_MCP))
         return [tool for name, tool in named if name == server and tool is not None]
@@ -194,7 +225,7 @@ class OpenedTool:
     @property
     def is_outside(self) -> bool:
         """Whether its text comes from the web or from another program."""
-        return self.resource not in (None, "sandbox")
+        return self.resource not in (None, "sandbox", "agent")
 
 
 def open_tools(
@@ -240,7 +271,7 @@ def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
 def tool_names() -> tuple[str, ...]:
     """Every name that a plan can use, apart from `mcp:SERVER` and `package.module:function`."""
     ours = [name for name in registered() if is_ours(name, "tools")]
-    return (*ours, *TOOLSETS, *sorted(registered().keys() - {*ours, *TOOLSETS}))
+    return (*ours, *TOOLSETS, AGENT, *sorted(registered().keys() - {*ours, *TOOLSETS, AGENT}))
 
 
 def resource_of(use: ToolUse) -> Resource | None:
@@ -248,6 +279,8 @@ def resource_of(use: ToolUse) -> Resource | None:
     what a package registers and cannot be loaded."""
     if use.name.startswith(_MCP):
         return "mcp"
+    if of_agent(use.name) is not None:
+        return "agent"
     kind = _kind(use.name)
     return kind.resource if kind else None
 
@@ -296,6 +329,8 @@ def _open(use: ToolUse, opening: Opening) -> Sequence[Tool]:
     _checked_name(use)
     if use.name.startswith(_MCP):
         return opening.of_server(use)
+    if of_agent(use.name) is not None:
+        return opening.of_agent(use)
     if kind := _kind(use.name):
         parts = ("spec", "template", "refusal", "call", "close")
         return [open_own(use.name, "tools", lambda: kind.open(opening), parts, "a Tool")]

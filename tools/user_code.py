@@ -31,7 +31,7 @@ from toolablate.traces.plugins import (
     package_and_version,
     refuse_built_in,
 )
-from toolablate.traces.records import ToolUse
+from toolablate.traces.records import ToolUse, digest_json
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -141,13 +141,53 @@ def class_source(module: str, folder: Path) -> dict[str, str]:
         return {"package": f"{root.replace('_', '-')} {version(root)}"}
     except PackageNotFoundError:
         pass
-    path = folder.joinpath(*module.split(".")).with_suffix(".py")
+    path = _file_of(module, folder)
     if path.is_file():
         with suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             return {"source_digest": code_digest(path.read_bytes())}
         return {}
     names = packages_distributions().get(root, ())
     return {"package": f"{names[0]} {version(names[0])}"} if names else {}
+
+
+def code_source(module: str, folder: Path) -> dict[str, str]:
+    """As `class_source`; the digest is that of the module and of all modules in the folder that it imports, by however
+    many others."""
+    source = class_source(module, folder)
+    if "source_digest" not in source:
+        return source
+    digests: dict[str, str] = {}
+    left = [module]
+    while left:
+        name = left.pop()
+        path = _file_of(name, folder)
+        if name in digests or not path.is_file():
+            continue
+        with suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            text = path.read_bytes()
+            digests[name] = code_digest(text)
+            left += _imports(text, name)
+    return {"source_digest": digest_json(digests)} if len(digests) > 1 else source
+
+
+def _file_of(module: str, folder: Path) -> Path:
+    place = folder.joinpath(*module.split("."))
+    package = place / "__init__.py"
+    return package if package.is_file() else place.with_suffix(".py")
+
+
+def _imports(source: bytes, module: str) -> list[str]:
+    """The names of what a module imports, which may be modules and may be something in them."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.split(".")
+            above = parts[: len(parts) - node.level] if node.level else []
+            base = ".".join((*above, *([node.module] if node.module else ())))
+            names += [base, *(f"{base}.{alias.name}" if base else alias.name for alias in node.names)]
+    return names
 
 
 def code_digest(source: bytes) -> str:

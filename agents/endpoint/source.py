@@ -8,9 +8,9 @@ from pydantic import ValidationError
 
 from toolablate.agents.endpoint.completions import Completions
 from toolablate.agents.endpoint.requirements import require_sampling
-from toolablate.agents.endpoint.responses import Responses
+from toolablate.agents.endpoint.responses import Responses, asking_for_results
 from toolablate.agents.endpoint.transport import Transport
-from toolablate.agents.endpoint.wire import Dialect, bad_reply
+from toolablate.agents.endpoint.wire import Dialect, bad_reply, merged, results_up_to
 from toolablate.traces.records import Condition, Message, ModelReply, ModelRequest, OpenAIModel, Question
 
 
@@ -19,12 +19,16 @@ class Endpoint:
 
     def __init__(self, model: OpenAIModel) -> None:
         require_sampling(model)
+        self._model = model
         self.transport = Transport(model)
         self.dialect: Dialect = Responses() if model.api == "responses" else Completions()
         self._settings = _json(self.dialect.settings(model))
 
     def session(self, question: Question, condition: Condition, repeat: int) -> "EndpointSession":
-        return EndpointSession(self.transport, self.dialect, self._settings)
+        settings = self._settings
+        if more := asking_for_results(condition.provider_tools):
+            settings = _json(merged(self.dialect.settings(self._model), more))
+        return EndpointSession(self.transport, self.dialect, settings)
 
     async def close(self) -> None:
         await self.transport.close()
@@ -67,7 +71,10 @@ class EndpointSession:
             if position < len(self._written) and self._written[position][0] is message:
                 continue
             del self._written[position:]
-            self._written.append((message, _json(self._dialect.write_message(message))[1:-1]))
+            entries = self._dialect.write_message(message)
+            if results := results_up_to(request.messages, position):
+                entries += self._dialect.write_pictures(results)
+            self._written.append((message, _json(entries)[1:-1]))
         return [text for _, text in self._written[: len(request.messages)]]
 
 

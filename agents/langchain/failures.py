@@ -8,12 +8,23 @@ any endpoint.
 import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from toolablate.agents.endpoint.refusals import refused
 from toolablate.agents.endpoint.wire import dicts_in
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import LangChainModel
+
+
+class Asked(Protocol):
+    """Whom a class asks, as far as it is known."""
+
+    @property
+    def endpoint(self) -> str: ...
+    @property
+    def class_path(self) -> str: ...
+    @property
+    def wire_name(self) -> str: ...
+
 
 # LangChain's own classes of errors, by name, since earlier versions have not all of them; and the status that each of
 # them stands for where the provider's client tells none.
@@ -43,9 +54,7 @@ _WORDS = {
 _MOST_SHOWN = 500
 
 
-def model_error(
-    error: BaseException, model: LangChainModel, *, key_variable: str, safe: Callable[[str], str]
-) -> ModelError:
+def model_error(error: BaseException, model: Asked, *, key_variable: str, safe: Callable[[str], str]) -> ModelError:
     """The error for what a class raised; `key_variable` holds its key, `safe` takes that out of a text."""
     chain = list(_chain(error))
     for cause in chain:
@@ -82,7 +91,7 @@ def _of_status(
     status: int,
     cause: BaseException,
     chain: list[BaseException],
-    model: LangChainModel,
+    model: Asked,
     key_variable: str,
     safe: Callable[[str], str],
 ) -> ModelError:

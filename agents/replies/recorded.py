@@ -13,6 +13,7 @@ from toolablate.agents.chat import NoReplyError
 from toolablate.traces.database import ContentDamaged, decoded, digest_bytes, encoded
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
+    AgentModel,
     LangChainModel,
     ModelReply,
     ModelRequest,
@@ -76,7 +77,9 @@ def key_of(model: bytes, parameters: bytes, tools: bytes, messages: list[bytes])
 def asked(model: ServedModel, request: ModelRequest, repeat: int) -> AskedRequest:
     """Fields that hold their defaults do not enter it, so one added later leaves older recordings alone."""
     parameters: dict[str, Any] = {"tool_choice": request.tool_choice}
-    if isinstance(model, LangChainModel):
+    if isinstance(model, AgentModel):
+        asked_of = {"endpoint": model.endpoint, "api": model.provider, "name": model.wire_name}
+    elif isinstance(model, LangChainModel):
         asked_of = {"endpoint": model.endpoint.rstrip("/"), "api": model.class_path, "name": model.wire_name}
         parameters["kwargs"] = model.kwargs
     else:
@@ -84,6 +87,8 @@ def asked(model: ServedModel, request: ModelRequest, repeat: int) -> AskedReques
         parameters["sampling"] = model.sampling.model_dump(mode="json", exclude_defaults=True)
     if request.parallel_tool_calls is not None:
         parameters["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.provider_tools:
+        parameters["provider_tools"] = list(request.provider_tools)
     if request.answer_schema:
         parameters["answer_schema"] = request.answer_schema
     return AskedRequest(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolablate.agents.session import OUT_OF_TIME
 from toolablate.experiments.plans.plan import Plan, all_questions
-from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
+from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, of_agent, resources_needed, tool_sources
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition, Question, ToolCall, digest_json
@@ -115,7 +115,7 @@ def _results(events: Sequence[object], question: Question) -> "Iterator[tuple[st
     from toolablate.tools.placebo_sources import PlaceboSource
 
     for event in events:
-        if not isinstance(event, ToolCall) or event.status == "invalid" or event.changes:
+        if not isinstance(event, ToolCall) or event.status == "invalid" or event.changes or event.by_provider:
             continue
         # A call that the time of its trial ran out under says so in words that are not the tool's.
         if event.error != OUT_OF_TIME:
@@ -148,6 +148,7 @@ def _store_digest(plan: Plan) -> str:
 def _require_other_sources(condition: Condition) -> None:
     """Without a store only the web and the bank of programs have results under other questions."""
     own = [*tool_sources(condition.tools), *(f"mcp:{name}" for name in mcp_servers_needed(condition.tools))]
+    own += [use.name for use in condition.tools if of_agent(use.name) is not None]
     if own:
         raise InputError(
             f"placebo.store: missing; condition {condition.name!r} has placebos of {one_line(own[0], 80)!r}, whose"

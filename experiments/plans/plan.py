@@ -15,7 +15,7 @@ from pydantic_core import PydanticKnownError
 from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
 from toolablate.benchmarks.questions import questions_of
 from toolablate.benchmarks.registry import is_question_set
-from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
+from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named, of_agents
 from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plans.sections import (
     EmbeddingsSection,
@@ -33,11 +33,12 @@ from toolablate.experiments.plans.sections import (
 from toolablate.experiments.plans.written import YAML, kept_text, plan_content, plan_text, take_env, with_values
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.tools.text import one_line
-from toolablate.tools.user_code import class_source, package_of, registered
+from toolablate.tools.user_code import class_source, code_source, package_of, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.plugins import MISSING
 from toolablate.traces.records import (
+    AgentModel,
     Budget,
     Condition,
     LangChainModel,
@@ -122,7 +123,7 @@ def _of_known_provider(model: object) -> object:
     provider = model.get("provider") if isinstance(model, dict) else None
     if provider is not None and not registered("providers"):
         raise ValueError(f"models: no provider is registered: {MISSING}")
-    if isinstance(provider, str) and provider not in ("imported", *registered("providers")):
+    if isinstance(provider, str) and provider not in ("imported", "langgraph", *registered("providers")):
         expected = ", ".join(map(repr, registered("providers")))
         about = {"discriminator": "'provider'", "tag": one_line(provider, 80), "expected_tags": expected}
         raise PydanticKnownError("union_tag_invalid", about)
@@ -240,10 +241,13 @@ def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
     """The plan with this content, as of a file at `path`. Raises InputError as `load_plan` does."""
     name = content.get("name", path.stem)
     plan = valid_plan(Plan, {"name": name, "store": f"runs/{name}.sqlite", **content}, path)
+    if any(isinstance(model, AgentModel) for model in plan.models):
+        own = {"conditions": tuple(map(of_agents, plan.conditions)), "ladder": tuple(map(of_agents, plan.ladder))}
+        plan = plan.model_copy(update=own)
     known = _known_conditions(plan)
     plan = _anchored(plan.model_copy(update={"mcp": with_registered(plan.mcp, known)}), path.parent.resolve())
     sources = open_prices(plan.prices)
-    require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
+    require_prices(path, plan.models, known, sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
     plan = plan.model_copy(update=priced)
     plan._file = path
@@ -321,6 +325,8 @@ def with_source(model: Model, folder: Path, section: str) -> Model:
         return model.model_copy(update={"package": package_of(model.provider, "providers")})
     if isinstance(model, LangChainModel):
         return model.model_copy(update=class_source(model.module, folder))
+    if isinstance(model, AgentModel):
+        return model.model_copy(update=code_source(model.module, folder))
     if isinstance(model, ScriptedModel):
         script = folder / model.script
         return model.model_copy(update={"script": str(script), "script_digest": file_digest(script, key)})

@@ -118,8 +118,9 @@ class Parent:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tools as the model was told of them."""
-        return next((each.request.tools for each in self.conversation if isinstance(each, ModelCall)), ())
+        """The tools as the model was told of them; the models of an agent are told of different ones."""
+        told = [each.request.tools for each in self.conversation if isinstance(each, ModelCall)]
+        return tuple({spec.name: spec for specs in reversed(told) for spec in specs}.values())
 
 
 class Parents:

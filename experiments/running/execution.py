@@ -4,13 +4,14 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
 from toolablate.agents.spending import batched_price, goes_in_batches
 from toolablate.benchmarks.prompt import question_input
+from toolablate.experiments.environment.agents import OpenedAgent, open_agents
 from toolablate.experiments.environment.environment import (
     needed,
     open_documents,
@@ -64,6 +65,7 @@ class LocalExecutor:
     web: WebSection
     lines: Mapping[str, Line]
     placebo_sources: "PlaceboSources | None"
+    agents: Mapping[str, OpenedAgent] = field(default_factory=dict)
     batches: "Batches | None" = None
 
     def batched(self, planned: PlannedTrial) -> bool:
@@ -73,9 +75,10 @@ class LocalExecutor:
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
         question, condition = planned.question, planned.condition
         model = self.sources[planned.model.name].session(question, condition, planned.trial.repeat)
+        agent = self.agents.get(planned.model.name)
         opened = open_toolset(
             condition.tools,
-            self.resources,
+            agent.resources(self.resources) if agent else self.resources,
             work_files(question, self.files_folder, condition),
             guard=guard_for(question, self.web),
             interventions=condition.interventions,
@@ -89,8 +92,21 @@ class LocalExecutor:
             # What a batch refused has waited long enough; there is no line in which more is waited.
             price, retry = batched_price(planned.model), replace(retry, paced=False)
         async with opened as tools:
+            if agent is not None:
+                return await agent.run(
+                    prompt=asked.prompt,
+                    model=model,
+                    condition=condition,
+                    tools=tools,
+                    record=record,
+                    price=_price(planned.model),
+                    retry=self.retry,
+                    seed=planned.trial.id,
+                    input_cut=asked.cut,
+                )
             return await run_agent(
                 prompt=asked.prompt,
+                images=question.images,
                 model=model,
                 condition=condition,
                 tools=tools,
@@ -129,11 +145,15 @@ async def open_executor(
     documents = open_documents(conditions, stack)
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp, documents)
     placebo_sources = await open_placebo_sources(plan, conditions, resources)
-    for condition in conditions:
-        _check_tools(condition, resources, placebo_sources)
     lines = asked_lines(plan)
+    sources = await open_sources(plan, fingerprint, stack, lines, warn, batches)
+    agents = open_agents(plan, conditions)
+    for condition in conditions:
+        for model in plan.models:
+            agent = agents.get(model.name)
+            _check_tools(condition, agent.resources(resources) if agent else resources, placebo_sources)
     return LocalExecutor(
-        sources=await open_sources(plan, fingerprint, stack, lines, warn, batches),
+        sources=sources,
         resources=resources,
         environment=recorded_environment(tried, fingerprint),
         retry=RetryPolicy(attempts=plan.runner.attempts, paced=True),
@@ -141,6 +161,7 @@ async def open_executor(
         web=plan.web,
         lines=lines,
         placebo_sources=placebo_sources,
+        agents=agents,
         batches=batches,
     )
 

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities
+from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities, require_images
 from toolablate.agents.pacing import Pressure, pressures
 from toolablate.agents.spending import goes_in_batches
 from toolablate.analysis.from_store import changed_kernels, environments
@@ -341,6 +341,8 @@ async def _open(
     for condition in left:
         for model in planned.models:
             require_capabilities(model, condition)
+    for model in planned.models if left else ():
+        require_images(model, planned.questions)
     if "sandbox" in needed(left):
         if (roughly := unbounded(plan.sandbox.backend)) is not None:
             progress.warn(f"{roughly.reason}. To bound it: {roughly.remedy or 'run as root'}")

@@ -40,7 +40,7 @@ _DOWN_CODES = _FINAL_UNHEARD_CODES | {
 }
 
 # What is refused of one question, or of all where nothing was ever replied to.
-_REFUSED_CODES = frozenset({"bad_request", "forbidden", "request_too_large"})
+_REFUSED_CODES = frozenset({"bad_request", "forbidden", "request_too_large", "no_images", "bad_image"})
 
 
 @dataclass(slots=True)

@@ -83,6 +83,7 @@ from toolablate.traces.records.judgements import (
     Verdict,
 )
 from toolablate.traces.records.models import (
+    AgentModel,
     Batch,
     Capabilities,
     ImportedModel,
@@ -99,6 +100,7 @@ from toolablate.traces.records.models import (
     SimulatedModel,
     secret_in,
 )
+from toolablate.traces.records.pictures import Picture
 from toolablate.traces.records.questions import (
     ChecklistItem,
     ChecklistTarget,
@@ -127,6 +129,7 @@ __all__ = [
     "MECHANISM_BOOK",
     "REPLIES",
     "Again",
+    "AgentModel",
     "Answer",
     "AnswerNow",
     "Artifact",
@@ -187,6 +190,7 @@ __all__ = [
     "PageText",
     "PairVerdict",
     "PatternTarget",
+    "Picture",
     "Preferred",
     "Price",
     "PriceTier",

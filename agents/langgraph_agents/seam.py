@@ -1,0 +1,269 @@
+"""Where a running agent meets toolablate: the calls of chat models and tools of LangChain, caught below all ways in
+which an agent can make them.
+
+The methods are replaced once in a process, and pass straight through where no trial is under way. They may be called
+from a coroutine of the trial's loop, from one of another loop, from a thread, and from a plain function that runs on
+the trial's loop and cannot wait for it.
+"""
+
+import asyncio
+import contextvars
+import queue
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+from langchain_core.tools import BaseTool
+
+from toolablate.tools.function import outcome_of
+
+T = TypeVar("T")
+
+
+class AgentStopped(BaseException):
+    """Raised inside an agent whose trial is over. No Exception: agents try again after these."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAsked:
+    """A request that the agent makes; `own` asks the model itself, with these messages and arguments."""
+
+    chat: BaseChatModel
+    messages: Sequence[BaseMessage]
+    kwargs: Mapping[str, Any]
+    own: Callable[[Sequence[BaseMessage], Mapping[str, Any]], Awaitable[ChatResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAsked:
+    """A call that the agent makes; `own` runs the tool itself. `call_id` is that of the model's call, where the agent
+    gives it."""
+
+    tool: BaseTool
+    given: str | dict[str, Any]
+    call_id: str | None
+    own: Callable[[], Awaitable[Any]]
+
+
+class Watching(Protocol):
+    """A trial that watches its agent."""
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+    @property
+    def thread(self) -> int: ...
+    @property
+    def errands(self) -> "Errands": ...
+    async def model(self, asked: ModelAsked) -> ChatResult: ...
+    async def tool(self, asked: ToolAsked) -> Any: ...
+    def reach(self) -> None:
+        """Notes the task that this runs in, which ends with the trial."""
+        ...
+
+
+TRIAL: ContextVar[Watching | None] = ContextVar("trial", default=None)
+INSIDE_MODEL: ContextVar[bool] = ContextVar("inside_model", default=False)
+INSIDE_TOOL: ContextVar[bool] = ContextVar("inside_tool", default=False)
+BLOCKING: ContextVar[bool] = ContextVar("blocking", default=False)
+"""Set where the trial's loop stands still until the call is done."""
+
+
+@cache
+def install() -> None:
+    """Replaces the methods, once."""
+    _catch_models()
+    _catch_tools()
+
+
+def _catch_models() -> None:
+    generate, agenerate = BaseChatModel._generate_with_cache, BaseChatModel._agenerate_with_cache
+
+    def caught(self: BaseChatModel, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+        trial = _watching_models()
+        if trial is None:
+            return generate(self, messages, stop, run_manager, **kwargs)
+
+        async def own(messages: Any, kwargs: Any) -> ChatResult:
+            result: ChatResult = await _in_thread(lambda: generate(self, messages, stop, run_manager, **kwargs))
+            return result
+
+        return _wait_for(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
+
+    async def acaught(
+        self: BaseChatModel, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> Any:
+        trial = _watching_models()
+        if trial is None:
+            return await agenerate(self, messages, stop, run_manager, **kwargs)
+
+        async def here(messages: Any, kwargs: Any) -> ChatResult:
+            return await agenerate(self, messages, stop, run_manager, **kwargs)
+
+        own = _there(trial, here)
+        return await _across(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
+
+    BaseChatModel._generate_with_cache = caught  # type: ignore[method-assign]
+    BaseChatModel._agenerate_with_cache = acaught  # type: ignore[method-assign]
+    for name in ("_should_stream", "_should_use_protocol_streaming"):
+        if method := getattr(BaseChatModel, name, None):
+            setattr(BaseChatModel, name, _whole(method))
+
+
+def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
+    """Replies come whole in a trial: what streams goes another way."""
+
+    def streams(self: BaseChatModel, *args: Any, **kwargs: Any) -> bool:
+        return TRIAL.get() is None and method(self, *args, **kwargs)
+
+    return streams
+
+
+def _watching_models() -> Watching | None:
+    # A chat model that asks another one is one model.
+    return None if INSIDE_MODEL.get() else TRIAL.get()
+
+
+def _catch_tools() -> None:
+    run, arun = BaseTool.run, BaseTool.arun
+
+    def caught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+        trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
+        if trial is None or _is_part_of_tool(call_id):
+            return run(self, tool_input, *args, **kwargs)
+
+        async def own() -> Any:
+            return await _in_thread(lambda: run(self, tool_input, *args, **kwargs))
+
+        return _wait_for(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own)))
+
+    async def acaught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
+        trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
+        if trial is None or _is_part_of_tool(call_id):
+            return await arun(self, tool_input, *args, **kwargs)
+
+        async def here() -> Any:
+            return await arun(self, tool_input, *args, **kwargs)
+
+        own = _there(trial, here)
+        return await _across(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own)))
+
+    BaseTool.run = caught  # type: ignore[method-assign]
+    BaseTool.arun = acaught  # type: ignore[method-assign]
+
+
+def _is_part_of_tool(call_id: str | None) -> bool:
+    """Whether one tool calls another by itself; a model that works inside a tool gives its calls ids."""
+    return INSIDE_TOOL.get() and call_id is None
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    value, error = await outcome_of(function)
+    if error is not None:
+        raise error
+    result: T = value
+    return result
+
+
+# From where the agent is to the trial's loop, and back.
+
+
+def _there(trial: Watching, here: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Awaitable[T]]:
+    """Runs it on the loop that it is called from, whose connections it may use."""
+    loop = asyncio.get_running_loop()
+    if loop is trial.loop:
+        return here
+
+    async def there(*args: Any) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(here(*args), loop))
+
+    return there
+
+
+async def _across(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    if asyncio.get_running_loop() is trial.loop:
+        return await work()
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_noted(trial, work), trial.loop))
+
+
+def _wait_for(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Blocks until it is done."""
+    if threading.get_ident() == trial.thread:
+        return _beside(trial, work)
+    waiting = asyncio.run_coroutine_threadsafe(_noted(trial, work), trial.loop)
+    try:
+        return waiting.result()
+    except (CancelledError, asyncio.CancelledError):
+        raise AgentStopped from None
+
+
+async def _noted(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    trial.reach()
+    return await work()
+
+
+def _beside(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """On a loop of its own, in a thread of its own, while the trial's loop stands still: an agent's coroutine has
+    called something that blocks."""
+    context = contextvars.copy_context()
+    context.run(BLOCKING.set, True)
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(context.run(asyncio.run, work()))
+        except BaseException as error:  # noqa: BLE001 - raised where it was called
+            done.set_exception(error)
+        trial.errands.end()
+
+    threading.Thread(target=run, name="agent's blocking call", daemon=True).start()
+    trial.errands.run_until_end()
+    return done.result()
+
+
+class Errands:
+    """What another thread has done by the thread of the trial's loop, which waits for it meanwhile."""
+
+    def __init__(self) -> None:
+        self._left: queue.SimpleQueue[tuple[Callable[[], None], Future[None]] | None] = queue.SimpleQueue()
+
+    def do(self, errand: Callable[[], None]) -> None:
+        done: Future[None] = Future()
+        self._left.put((errand, done))
+        done.result()
+
+    def end(self) -> None:
+        self._left.put(None)
+
+    def run_until_end(self) -> None:
+        while (errand := self._left.get()) is not None:
+            try:
+                errand[0]()
+            except BaseException as error:  # noqa: BLE001 - raised where it was asked for
+                errand[1].set_exception(error)
+            else:
+                errand[1].set_result(None)
+
+
+class OwnThreads(ThreadPoolExecutor):
+    """A thread for each call: those of agents wait for each other, and one that hangs must not keep the process."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Future[T] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - it is the caller's
+                future.set_exception(error)
+
+        threading.Thread(target=run, name="agent", daemon=True).start()
+        return future

@@ -1,0 +1,391 @@
+"""What happens to each call of an agent's models and tools within a trial: it goes through the trial's session."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NoReturn
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+)
+from langchain_core.outputs import ChatResult
+from langchain_core.runnables.config import var_child_runnable_config
+
+from toolablate.agents.chat import ChatModel
+from toolablate.agents.langgraph_agents.opening import Agent
+from toolablate.agents.langgraph_agents.past import Past, sent
+from toolablate.agents.langgraph_agents.requests import (
+    Conversations,
+    barred,
+    choice_of,
+    offered,
+    result_of,
+    results_in,
+    specs_of,
+)
+from toolablate.agents.langgraph_agents.seam import (
+    BLOCKING,
+    INSIDE_TOOL,
+    AgentStopped,
+    Errands,
+    ModelAsked,
+    ToolAsked,
+)
+from toolablate.agents.langgraph_agents.source import ORIGINAL, Original
+from toolablate.agents.langgraph_agents.tools import PENDING, Pending, arguments_of
+from toolablate.agents.langgraph_agents.tools import result_of as result_of_tool
+from toolablate.agents.session import NOT_EXECUTED, TrialFailed, TrialSession
+from toolablate.tools.tool import ToolResult
+from toolablate.traces.errors import ModelError, ToolablateError
+from toolablate.traces.records import (
+    Condition,
+    Event,
+    Failure,
+    Limit,
+    ModelCall,
+    ModelReply,
+    ModelRequest,
+    ToolCall,
+    ToolRequest,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """The last request that was answered, with its reply."""
+
+    asked: ModelAsked
+    request: ModelRequest
+    reply: ModelReply
+    message: BaseMessage
+
+
+@dataclass(eq=False)
+class AgentTrial:
+    """What the seam is told of while the agent runs.
+
+    `waiting` are calls without results, `answered` the numbers of
+    those that went through here, by id. `limit` is what has run out, `stopped` is set when the agent has to end.
+    """
+
+    agent: Agent
+    condition: Condition
+    session: TrialSession
+    loop: asyncio.AbstractEventLoop
+    thread: int
+    errands: Errands = field(default_factory=Errands)
+    conversations: Conversations = field(default_factory=Conversations)
+    waiting: list[ToolRequest] = field(default_factory=list)
+    shown: dict[str, str] = field(default_factory=dict)
+    limit: Limit | None = None
+    failed: bool = False
+    over: bool = False
+    last: Last | None = None
+    past: Past | None = None
+    wanted: ModelAsked | None = None
+    in_flight: int = 0
+    direct: int = 0
+    tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+
+    # What the seam tells.
+
+    def reach(self) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def model(self, asked: ModelAsked) -> ChatResult:
+        """Raises AgentStopped where there is to be no reply."""
+        self._require_going_on()
+        barring = self.condition.tool_choice == "none"
+        kwargs = offered(asked.kwargs, self._is_offered)
+        request = ModelRequest(
+            messages=self.conversations.written(asked.messages),
+            tools=specs_of(kwargs),
+            tool_choice="none" if barring and specs_of(kwargs) else choice_of(kwargs),
+        )
+        self._take_results(asked.messages)
+        self._refuse_unknown(asked)
+        if (recorded := await self._recorded(request)) is not None:
+            result = result_of(recorded.reply)
+            self._note(asked, request, recorded.reply, result)
+            return result
+        if self.past is not None and self.past.start.node == "final":
+            self.wanted = asked
+            self._end()
+            raise AgentStopped
+        messages = sent(self.past, request.messages, asked.messages)
+        request = request.model_copy(update={"messages": self.conversations.written(messages)})
+        limit = self.limit or self.session.spending.reached_before_turn(self.session.worked())
+        if limit is not None:
+            self._stop(limit, asked)
+        if barring and all(not self.agent.is_kept(spec.name) for spec in request.tools):
+            kwargs = barred(asked.chat, kwargs)
+        original = Original(asked.chat, partial(_ask, asked, messages, kwargs))
+        reply = await self._reply(original, request)
+        if not isinstance(reply, ModelReply):
+            self._stop(reply, asked)
+        result = original.result if original.result is not None else result_of(reply)
+        self._note(asked, request, reply, result)
+        return result
+
+    async def tool(self, asked: ToolAsked) -> Any:
+        """What the agent is given. Raises AgentStopped; what the tool raised, where no model had called it."""
+        self._require_going_on()
+        called = self._called(asked)
+        request = called or self._direct(asked)
+        pending = Pending(asked)
+        name = asked.tool.name
+        if self.past is not None and (again := await self._again(self.past, pending, request)):
+            return again[0]
+        self.in_flight += 1
+        tokens = PENDING.set(pending), INSIDE_TOOL.set(True)
+        try:
+            if self.agent.is_kept(name):
+                return await self._passed(pending, request)
+            if name not in self.agent.tools:
+                self._fail(
+                    f"the agent called a tool {name!r} that it did not show before it ran, so no condition can name it",
+                    "put it into a ToolNode or a list of the module, or let it pass by keep_tools of the model",
+                    "unknown_tool",
+                )
+            return await self._run(pending, request, called=called is not None)
+        finally:
+            PENDING.reset(tokens[0])
+            INSIDE_TOOL.reset(tokens[1])
+            self.in_flight -= 1
+
+    # Models.
+
+    async def _recorded(self, request: ModelRequest) -> ModelCall | None:
+        if self.past is None:
+            return None
+        try:
+            return await self.past.reply_to(request)
+        except ModelError as error:
+            self.record_failure(error)
+            self._end()
+            raise AgentStopped from None
+
+    def _is_offered(self, name: str) -> bool:
+        named = {spec.name for spec in self.session.specs}
+        return name in named or name not in self.agent.tools
+
+    def _refuse_unknown(self, asked: ModelAsked) -> None:
+        """Fails where the model is offered what nobody knew before, and what is no form of a reply."""
+        if "ls_structured_output_format" in asked.kwargs:
+            return
+        for spec in specs_of(asked.kwargs):
+            known = spec.name in self.agent.tools or spec.name in self.agent.parts.bound
+            if not known and not self.agent.is_kept(spec.name):
+                self._fail(
+                    f"the agent offers its model a tool {spec.name!r} that it did not show before it ran, so no"
+                    " condition can name it",
+                    "bind it where the agent is made; or let it pass by keep_tools of the model",
+                    "unknown_tool",
+                )
+
+    async def _reply(self, original: Original, request: ModelRequest) -> ModelReply | Limit:
+        token = ORIGINAL.set(original)
+        self.in_flight += 1
+        try:
+            return await self.session.ask(request, "ask")
+        except TrialFailed:
+            self.failed = True
+            self._end()
+            raise AgentStopped from None
+        finally:
+            self.in_flight -= 1
+            ORIGINAL.reset(token)
+
+    def _note(self, asked: ModelAsked, request: ModelRequest, reply: ModelReply, result: ChatResult) -> None:
+        self.conversations.note(reply)
+        self.waiting += reply.message.tool_calls
+        self.last = Last(asked, request, reply, result.generations[0].message)
+
+    def _take_results(self, messages: Sequence[BaseMessage]) -> None:
+        """Notes results that came from elsewhere: the answer to a name that no tool has, and what a part of the agent
+        answered in place of a tool."""
+        names = {
+            call["id"]: call["name"] for each in messages if isinstance(each, AIMessage) for call in each.tool_calls
+        }
+        for message in results_in(messages):
+            found = next((each for each in self.waiting if each.id == message.tool_call_id), None)
+            if found is None or found.name != names.get(message.tool_call_id):
+                continue
+            self._answered(found, str(message.text))
+            if found.name in self.agent.kept | self.agent.parts.bound:
+                continue
+            if self.past is not None and self.past.result_for(found) is not None:
+                continue
+            if found.name in self.agent.tools and message.status != "error":
+                self._fail(
+                    f"the agent gave a result of its tool {found.name!r} that was not got by invoke or ainvoke, so that"
+                    " the condition could not act on it",
+                    "have the agent call its tools by invoke, or by a ToolNode",
+                    "tool_bypassed",
+                )
+            unknown = found.name not in self.agent.tools
+            result = ToolResult(
+                str(message.text),
+                status="invalid" if unknown else "error",
+                error="unknown_tool" if unknown else "refused_by_agent",
+            )
+            self.session.spending.tool_calls += 1
+            self.session._record_call(found, result, self.session.elapsed())
+
+    # Tools.
+
+    def _called(self, asked: ToolAsked) -> ToolRequest | None:
+        """The call of a model that this is, the latest that has no result."""
+        name, written = asked.tool.name, None if asked.call_id else _parsed(arguments_of(asked))
+        for request in reversed(self.waiting):
+            same = request.id == asked.call_id if asked.call_id else _parsed(request.arguments) == written
+            if request.name == name and same:
+                self.waiting.remove(request)
+                return request
+        return None
+
+    def _direct(self, asked: ToolAsked) -> ToolRequest:
+        self.direct += 1
+        call_id = asked.call_id or f"direct_{self.direct}"
+        return ToolRequest(id=call_id, name=asked.tool.name, arguments=arguments_of(asked))
+
+    def _answered(self, request: ToolRequest, text: str) -> None:
+        if request in self.waiting:
+            self.waiting.remove(request)
+        self.shown[request.id] = text
+
+    async def _again(self, past: Past, pending: Pending, request: ToolRequest) -> tuple[Any] | None:
+        """What a call before the event gave, None for a call that comes later. What changed the agent's state is done
+        again, for its effect."""
+        recorded = past.result_for(request)
+        if recorded is None and not past.is_dropped(request):
+            return None
+        text = recorded.output if recorded else NOT_EXECUTED
+        self.shown[request.id] = text
+        if recorded is not None and (recorded.to_state or self.agent.is_kept(request.name)):
+            token = INSIDE_TOOL.set(True)
+            try:
+                return (await pending.asked.own(),)
+            finally:
+                INSIDE_TOOL.reset(token)
+        pending.shown = ToolResult(text, status=recorded.status if recorded else "invalid")
+        return (pending.given_back(),)
+
+    async def _passed(self, pending: Pending, request: ToolRequest) -> Any:
+        """A tool by which the agent works: it runs and is recorded, and no condition acts on it."""
+        at = self.session.elapsed()
+        pending.raw = await pending.asked.own()
+        result = result_of_tool(pending.raw, pending.asked.call_id)
+        self.shown[request.id] = self.session._record_call(request, result, at).text
+        return pending.raw
+
+    async def _run(self, pending: Pending, request: ToolRequest, *, called: bool) -> Any:
+        if self.condition.tool_choice == "none":
+            ((text, _),) = self.session.refuse_all((request,))
+            pending.shown = ToolResult(text, status="invalid")
+        else:
+            try:
+                ((text, _),), limit = await self.session.call_all((request,))
+            except TrialFailed:
+                self.failed = True
+                self._end()
+                raise AgentStopped from None
+            self.limit = self.limit or limit
+            if pending.shown is None or text != pending.shown.output:
+                pending.shown = ToolResult(text, status="error")
+        self.shown[request.id] = text
+        if pending.error is not None and not called:
+            raise pending.error
+        return pending.given_back()
+
+    # The end.
+
+    def _require_going_on(self) -> None:
+        if self.over or self.failed:
+            raise AgentStopped
+
+    def _stop(self, limit: Limit, asked: ModelAsked) -> NoReturn:
+        self.limit, self.wanted = limit, asked
+        self._end()
+        raise AgentStopped
+
+    def _fail(self, message: str, hint: str, code: str) -> NoReturn:
+        self.record_failure(ModelError(message, hint=hint, code=code))
+        self._end()
+        raise AgentStopped
+
+    def record_failure(self, error: ToolablateError) -> None:
+        self.failed = True
+        at = self.session.elapsed()
+        self.session.record(Failure.of(error, at=at, seconds=0.0, retried=False))
+
+    def _end(self) -> None:
+        self.over = True
+        if threading.get_ident() == self.thread:
+            self.stopped.set()
+        else:
+            self.loop.call_soon_threadsafe(self.stopped.set)
+
+
+async def _ask(asked: ModelAsked, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
+    return await asked.own(messages, kwargs)
+
+
+def _parsed(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+# Where in the agent something happened.
+
+
+def node_now() -> str:
+    """The node that runs, behind the names of the subgraphs around it; "" outside of a graph."""
+    config = var_child_runnable_config.get()
+    metadata = (config or {}).get("metadata") or {}
+    space = str(metadata.get("langgraph_checkpoint_ns") or metadata.get("langgraph_node") or "")
+    names = [part.partition(":")[0] for part in space.split("|")]
+    return "/".join(name for name in names if name and not name.isdecimal())
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Events with the node that they happened in, recorded by the thread of the trial's loop."""
+
+    record: Callable[[Event], None]
+    thread: int
+    errands: Errands
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, ModelCall | ToolCall):
+            pending = PENDING.get()
+            update: dict[str, Any] = {"node": node_now()}
+            if isinstance(event, ToolCall) and pending is not None:
+                update["to_state"] = pending.to_state
+            event = event.model_copy(update=update)
+        if threading.get_ident() == self.thread:
+            self.record(event)
+        else:
+            self.errands.do(partial(self.record, event))
+
+
+@dataclass(frozen=True, slots=True)
+class Chats:
+    """The model of a trial, and the one that is asked while the loop stands still and no line can be waited in."""
+
+    usual: ChatModel
+    blocking: ChatModel
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        chat = self.blocking if BLOCKING.get() else self.usual
+        return await chat.complete(request, seconds=seconds)

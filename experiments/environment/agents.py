@@ -1,0 +1,135 @@
+"""The agents among the models of a plan, opened for all their trials."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from toolablate.agents import AgentResult, ChatModel, RetryPolicy, Start, Tools
+from toolablate.experiments.plans.plan import Plan
+from toolablate.tools import Resources
+from toolablate.traces.errors import ModelError
+from toolablate.traces.records import (
+    AgentModel,
+    Condition,
+    Event,
+    InputCut,
+    ModelReply,
+    ModelRequest,
+    Price,
+    ReplayChange,
+)
+
+# Few plans have agents, whose modules import LangChain.
+if TYPE_CHECKING:
+    from toolablate.agents.langgraph_agents.opening import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class _Unrecordable:
+    """In place of a model whose replies are recorded, where the agent makes the event loop stand still."""
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        raise ModelError(
+            "a coroutine of the agent calls its model by invoke(), and this reply cannot be recorded",
+            hint='call it by `await model.ainvoke(...)`; or write replies.mode = "live"',
+            code="blocking_call",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedAgent:
+    """An agent, and how the replies of its models are come by."""
+
+    agent: "Agent"
+    mode: str
+
+    def resources(self, shared: Resources) -> Resources:
+        """Those of a trial of its."""
+        return replace(shared, agent=self.agent.tools)
+
+    async def run(
+        self,
+        *,
+        prompt: str,
+        model: ChatModel,
+        condition: Condition,
+        tools: Tools,
+        record: Callable[[Event], None],
+        price: Price | None,
+        retry: RetryPolicy,
+        seed: str,
+        input_cut: InputCut | None = None,
+    ) -> AgentResult:
+        """A trial, from its question to its answer."""
+        from toolablate.agents.langgraph_agents.running import run_own_agent
+
+        return await run_own_agent(
+            agent=self.agent,
+            prompt=prompt,
+            model=model,
+            blocking_model=self._blocking(model),
+            condition=condition,
+            tools=tools,
+            record=record,
+            price=price,
+            retry=retry,
+            seed=seed,
+            input_cut=input_cut,
+        )
+
+    async def resume(
+        self,
+        *,
+        prompt: str,
+        start: Start,
+        conversation: Sequence[Event],
+        change: ReplayChange,
+        model: ChatModel,
+        condition: Condition,
+        tools: Tools,
+        record: Callable[[Event], None],
+        price: Price | None,
+        retry: RetryPolicy,
+        seed: str,
+    ) -> AgentResult:
+        """A trial that goes on from an event of the conversation with a change."""
+        from toolablate.agents.langgraph_agents.past import Past
+        from toolablate.agents.langgraph_agents.running import run_own_agent
+
+        return await run_own_agent(
+            agent=self.agent,
+            prompt=prompt,
+            model=model,
+            blocking_model=self._blocking(model),
+            condition=condition,
+            tools=tools,
+            record=record,
+            price=price,
+            retry=retry,
+            seed=seed,
+            past=Past.of(start, conversation, change),
+        )
+
+    def _blocking(self, model: ChatModel) -> ChatModel:
+        from toolablate.agents.langgraph_agents.source import AgentChat
+
+        if self.mode == "record":
+            return _Unrecordable()
+        # No line can be waited in.
+        return model if self.mode == "replay" else AgentChat(self.agent.model)
+
+
+def open_agents(plan: Plan, conditions: Sequence[Condition]) -> dict[str, OpenedAgent]:
+    """The plan's agents by the names of their models. Raises InputError where one cannot be had, and where it has tools
+    that no condition of the plan names, nor one of these."""
+    wanted = [model for model in plan.models if isinstance(model, AgentModel)]
+    if not wanted:
+        return {}
+    from toolablate.agents.langgraph_agents.opening import open_agent, require_known_tools
+
+    opened: dict[str, OpenedAgent] = {}
+    for model in wanted:
+        agent = open_agent(model)
+        require_known_tools(agent, (*plan.resolved_conditions(), *conditions))
+        opened[model.name] = OpenedAgent(agent, plan.replies.mode)
+    return opened
