@@ -81,7 +81,7 @@ class Past:
         return found
 
     def is_dropped(self, request: ToolRequest) -> bool:
-        return self.dropped is not None and self.dropped == request
+        return self.dropped is not None and self.dropped == request and not self.over
 
     def _last_calls(self) -> list[str]:
         calls = self.start.messages[-1].tool_calls if self.start.node == "act" else ()
@@ -163,10 +163,14 @@ def in_place_of(
 def without_call(messages: Sequence[BaseMessage], call_id: str) -> list[BaseMessage]:
     """Without a call and its result, and without the message that called nothing else."""
     kept: list[BaseMessage] = []
+    found = answered = False
     for message in messages:
-        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
+        # The first: some models give a later call the same id.
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id and not answered:
+            answered = True
             continue
-        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
+        if isinstance(message, AIMessage) and not found and any(call["id"] == call_id for call in message.tool_calls):
+            found = True
             calls = [call for call in message.tool_calls if call["id"] != call_id]
             if not calls:
                 continue

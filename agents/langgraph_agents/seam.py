@@ -44,12 +44,13 @@ class ModelAsked:
 @dataclass(frozen=True, slots=True)
 class ToolAsked:
     """A call that the agent makes; `own` runs the tool itself. `call_id` is that of the model's call, where the agent
-    gives it."""
+    gives it. `writes` fills with what the tool writes into the graph's state beside its result."""
 
     tool: BaseTool
     given: str | dict[str, Any]
     call_id: str | None
     own: Callable[[], Awaitable[Any]]
+    writes: list[Any]
 
 
 class Watching(Protocol):
@@ -138,24 +139,47 @@ def _catch_tools() -> None:
         if trial is None or _is_part_of_tool(call_id):
             return run(self, tool_input, *args, **kwargs)
 
+        kwargs, writes = _noting_writes(kwargs)
+
         async def own() -> Any:
             return await _in_thread(lambda: run(self, tool_input, *args, **kwargs))
 
-        return _wait_for(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own)))
+        return _wait_for(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own, writes)))
 
     async def acaught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
         if trial is None or _is_part_of_tool(call_id):
             return await arun(self, tool_input, *args, **kwargs)
 
+        kwargs, writes = _noting_writes(kwargs)
+
         async def here() -> Any:
             return await arun(self, tool_input, *args, **kwargs)
 
         own = _there(trial, here)
-        return await _across(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own)))
+        return await _across(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own, writes)))
 
     BaseTool.run = caught  # type: ignore[method-assign]
     BaseTool.arun = acaught  # type: ignore[method-assign]
+
+
+# The key under which LangGraph's configuration has what writes into a graph's state.
+_WRITE = "__pregel_send"
+
+
+def _noting_writes(kwargs: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The arguments of a call, and a list that fills with what it writes into the graph's state by itself."""
+    writes: list[Any] = []
+    config = kwargs.get("config")
+    held = config.get("configurable") if isinstance(config, Mapping) else None
+    if not isinstance(config, Mapping) or not isinstance(held, Mapping) or not callable(write := held.get(_WRITE)):
+        return kwargs, writes
+
+    def noted(update: Any) -> Any:
+        writes.append(update)
+        return write(update)
+
+    return {**kwargs, "config": {**config, "configurable": {**held, _WRITE: noted}}}, writes
 
 
 def _is_part_of_tool(call_id: str | None) -> bool:

@@ -37,6 +37,10 @@ class Pending:
     @property
     def to_state(self) -> bool:
         """Whether the tool changed more of the agent's state than its messages."""
+        return bool(self.asked.writes) or self._commands
+
+    @property
+    def _commands(self) -> bool:
         return any(isinstance(part, Command) for part in _parts(self.raw))
 
     def given_back(self) -> Any:
@@ -46,7 +50,7 @@ class Pending:
         same = self.own is not None and self.error is None and clean_text(self.own.output) == clean_text(shown.output)
         if same:
             return self.raw
-        if self.to_state and self.own is not None:
+        if self._commands and self.own is not None:
             return _with_text(self.raw, shown.output, call_id)
         return _as_message(shown, self.asked)
 

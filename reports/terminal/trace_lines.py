@@ -71,7 +71,9 @@ class TracePrinter:
         cost = "" if event.cost_usd is None else numbers.dollars(event.cost_usd)
         spent = [_took(event), usage_of(event.reply.usage), cost]
         purpose = "last request, without tools" if event.purpose == "final" else ""
-        yield from self._message(event.reply.message, self._note(purpose, event.reply.finish_reason, *spent))
+        yield from self._message(
+            event.reply.message, self._note(one_line(event.node), purpose, event.reply.finish_reason, *spent)
+        )
 
     def _note(self, *parts: str) -> str:
         return " · ".join(part for part in (f"event {self.number}", *parts) if part)
@@ -109,7 +111,7 @@ class TracePrinter:
     def _tool_call(self, event: ToolCall) -> Iterator[RenderableType]:
         self.outputs.add(event.output)
         style = "blue" if event.status == "ok" else "yellow"
-        note = self._note(*_state(event), "changed" if event.changes else "", _took(event))
+        note = self._note(one_line(event.node), *_state(event), "changed" if event.changes else "", _took(event))
         yield rule(f"{one_line(event.call.name)} returns", style, note)
         yield from self._shown(event, self.max_chars)
         yield from _seen(event)

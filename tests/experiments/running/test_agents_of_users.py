@@ -360,3 +360,39 @@ def test_what_fails_in_a_trial_says_why(tmp_path: Path, code: str, wrong: str) -
     conditions = "['agent']" if "multiply" in code else "['none']"
     ran = run(agent_plan(tmp_path, code, conditions, extra="runner = { attempts = 1 }"))
     assert ran.failure(conditions[2:-2]).code == wrong
+
+
+def test_tools_are_taken_out_of_the_form_of_any_provider() -> None:
+    import json
+
+    from langchain_anthropic import ChatAnthropic
+    from langchain_core.tools import tool
+    from langchain_google_genai import ChatGoogleGenerativeAI
+
+    from toolablate.agents.langgraph_agents.requests import offered, tool_names_of
+
+    @tool
+    def one(a: int) -> int:
+        """One."""
+        return a
+
+    @tool
+    def two(b: int) -> int:
+        """Two."""
+        return b
+
+    forms = [
+        ChatAnthropic(model="c", api_key="k").bind_tools([one, two]).kwargs,  # type: ignore[attr-defined,call-arg]
+        ChatGoogleGenerativeAI(model="g", api_key="k").bind_tools([one, two]).kwargs,  # type: ignore[attr-defined]
+        {
+            "toolConfig": {
+                "tools": [{"toolSpec": {"name": each, "inputSchema": {"json": {}}}} for each in ("one", "two")]
+            }
+        },
+    ]
+    for kwargs in forms:
+        assert tool_names_of(kwargs) == ["one", "two"]
+        assert tool_names_of(offered(kwargs, lambda name: name == "two")) == ["two"]
+        assert offered(kwargs, lambda name: True) == kwargs
+        assert tool_names_of(offered(kwargs, lambda name: False)) == []
+        assert "one" not in json.dumps(offered(kwargs, lambda name: name == "two"), default=str)
