@@ -116,7 +116,7 @@ def read_api_key(model: ServedModel) -> str:
         other = "leave out api_key_env to send no key"
         if isinstance(model, LangChainModel):
             other = "leave out api_key_env if the class finds its own"
-        elif model.is_openai:
+        elif isinstance(model, OpenAIModel) and model.is_openai:
             other = "name another variable as api_key_env"
         raise InputError(
             f"model {model.name!r}: the environment variable {variable} is not set",

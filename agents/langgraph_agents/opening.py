@@ -25,10 +25,11 @@ from toolablate.traces.records import AgentModel, Condition
 _KEY_WORDS = ("api_key", "api key", "apikey", "credential", "access token")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Agent:
     """An opened agent: `graph`, or else `function`. `tools` are those that conditions name; `kept` names those that
-    always pass, `schemas` the forms of replies that look like tools."""
+    always pass, forms of replies among them. `in_thread` is set once a part of the graph was found to have no
+    coroutine, such as a middleware with plain functions alone."""
 
     model: AgentModel
     graph: Runnable[Any, Any] | None
@@ -36,6 +37,7 @@ class Agent:
     parts: Parts
     tools: Mapping[str, AgentTool]
     kept: frozenset[str]
+    in_thread: bool = False
 
     def is_kept(self, name: str) -> bool:
         return name in self.kept or any(fnmatchcase(name, pattern) for pattern in self.model.keep_tools)
@@ -61,7 +63,7 @@ def open_agent(model: AgentModel) -> Agent:
         for name, tool in parts.tools.items()
         if name not in kept and not any(fnmatchcase(name, pattern) for pattern in model.keep_tools)
     }
-    return Agent(model, graph, function, parts, tools, frozenset(kept))
+    return Agent(model, graph, function, parts, tools, frozenset(kept), parts.blocks)
 
 
 def _found(model: AgentModel) -> object:

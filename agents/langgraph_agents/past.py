@@ -11,6 +11,7 @@ from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.resuming import Start
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
+    Again,
     Drop,
     Event,
     Message,
@@ -51,6 +52,17 @@ class Past:
             [each for each in start.before if isinstance(each, ToolCall)],
             at.call if isinstance(change, Drop) and isinstance(at, ToolCall) else None,
         )
+
+    @classmethod
+    def so_far(cls, events: Sequence[Event]) -> "Past":
+        """Of an attempt whose agent is run once more from its beginning, in another way."""
+        return cls.of(Start((), before=tuple(events)), events, Again())
+
+    def again(self) -> None:
+        """From the beginning."""
+        self.replies = [each for each in self.start.before if isinstance(each, ModelCall)]
+        self.results = [each for each in self.start.before if isinstance(each, ToolCall)]
+        self.over, self.splice = False, None
 
     async def reply_to(self, request: ModelRequest) -> ModelCall | None:
         """The recorded reply; None where the record ends, and the model is to be asked. Raises ModelError where the
@@ -99,7 +111,7 @@ class Past:
         self.over = True
         self._tell()
         wanted, node = self.start.messages, self.start.node
-        if node == "final" or self.dropped is not None:
+        if node == "final" or self.dropped is not None or not wanted:
             return
         there = request.messages if node == "ask" else request.messages[: len(wanted)]
         if there == wanted:

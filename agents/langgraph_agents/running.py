@@ -22,6 +22,7 @@ from langchain_core.outputs import ChatResult
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 from langsmith.run_helpers import tracing_context
+from pydantic_core import to_json
 
 from toolablate.agents.chat import ChatModel, RetryPolicy
 from toolablate.agents.langchain.clients import is_blocking
@@ -34,7 +35,7 @@ from toolablate.agents.langgraph_agents.tools import SeenTools
 from toolablate.agents.langgraph_agents.trial import AgentTrial, Chats, Recording
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.run import AgentResult
-from toolablate.agents.session import NOT_EXECUTED, Tools, TrialFailed, TrialSession
+from toolablate.agents.session import NOT_EXECUTED, Tools, TrialFailed, TrialSession, with_answer_line
 from toolablate.agents.spending import Spending, worked_seconds
 from toolablate.tools.function import outcome_of
 from toolablate.tools.text import one_line
@@ -63,6 +64,7 @@ async def run_own_agent(
     `resume_agent` does."""
     install()
     loop, thread, errands = asyncio.get_running_loop(), threading.get_ident(), Errands()
+    events: list[Event] = []
     loop.set_default_executor(_threads(loop))
     spending = Spending(condition.budget, price)
     before = past.start.before if past else ()
@@ -71,7 +73,7 @@ async def run_own_agent(
         model=Chats(model, blocking_model),
         tools=SeenTools(tools),
         condition=condition,
-        record=Recording(record, thread, errands),
+        record=Recording(record, thread, errands, events),
         spending=spending,
         retry=retry or RetryPolicy(),
         clock=clock,
@@ -81,7 +83,7 @@ async def run_own_agent(
         taken=past.start.taken if past else None,
         input_cut=input_cut,
     )
-    trial = AgentTrial(agent, condition, session, loop, thread, errands, past=past)
+    trial = AgentTrial(agent, condition, session, loop, thread, errands, past=past, events=events)
     try:
         limit = await _to_its_end(trial, prompt)
         outcome: Outcome = "budget" if limit else "answered"
@@ -101,7 +103,11 @@ async def _to_its_end(trial: AgentTrial, prompt: str) -> Limit | None:
     if past is not None and past.start.node == "end":
         session.answer(past.start.messages[-1].content, past.start.limit)
         return past.start.limit
-    ended = await _ended(trial, prompt)
+    try:
+        ended = await _ended(trial, prompt)
+    except NotImplementedError:
+        trial.run_again_in_thread()
+        ended = await _ended(trial, prompt)
     if past is not None and (past.start.node == "final" or not past.over):
         return await _end_of_past(trial, past)
     limit = trial.limit or _cut(trial)
@@ -111,7 +117,8 @@ async def _to_its_end(trial: AgentTrial, prompt: str) -> Limit | None:
 
 
 async def _ended(trial: AgentTrial, prompt: str) -> Any:
-    """What the agent ended with; None where it was to end. Raises TrialFailed."""
+    """What the agent ended with; None where it was to end. Raises TrialFailed, and NotImplementedError where the graph
+    can only be run in a thread."""
     asked: list[BaseMessage] = [HumanMessage(prompt)]
     if trial.condition.prompt:
         asked.insert(0, SystemMessage(trial.condition.prompt))
@@ -136,6 +143,8 @@ async def _ended(trial: AgentTrial, prompt: str) -> Any:
         return None if running.cancelled() else running.result()
     if isinstance(error, GraphRecursionError):
         trial.limit = trial.limit or "turns"
+    elif isinstance(error, NotImplementedError) and trial.agent.graph is not None and not trial.agent.in_thread:
+        raise error
     elif not isinstance(error, AgentStopped):
         trial.record_failure(_agent_failed(trial.agent, error))
         raise TrialFailed from error
@@ -144,7 +153,7 @@ async def _ended(trial: AgentTrial, prompt: str) -> Any:
 
 def _answer_of(trial: AgentTrial, ended: Any) -> str:
     """Raises TrialFailed where it is none."""
-    text = _answer(ended)
+    text = _in_form(ended) or _answer(ended)
     if text is not None:
         return text
     agent = trial.agent.model.agent
@@ -180,7 +189,13 @@ async def _run(agent: Agent, messages: list[BaseMessage], turns: int) -> Any:
         "recursion_limit": max(agent.recursion_limit, 20 * turns + 50),
         "callbacks": [],
     }
-    return await agent.graph.ainvoke({"messages": messages}, config)
+    if not agent.in_thread:
+        return await agent.graph.ainvoke({"messages": messages}, config)
+    graph = agent.graph
+    value, error = await outcome_of(lambda: graph.invoke({"messages": messages}, config))
+    if error is not None:
+        raise error
+    return value
 
 
 async def _called(function: Callable[..., Any], messages: list[BaseMessage]) -> Any:
@@ -287,7 +302,17 @@ def _answer(ended: Any) -> str | None:
         messages = convert_to_messages(ended)
     except (ValueError, TypeError, NotImplementedError):
         return None
-    return next((str(each.text) for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    said = next((str(each.text) for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    # What a tool gave may be the answer, as it is.
+    return str(messages[-1].text) if said == "" and isinstance(messages[-1], ToolMessage) else said
+
+
+def _in_form(ended: Any) -> str:
+    """The reply in the form that the agent asks of it, with its `answer` on a line that scorers read; "" for none."""
+    form = ended.get("structured_response") if isinstance(ended, dict) else None
+    if form is None:
+        return ""
+    return with_answer_line(form if isinstance(form, str) else to_json(form, fallback=str).decode())
 
 
 def _answer_of_message(message: dict[str, Any]) -> str:

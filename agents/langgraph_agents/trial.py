@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from langchain_core.messages import (
     AIMessage,
@@ -86,6 +86,7 @@ class AgentTrial:
     over: bool = False
     last: Last | None = None
     past: Past | None = None
+    events: list[Event] = field(default_factory=list)
     wanted: ModelAsked | None = None
     in_flight: int = 0
     direct: int = 0
@@ -160,6 +161,14 @@ class AgentTrial:
             PENDING.reset(tokens[0])
             INSIDE_TOOL.reset(tokens[1])
             self.in_flight -= 1
+
+    def run_again_in_thread(self) -> None:
+        """Makes ready for the agent to be run from its beginning once more; what it did is given to it again."""
+        self.agent.in_thread, self.over = True, False
+        if self.past is None:
+            self.past = Past.so_far(self.events)
+        self.past.again()
+        self.waiting.clear()
 
     # Models.
 
@@ -312,12 +321,12 @@ class AgentTrial:
         if self.over or self.failed:
             raise AgentStopped
 
-    def _stop(self, limit: Limit, asked: ModelAsked) -> None:
+    def _stop(self, limit: Limit, asked: ModelAsked) -> NoReturn:
         self.limit, self.wanted = limit, asked
         self._end()
         raise AgentStopped
 
-    def _fail(self, message: str, hint: str, code: str) -> None:
+    def _fail(self, message: str, hint: str, code: str) -> NoReturn:
         self.record_failure(ModelError(message, hint=hint, code=code))
         self._end()
         raise AgentStopped
@@ -365,6 +374,7 @@ class Recording:
     record: Callable[[Event], None]
     thread: int
     errands: Errands
+    events: list[Event]
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, ModelCall | ToolCall):
@@ -373,6 +383,7 @@ class Recording:
             if isinstance(event, ToolCall) and pending is not None:
                 update["to_state"] = pending.to_state
             event = event.model_copy(update=update)
+        self.events.append(event)
         if threading.get_ident() == self.thread:
             self.record(event)
         else:

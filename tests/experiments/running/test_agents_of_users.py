@@ -192,6 +192,35 @@ def agent():
 """,
             id="a plain node with an agent, made by a function",
         ),
+        pytest.param(
+            """
+from langchain.agents.middleware import wrap_tool_call
+@wrap_tool_call
+def passing(request, handler):
+    return handler(request)
+agent = create_agent(Rules(wants=[PRODUCT]), [multiply, divide], middleware=[passing])
+""",
+            id="a middleware without a coroutine",
+        ),
+        pytest.param(
+            """
+async def ask(state: MessagesState):
+    import threading
+    reply = await Rules(wants=[PRODUCT]).bind_tools([multiply, divide]).ainvoke(state["messages"])
+    if threading.current_thread() is threading.main_thread():
+        raise NotImplementedError("no coroutine")
+    return {"messages": [reply]}
+def asked(state: MessagesState):
+    return {"messages": [Rules(wants=[PRODUCT]).bind_tools([multiply, divide]).invoke(state["messages"])]}
+from langchain_core.runnables import RunnableLambda
+graph = StateGraph(MessagesState)
+graph.add_node("ask", RunnableLambda(asked, afunc=ask)); graph.add_node("act", ToolNode([multiply, divide]))
+graph.add_edge(START, "ask"); graph.add_edge("act", "ask")
+graph.add_conditional_edges("ask", lambda state: "act" if state["messages"][-1].tool_calls else END)
+agent = graph.compile()
+""",
+            id="a graph that turns out to have no coroutine",
+        ),
     ],
 )
 def test_agents_in_whatever_way_they_call(tmp_path: Path, code: str) -> None:
