@@ -61,19 +61,24 @@ _REFUSAL = re.compile(
 _NUMERAL = re.compile(
     r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|(?<![\d.,])(?:\d+(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?![\d])"
 )
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _PERCENT = 0.01
+_BASIS_POINT = 0.0001
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _SCALE = re.compile(
-    r"\)?\s*(?:(?P<scale>hundred|thousand|million|billion|trillion)s?\b|(?P<percent>%|percent\b|per cent\b))", re.I
+    r"\)?\s*(?:(?P<scale>hundred|thousand|million|billion|trillion)s?\b|(?P<percent>%|percent\b|per cent\b)"
+    r"|(?P<points>basis points?\b|bps?\b))",
+    re.IGNORECASE,
 )
 _MINUS = re.compile(r"[-\u2212\u2013(]\s*[^\w\s]{0,2}\s*$|\bminus\s*$", re.IGNORECASE)
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\d_]+|\d+(?:[.,]\d+)*")
+_ENUMERATED = re.compile(r"\((?:\d{1,2}|[ivx]{1,4}|[a-z])\)")
 _SMALL_WORDS = frozenset(
     {"and", "the", "a", "an", "of", "in", "on", "to", "is", "are", "was", "were", "和", "与", "的", "是"}
 )
 _ERROR = re.compile(r"^(?:Traceback \(most recent|[A-Z]\w*(?:Error|Exception): )", re.MULTILINE)
 _ARTICLE = re.compile(r"^(?:the|an?) ")
-_QUESTION = re.compile(r"[^.?!\n。？！]*[?？]")
+_QUESTION = re.compile(r"(?:[^.?!\n。？！]|\.(?=\d))*[?？]")
 _LISTED = re.compile(r",\s+|;\s*|\s+(?:and|or)\s+")
 _POWERS = (1, 2, 3, 6, 9, 12)
 _CLOSE = 0.05
@@ -170,10 +175,18 @@ def _amount(text: str) -> _Amount | None:
     scale = _SCALE.match(text, numeral.end())
     after = text[scale.end() if scale else numeral.end() :]
     before = text[: numeral.start()]
-    factor = _PERCENT if scale and scale["percent"] else _SCALES[scale["scale"].casefold()] if scale else 1.0
-    decimals = len(said.partition("e")[0].partition(".")[2])
+    # 27.0 is 26.87, rounded.
+    decimals = len(said.partition("e")[0].partition(".")[2].rstrip("0"))
     number = float(said) * (-1 if _MINUS.search(before) else 1)
-    return _Amount(number, factor, 10.0**-decimals, frozenset(_words([before, after])))
+    return _Amount(number, _factor(scale), 10.0**-decimals, frozenset(_words([before, after])))
+
+
+def _factor(scale: re.Match[str] | None) -> float:
+    if scale is None:
+        return 1.0
+    if scale["scale"]:
+        return _SCALES[scale["scale"].casefold()]
+    return _PERCENT if scale["percent"] else _BASIS_POINT
 
 
 def _within_word(text: str, numeral: re.Match[str]) -> bool:
@@ -184,34 +197,38 @@ def _within_word(text: str, numeral: re.Match[str]) -> bool:
 def _of_numbers(given: Sequence[str], wanted: Sequence[str], prompt: str) -> Relation | None:
     """None where these are no numbers, or other ones."""
     ours, theirs = _amounts(given), _amounts(wanted)
-    if ours is None or theirs is None or len(ours) != len(theirs):
+    if ours is None or theirs is None:
         return None
+    if len(ours) != len(theirs):
+        # 6,209 that was read as a list of 6 and 209.
+        return "wording" if _groups_of_digits(given) == _groups_of_digits(wanted) else None
     orders = permutations(theirs) if len(theirs) <= _MOST_PAIRED else (theirs,)
-    for order in orders:
-        found = [_of_pair(each, other, prompt) for each, other in zip(ours, order, strict=True)]
-        named = [each for each in found if each]
-        if len(named) == len(found):
-            # The furthest from the right number names all of them.
-            return next((each for each in _FURTHEST if each in named), "unit")
-    return None
+    pairings = ([_of_pair(*pair, prompt) for pair in zip(ours, order, strict=True)] for order in orders)
+    # The furthest from its right number names a pairing, and the nearest pairing counts.
+    furthest = [min(_NEARNESS.index(each) for each in found if each) for found in pairings if all(found)]
+    return _NEARNESS[max(furthest)] if furthest else None
 
 
-_FURTHEST: tuple[Relation, ...] = ("close", "off_by_one", "sign", "scale", "rounding", "part", "unit", "wording")
+def _groups_of_digits(texts: Sequence[str]) -> list[float]:
+    return [float(each) for text in texts for each in _DIGITS.findall(text)]
+
+
+_NEARNESS: tuple[Relation, ...] = ("close", "off_by_one", "sign", "scale", "rounding", "unit", "wording")
 
 
 def _of_pair(given: _Amount, wanted: _Amount, prompt: str) -> Relation | None:
     if given.number != wanted.number and all(each.whole in _YEARS for each in (given, wanted)):
         # Another year is another one, however near it is.
         return None
+    same_scale, steps = given.factor == wanted.factor, max(given.step, wanted.step)
+    if abs(given.number - wanted.number) == 1 == steps and same_scale and given.factor >= 1:
+        return "off_by_one" if abs(wanted.number) < _COUNTED else "rounding"
     for ours, theirs, step in (
         (given.whole, wanted.whole, max(given.step * given.factor, wanted.step * wanted.factor)),
-        (given.number, wanted.number, max(given.step, wanted.step)),
+        (given.number, wanted.number, steps),
     ):
-        same_scale = given.factor == wanted.factor
         if ours == theirs or _near(ours, theirs, 1e-9 * abs(theirs)):
             return "scale" if ours == given.number and not same_scale else _of_same(given, wanted)
-        if abs(ours - theirs) == 1 == step and same_scale and abs(theirs) < _COUNTED:
-            return "off_by_one"
         if _near(ours, theirs, step):
             # $2.9 million is 2880 thousand, rounded; .16 instead of 15.99 % is no matter of digits.
             alike = ours == given.whole and _PERCENT not in {given.factor, wanted.factor}
@@ -220,8 +237,9 @@ def _of_pair(given: _Amount, wanted: _Amount, prompt: str) -> Relation | None:
             return "sign"
     if _of_power(given, wanted):
         return "scale"
-    if wanted.whole and abs(given.whole - wanted.whole) <= _CLOSE * abs(wanted.whole):
-        return None if _stands(given, prompt) else "close"
+    for ours, theirs in ((given.whole, wanted.whole), (given.number, wanted.number)):
+        if theirs and _near(abs(ours), abs(theirs), _CLOSE * abs(theirs)):
+            return None if _stands(given, prompt) else "close" if ours * theirs > 0 else "sign"
     return None
 
 
@@ -230,7 +248,7 @@ def _of_same(given: _Amount, wanted: _Amount) -> Relation | None:
         return "unit"
     if given.factor == wanted.factor:
         return "wording"
-    return None if given.factor != 1 else "unit"
+    return "scale" if _PERCENT in {given.factor, wanted.factor} else "wording"
 
 
 def _near(ours: float, theirs: float, within: float) -> bool:
@@ -241,14 +259,16 @@ def _of_power(given: _Amount, wanted: _Amount) -> bool:
     """The same digits, with the point elsewhere; two of them at least."""
     if not given.number or not wanted.number:
         return False
-    digits = _digits(wanted.number)
-    if digits >= _TELLING_DIGITS and _power_between(given.whole, wanted.whole) is not None:
+    telling = min(_digits(wanted.number), _digits(given.number)) >= _TELLING_DIGITS
+    if telling and _power_between(given.whole, wanted.whole) is not None:
         return True
-    # One digit has nothing to tell a factor of 10 from another number by.
-    powers = _POWERS if digits >= _TELLING_DIGITS else _POWERS[1:]
-    return any(
+    power = _power_between(given.number, wanted.number)
+    if power is not None:
+        # One digit has nothing to tell a factor of 10 from another number by.
+        return abs(power) in (_POWERS if telling else _POWERS[1:])
+    return telling and any(
         _near(abs(given.number) * 10.0**power, abs(wanted.number), max(wanted.step, given.step * 10.0**power) / 2)
-        for each in powers
+        for each in _POWERS
         for power in (each, -each)
     )
 
@@ -282,7 +302,7 @@ def _of_words(given: Sequence[str], wanted: Sequence[str]) -> Relation | None:
 
 def _words(texts: Sequence[str]) -> Iterator[str]:
     for text in texts:
-        for word in _WORD.findall(text.casefold()):
+        for word in _WORD.findall(_ENUMERATED.sub(" ", text.casefold())):
             if word not in _SMALL_WORDS:
                 yield word.replace(",", "")
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolablate.analysis.attribution.evidence import Outlined
-from toolablate.analysis.labelling import AttributedCause, Decided, decided, held
+from toolablate.analysis.labels.held import AttributedCause, Decided, decided, held
 from toolablate.analysis.statistics.intervals import by_unit, clustered_standard_error, effective_clusters
 from toolablate.traces.records import MECHANISM_BOOK, Attribution, Label, Mechanism, Method, digest_text
 

@@ -1,4 +1,4 @@
-"""The files and documents that questions bring: found in one folder, and told apart by what they hold."""
+"""The files, documents and images that questions bring: found in one folder, and told apart by what they hold."""
 
 import hashlib
 import stat
@@ -8,7 +8,8 @@ from typing import Any
 
 from toolablate.benchmarks.rows.row_errors import LineError, shown
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import QuestionDocument, QuestionFile
+from toolablate.traces.records import Picture, QuestionDocument, QuestionFile
+from toolablate.traces.records.pictures import MAX_BYTES, mark, marked, picture_of_base64, picture_of_url
 
 LARGEST_FILE = 1_000_000_000
 """Bytes. A kernel's work folder lies in memory, so that a larger file could be of no use there."""
@@ -25,6 +26,11 @@ DOCUMENT_FORM = (
     'An item is a path ("a.txt"), {"path": "b/a.txt", "name": "2021.txt"} or {"name": "a note", "text": "..."}.'
 )
 
+IMAGE_FORM = 'An image is a path ("a.png"), a data URL ("data:image/png;base64,...") or {"path": "a.png"}.'
+_NO_IMAGE = "Allowed are still PNG, JPEG, GIF and WebP images; convert it, or make it smaller."
+# How a record has it, and how the Hub's feature `Image` has it in a table.
+_IMAGE_KEYS = ({"mime", "data", "width", "height"}, {"bytes", "path"}, {"path"}, {"bytes"})
+
 
 class FileFinder:
     """Finds the files of one question file's questions in `folder`, and reads each of them once.
@@ -37,6 +43,7 @@ class FileFinder:
         self._folder = folder
         self._contents: dict[Path, tuple[str, int]] = {}
         self._documents: dict[tuple[Path, str], tuple[QuestionDocument, str]] = {}
+        self._images: dict[Path, Picture] = {}
 
     def describe(self, items: Any) -> tuple[QuestionFile, ...]:
         """The records of what stands under `files`. Raises LineError."""
@@ -63,6 +70,47 @@ class FileFinder:
                 'Give one of them another: {"path": "a/report.txt", "name": "2021.txt"}.',
             )
         return found
+
+    def images(self, items: Any) -> tuple[Picture, ...]:
+        """The pictures that stand under `images`, with their bytes. Raises LineError."""
+        if not isinstance(items, list):
+            raise LineError(f"'images' must be a list; found {shown(items)}", IMAGE_FORM)
+        return tuple(self._image(item, f"item {number} of 'images'") for number, item in enumerate(items, 1))
+
+    def _image(self, item: Any, place: str) -> Picture:
+        entry = {"path": item} if isinstance(item, str) else item
+        entry = {key: part for key, part in entry.items() if part is not None} if isinstance(entry, dict) else {}
+        held = entry.get("data", entry.get("bytes"))
+        if set(entry) not in _IMAGE_KEYS or not isinstance(held or entry.get("path"), str):
+            raise LineError(f"{place} is no image; found {shown(item)}", IMAGE_FORM)
+        try:
+            if held is not None:
+                return picture_of_base64(held)
+            if entry["path"].startswith("data:"):
+                return picture_of_url(entry["path"])
+        except ValueError as error:
+            raise LineError(f"{place}: it {error}", _NO_IMAGE) from error
+        return self._read_image(entry["path"], place)
+
+    def _read_image(self, path: str, place: str) -> Picture:
+        """Questions that share a picture share its record."""
+        try:
+            found = find(path, self._folder)
+        except OSError as error:
+            raise LineError(
+                f"{place}: {shown(path)} cannot be read: {error.strerror}", _looked_in(self._folder)
+            ) from error
+        except ValueError as error:
+            raise LineError(f"{place}: {shown(path)} {error}", _looked_in(self._folder)) from error
+        if found not in self._images:
+            try:
+                with found.open("rb") as file:
+                    self._images[found] = Picture.of(file.read(MAX_BYTES + 1))
+            except OSError as error:
+                raise LineError(f"{place}: {shown(path)} cannot be read: {error.strerror}") from error
+            except ValueError as error:
+                raise LineError(f"{place}: {shown(path)} {error}", _NO_IMAGE) from error
+        return self._images[found]
 
     def _document(self, item: Any, place: str) -> QuestionDocument:
         entry = {"path": item} if isinstance(item, str) else item
@@ -136,6 +184,27 @@ class FileFinder:
             ) from error
         except ValueError as error:
             raise LineError(f"{place}: {shown(path)} {error}", _looked_in(self._folder)) from error
+
+
+def in_order(parts: Any) -> tuple[str, list[Any]]:
+    """A prompt that is a list of `{"text": ...}` and `{"image": ...}`, as a text with marks, and the images. Raises
+    LineError."""
+    texts, images = list[str](), list[Any]()
+    for number, part in enumerate(parts, start=1):
+        kind = next(iter(part), "") if isinstance(part, dict) and len(part) == 1 else ""
+        if kind == "image":
+            images.append(part["image"])
+            texts.append(mark(len(images)))
+        elif kind == "text" and isinstance(part["text"], str):
+            if marked(part["text"]):
+                raise LineError(f"item {number} of 'prompt' has a mark for an image", "Images have their own items.")
+            texts.append(part["text"])
+        else:
+            raise LineError(
+                f"item {number} of 'prompt' is neither text nor image; found {shown(part)}",
+                'A prompt is a text, or a list of {"text": "..."} and {"image": "a.png"}.',
+            )
+    return " ".join(texts), images
 
 
 def _text(content: bytes, place: str) -> tuple[str, str]:

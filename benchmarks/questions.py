@@ -11,19 +11,21 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from toolablate.benchmarks.prompt import LETTERS, letters_for
-from toolablate.benchmarks.question_files import FileFinder
+from toolablate.benchmarks.question_files import FileFinder, in_order
 from toolablate.benchmarks.registry import question_set, told_broken
 from toolablate.benchmarks.rows.row_errors import Identities, LineError, at, shown
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.benchmarks.scoring.texts import compiled
 from toolablate.traces.errors import InputError, ScoringError
 from toolablate.traces.output import refuse_store
-from toolablate.traces.records import ChecklistTarget, CodeTarget, PatternTarget, Question, TextTarget
+from toolablate.traces.records import ChecklistTarget, CodeTarget, PatternTarget, Picture, Question, TextTarget
+from toolablate.traces.records.pictures import marked
 
 SHORT_FORM = "answer"
 SCALE = "scale"
 ACCEPTED = "answers"
-FIELDS = (*Question.model_fields, SHORT_FORM, SCALE, ACCEPTED)
+IMAGE = "image"
+FIELDS = (*Question.model_fields, SHORT_FORM, SCALE, ACCEPTED, IMAGE)
 OTHER_NAMES = {
     "question": "prompt",
     "text": "prompt",
@@ -37,6 +39,9 @@ OTHER_NAMES = {
     "document": "documents",
     "context": "documents",
     "contexts": "documents",
+    "picture": IMAGE,
+    "pictures": "images",
+    "image_url": IMAGE,
 }
 TARGETS = 'a letter ("B"), letters (["A", "C"]), a number (12.5), or without choices a list of texts (["Paris"])'
 KINDS = "must be 'choice', 'number', 'spans', 'text', 'math', 'regex', 'code', 'reference' or 'checklist'"
@@ -69,6 +74,7 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
     which each is right.
     `files` are paths relative to `folder`, by default the question file's own; they are read for their digests.
     `documents` are paths too, or texts with a name; their texts become part of the question.
+    `images` are paths or data URLs, `image` is one of them; a `prompt` may be a list of texts and images instead.
     Blank lines and a byte order mark are passed over. Raises InputError that names the file, the row, the field,
     what was found and what is allowed.
     """
@@ -95,13 +101,15 @@ def _question(content: dict[str, Any], files: FileFinder) -> Question:
     if "files" in content:
         content["files"] = [file.model_dump() for file in files.describe(content["files"])]
     documents = files.documents(content.pop("documents")) if "documents" in content else ()
+    images = files.images(_given_images(content))
     try:
         question = Question.model_validate_json(json.dumps(content))
     except ValidationError as error:
         raise _explained(error.errors(include_url=False)[0]) from error
     # Not by way of JSON, so that questions share the texts that they have in common.
-    question = question.model_copy(update={"documents": documents})
+    question = question.model_copy(update={"documents": documents, "images": images})
     _check(question)
+    _check_marks(question.prompt, question.choices, images)
     if question.blocked_hosts:
         _check_hosts(question)
     if both := {file.name for file in question.files} & {document.name for document in question.documents}:
@@ -110,6 +118,26 @@ def _question(content: dict[str, Any], files: FileFinder) -> Question:
             'Give one of them another: {"path": "...", "name": "..."}.',
         )
     return question
+
+
+def _given_images(content: dict[str, Any]) -> Any:
+    """The images as they are given; what gives them is taken out of the row, but for the prompt's text."""
+    in_prompt = isinstance(content.get("prompt"), list)
+    given = [name for name in (IMAGE, "images") if content.get(name) is not None]
+    if len(given) + in_prompt > 1:
+        raise LineError("images are given in two places", "Keep one of 'image', 'images' and a list as 'prompt'.")
+    one, several = content.pop(IMAGE, None), content.pop("images", None)
+    if in_prompt:
+        content["prompt"], several = in_order(content["prompt"])
+    return several if several is not None else [] if one is None else [one]
+
+
+def _check_marks(prompt: str, choices: Sequence[str], images: tuple[Picture, ...]) -> None:
+    lacking = [number for text in (prompt, *choices) for number in marked(text) if not 1 <= number <= len(images)]
+    if images and lacking:
+        raise LineError(
+            f"<image {lacking[0]}> names no image; the question has {len(images)}", "The first is <image 1>."
+        )
 
 
 def _given_target(content: dict[str, Any]) -> Any:

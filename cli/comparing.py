@@ -346,7 +346,7 @@ def agreement_command(
 def _show_labels(store: Path, people: tuple[str, ...], scorer: str | None, *, as_json: bool, csv: Path | None) -> None:
     from rich.console import Console
 
-    from toolablate.analysis.labelling import labels_csv, labels_json
+    from toolablate.analysis.labels.report import labels_csv, labels_json
     from toolablate.experiments.attribution.store_report import read_labels
     from toolablate.reports.terminal.agreement import labels_view
     from toolablate.traces.output import export

@@ -79,7 +79,7 @@ def queue_command(
     without tools) are left out.
     """
     from toolablate.analysis.failures import chosen, read_failures, with_clusters, with_mechanisms
-    from toolablate.analysis.label_queue import drawn_queue, queue_text
+    from toolablate.analysis.labels.queue import drawn_queue, queue_text
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
     from toolablate.traces.output import export

@@ -361,8 +361,8 @@ def _bundle(scope: "ViewScope", folder: Path, where: tuple[str, ...], reader: "R
 
 
 def _session(store: Path, person: str, codebook: str, queue: Path | None, open_labels: bool) -> "LabelSession":
-    from toolablate.analysis import label_queue
     from toolablate.analysis.codebooks import codebook as codebooks
+    from toolablate.analysis.labels import queue as label_queue
     from toolablate.traces.store import Store
     from toolablate.viewer.label_session import LabelSession
 

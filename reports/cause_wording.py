@@ -5,13 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
-from toolablate.analysis.attribution.decomposition import points
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.identified import TOLD_BY, DesignReach, Identified, ToldBy
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.findings import AttributedCount, Findings
 from toolablate.analysis.pairing import RIGHT, mean
-from toolablate.reports.numbers import signed
 from toolablate.reports.terminal.trace_lines import is_short
 from toolablate.traces.records import Attribution, Distraction, ErrorType, Mechanism, Method, Question, Score
 from toolablate.traces.terminal_text import one_line
@@ -154,7 +152,6 @@ def _counted(own: list[AttributedCount]) -> Counted:
 
 QUESTION_CHARS, ANSWER_CHARS = 300, 60
 SHOWN_ANSWERS = 8
-LEAST_POINTS = 0.05
 
 
 def asked(told: Explanation) -> Iterator[str]:
@@ -210,14 +207,6 @@ def without_tools(evidence: Evidence) -> Iterator[str]:
 
 def _answered(score: Score) -> str:
     return f"{_short(', '.join(score.extracted)) or '(none)'}{'' if _right(score.value) else ' (wrong)'}"
-
-
-def summed(evidence: Evidence) -> Iterator[str]:
-    """Without terms that are 0."""
-    found = points(evidence.inputs)
-    parts = [f"{mechanism_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
-    if parts:
-        yield f"This trial compared with no tools: {signed(sum(found.values()))} points ({', '.join(parts)})."
 
 
 def _right(value: float | None) -> bool:

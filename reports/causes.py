@@ -1,15 +1,15 @@
 """Causes of a wrong trial in plain words, how sure each is, and the runs that decide it."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS, swapped_results
+from toolablate.analysis.attribution.levels import AGAIN, LAST_REPLY, REPEATED, WITHOUT_TOOLS, swapped_results
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.changed_runs import RE_ASKED, REPAIRED_TOO, Row, levels_of, of_scores, row_of
+from toolablate.reports.changed_runs import RE_ASKED, REDRAWN, REPAIRED_TOO, Row, levels_of, of_scores, row_of
 from toolablate.traces.records import Attribution, Mechanism
 
 WORDS: tuple[tuple[float, str], ...] = ((0.95, "almost certainly"), (0.8, "very likely"), (LIKELY, "probably"))
@@ -89,24 +89,33 @@ def of_kinds(evidence: Evidence) -> tuple[Row, ...]:
 
 
 def decided(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
-    """The runs that decide it, where they do."""
+    """The runs that decide whether a cause is one, where they do: without it and with it, side by side."""
     found = deciding_rows(cause, evidence)
-    if cause in BY_CHANCE:
-        rows = [row for row in without_cause(cause, evidence) if (row.share >= RIGHT) == (cause == "sampling_noise")]
-        undone = [found[0]] if found and restores(cause, evidence) else []
-        yield from (f"{row.sentence}." for row in dict.fromkeys((*undone, *rows)))
-    elif cause == "unknown":
+    if cause == "unknown":
         known = {row.changed: row for row in levels_of(evidence)}
         if WITHOUT_TOOLS in known and REPEATED in known:
-            yield beside(known[WITHOUT_TOOLS], known[REPEATED])
+            with_tools = known[REPEATED]
+            yield (
+                f"{known[WITHOUT_TOOLS].sentence}; with the condition's tools ({with_tools.changed}),"
+                f" {with_tools.count}."
+            )
     elif found and restores(cause, evidence):
-        if cause == "interaction":
-            yield from (f"{row.sentence}." for row in of_kinds(evidence)[:-1])
-        yield beside(*found)
+        yield f"{_beside_kinds(of_kinds(evidence), found[1]) if cause == 'interaction' else beside(*found)}."
 
 
-def beside(undone: Row, before: Row | None) -> str:
-    return f"{undone.sentence}{f'; {before.changed}, {before.count}' if before else ''}."
+def beside(undone: Row, before: Row | None, *, what: str = "this cause") -> str:
+    """Without its end."""
+    against = f"; with it ({before.changed}), {before.count}" if before else "; with it, this trial is wrong"
+    return f"Without {what} ({undone.changed}), {undone.said}{against}"
+
+
+def _beside_kinds(kinds: Sequence[Row], before: Row | None) -> str:
+    first, second, both = kinds
+    against = f"; with both kinds ({before.changed}), {before.count}" if before else ""
+    return (
+        f"Without one kind of results ({first.changed}), {first.said}; without the other ({second.changed}),"
+        f" {second.count}; without both, {both.count}{against}"
+    )
 
 
 def without_cause(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
@@ -117,3 +126,78 @@ def without_cause(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
     others = [row for row in levels if row not in without]
     if cause == "own_error" and others:
         yield max(others, key=lambda row: (row.share, row.runs))
+
+
+# What a page says of them.
+
+
+def deciding_told(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """The runs that decide it, with and without the cause in one sentence, and why they decide."""
+    cause = ranked(attribution)[0][0]
+    said = tuple(_of_chance(cause, evidence) if cause in BY_CHANCE else decided(cause, evidence))
+    yield from said
+    rows = [row for row in deciding_rows(cause, evidence) or () if row]
+    if not said:
+        if attribution.method == "replay":
+            yield "No single kind of run decides it: all runs in the table below weigh in."
+        elif not rows and cause not in BY_CHANCE:
+            yield "There are no runs without this cause, so no experiment tests it."
+    elif cause == "unknown":
+        yield (
+            "These are trials of two conditions, which differ in all that the condition adds: they do not say which"
+            " part of it did this."
+        )
+    elif cause not in BY_CHANCE:
+        yield _why_they_decide(attribution, evidence, rows)
+
+
+def _why_they_decide(attribution: Attribution, evidence: Evidence, rows: Sequence[Row]) -> str:
+    (cause, probability), *_ = ranked(attribution)
+    if attribution.method != "replay":
+        return "These are other trials of this question: they support it, and decide nothing about this trial."
+    verb = "They decide it" if how_sure(probability) else "They are what supports it most"
+    if cause == "format":
+        return f"{verb}: its last reply was kept, and asked for its answer in a form that can be read."
+    if cause == "interaction":
+        either = [row.share >= RIGHT for row in of_kinds(evidence)[:-1]]
+        if all(either):
+            return f"{verb}: to take away either kind of results is enough, so both were needed to go wrong."
+        if not any(either):
+            return f"{verb}: to take away one kind of results is not enough, so either was enough to go wrong."
+        return f"{verb}: what each kind of results does depends on the other."
+    where = {row.of_others for row in rows}
+    whose = "in other trials of this question"
+    if False in where:
+        whose = "from this trial" if True not in where else "first from this trial, then in others of its question"
+    return (
+        f"{verb}: one thing after another was taken away {whose}, and no stage before this one gave right answers so"
+        " often."
+    )
+
+
+def _of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    """Of what needs no tool: the runs that show it."""
+    found = {row.changed == WITHOUT_TOOLS: row for row in without_cause(cause, evidence)}
+    without, best = found.get(True), found.get(False)
+    if cause == "own_error":
+        low = [row for row in (without, best) if row is not None and row.share < RIGHT]
+        if len(low) > 1 and without and best:
+            yield (
+                f"Mostly wrong whatever is taken away: without tools, {without.said}; at best ({best.changed}),"
+                f" {best.count}."
+            )
+        else:
+            yield from (f"Mostly wrong {row.changed}: {row.said}." for row in low)
+        return
+    rows, can = deciding_rows(cause, evidence), without is not None and without.share >= RIGHT
+    if rows and restores(cause, evidence):
+        undone = rows[0]
+        yield f"{undone.sentence}{f'; without tools, {without.count}' if can and without else ''}."
+        if undone.changed in _NOTHING_TAKEN:
+            same = "the same question" if undone.of_others else "this same trial"
+            yield f"Nothing was taken away in the first of these: {same} can come out right, so chance is enough."
+    elif can and without:
+        yield f"{without.sentence}: the model can answer the question."
+
+
+_NOTHING_TAKEN = (AGAIN, LAST_REPLY, REDRAWN, REPEATED)

@@ -15,7 +15,7 @@ IGNORING, RE_ASKED, REPEATS = (
     "asked once more after its final reply",
     "in its other repeats",
 )
-_REDRAWN = "with all its replies drawn again"
+REDRAWN = "with all its replies drawn again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,11 @@ class Row:
         return self.right / self.runs
 
     @property
+    def of_others(self) -> bool:
+        """Whether these are other trials, and not replays of this one."""
+        return self.changed.startswith((*FROM_START, REPEATS))
+
+    @property
     def count(self) -> str:
         return f"mean score {chance(self.share)} of {self.runs}" if self.graded else f"{self.right:g} of {self.runs:g}"
 
@@ -43,18 +48,28 @@ class Row:
     @property
     def sentence(self) -> str:
         """Without its end."""
-        came = (
-            f"the mean score of {self.runs} runs is {chance(self.share)}"
-            if self.graded
-            else f"{self.count} answers are right"
-        )
-        return f"{capital(self.changed)}, {came}"
+        return f"{capital(self.changed)}, {self.said}"
+
+    @property
+    def said(self) -> str:
+        if self.graded:
+            return f"the mean score of {self.runs:g} runs is {chance(self.share)}"
+        return f"{self.count} answers are right"
 
 
-def rows(evidence: Evidence) -> tuple[Row, ...]:
-    """Nothing of what was not run. From the trial as it was to the question without tools, then what else was asked."""
+REPLAYS, OTHER_TRIALS = "This trial run again, with one thing changed", "Other trials of this question"
+
+
+def rows(evidence: Evidence) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+    """Nothing of what was not run. What was measured on this trial itself, then what other trials came to; each from
+    the trial as it was to the question without tools."""
     others = (of_scores(changed, scores, evidence) for changed, scores in _others(evidence) if scores)
-    return (*levels_of(evidence), *others)
+    found = (*levels_of(evidence), *others)
+    groups = ((title, tuple(row for row in found if row.of_others == of_others)) for title, of_others in _GROUPS)
+    return tuple((title, some) for title, some in groups if some)
+
+
+_GROUPS = ((REPLAYS, False), (OTHER_TRIALS, True))
 
 
 def levels_of(evidence: Evidence) -> list[Row]:
@@ -84,7 +99,7 @@ def row_of(level: Level, evidence: Evidence) -> Row:
 
 
 def _changed(level: Level, evidence: Evidence) -> str:
-    what = _REDRAWN if level.what == AGAIN and not evidence.inputs.tools else level.what
+    what = REDRAWN if level.what == AGAIN and not evidence.inputs.tools else level.what
     if level.purpose is None or level.purpose.kind not in ("rollout", "short"):
         return what
     # What spoiled the trial from outside is repaired in them as well, so that they differ in more than one thing.

@@ -13,6 +13,7 @@ from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import deciding_rows, named, ranked, without_cause
 from toolablate.reports.changed_runs import FROM_START, Row
+from toolablate.reports.turn import AT_CALLS, turn_of
 from toolablate.traces.records import Attribution, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, one_line
 
@@ -46,6 +47,7 @@ def not_known(told: Explanation) -> Iterator[Said]:
     elif attribution is not None:
         yield from _few_runs(attribution, told)
     if attribution is not None:
+        yield from _place(attribution, evidence)
         yield from _not_apart(attribution, evidence)
         if not evidence.diagnoses and (asks := _for_judges(attribution)):
             yield f"{asks}, as a judge reads it (NAME: a judge of the plan):"
@@ -75,7 +77,7 @@ _NEVER_ASKED: Mapping[str, str] = {
     "imported": "the trial is from another program's log, and its model cannot be asked again",
 }
 _USUAL: Mapping[str, Any] = {
-    "failures": 1.0, "successes": 0.3, "samples": 2, "rollouts": 2, "steps": "search", "precision": 0.8, "seed": 0,
+    "failures": 1.0, "successes": 1.0, "samples": 2, "rollouts": 1, "steps": "search", "precision": 0.8, "seed": 0,
 }  # fmt: skip
 """What `attribute --replay` does unless it is told otherwise."""
 
@@ -111,7 +113,7 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
         yield f"The exact mean score: {few[0].changed}, there are {few[0].runs:g} runs."
     else:
         spread = ", and ".join(_spread(row) for row in {row.count: row for row in few}.values())
-        yield f"The exact shares: the runs are few. {spread} (95 % intervals). The probability above counts this."
+        yield f"The exact shares: the runs are few. {spread} (95 % intervals)."
     if all(row.changed.startswith(FROM_START) for row in few):
         yield "Raise `repeats` in the plan, then:"
         yield Apart("toolablate run PLAN")
@@ -123,6 +125,18 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
 def _spread(row: Row) -> str:
     of = share(round(row.right), round(row.runs))
     return f"{row.count} right leaves {chance(of.low)} to {chance(of.high)}"
+
+
+def _place(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """Of a cause that acts at a call, where that was."""
+    if ranked(attribution)[0][0] not in AT_CALLS or evidence.trajectory is None:
+        return
+    turn = turn_of(evidence)
+    if turn is None:
+        yield "Where it went wrong: early answers show no place."
+    elif not turn.sure:
+        still = f"; {turn.after} early answers after it are still right" if turn.after.share >= RIGHT else ""
+        yield f"Where it went wrong: most likely {turn.where}, the same in {turn.resamples}{still}."
 
 
 def _not_apart(attribution: Attribution, evidence: Evidence) -> Iterator[Said]:

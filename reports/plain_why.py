@@ -4,9 +4,12 @@ against it; what is not known, and the command that would tell.
 Every sentence is made of the numbers that stand in the table below it (`rows`) and of the probabilities of causes:
 - The cause that is named is the most probable one. Chance and the model's own error need no tool, and count together.
 - The word for how sure it is depends on its probability alone (`WORDS`); under .5 there is none.
-- "because of" stands only where runs without the cause are right more often than any in which it is at work.
+- "because of" stands only where runs without the cause are right more often than any in which it is at work. Both
+  counts stand in one sentence, and the next one says why these runs decide.
 - "Wrong before any tool" stands where under half of the early answers before the first call are right, and only there.
-- A cause that is read from the trace is called a hypothesis.
+- What replays of the trial measured, what other trials of its question came to, and what is read from the trace (a
+  hypothesis) are named apart.
+- A place where early answers get worse is an inference, and is told with what it is made from.
 """
 
 import math
@@ -14,18 +17,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from toolablate.analysis.attribution.decomposition import Term, points
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import AGAIN, WITHOUT_TOOLS, Level, told_levels
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding
-from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.causes import (
     beside,
-    decided,
     deciding_rows,
+    deciding_told,
     how_sure,
     named,
     ranked,
@@ -41,7 +42,7 @@ from toolablate.reports.changed_runs import (
     row_of,
 )
 from toolablate.reports.not_known import Said, not_known
-from toolablate.reports.numbers import signed
+from toolablate.reports.turn import AT_CALLS, told_turn, turn_of
 from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism
 from toolablate.traces.terminal_text import one_line
 
@@ -84,20 +85,26 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield from (f"{row.sentence}." for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS)
     else:
         yield _headline(attribution, evidence)
-        if attribution.method != "replay":
-            read = "a judge read it so" if attribution.method == "judge" else "it is read from the trace and the scores"
-            if ranked(attribution)[0][0] != "unknown":
-                yield f"This is a hypothesis: {read}."
-            yield "This trial itself has not been run again with a change."
+        yield _basis(attribution)
         yield from _how_distracted(attribution)
     yield from _early(told, "verdict")
+
+
+def _basis(attribution: Attribution) -> str:
+    if attribution.method == "replay":
+        return "Measured by replays: this trial was run again with one thing changed at a time."
+    not_run = "This trial itself has not been run again with a change"
+    if ranked(attribution)[0][0] == "unknown":
+        return f"Not measured. {not_run}."
+    read = "a judge read it so" if attribution.method == "judge" else "it is read from the trace and from other trials"
+    return f"A hypothesis, not measured: {read}. {not_run}."
 
 
 def _headline(attribution: Attribution, evidence: Evidence) -> str:
     (cause, probability), *others = ranked(attribution)
     known = chance(probability)
     if cause == "unknown":
-        return f"The cause is not known. The probability that it is more than chance: {known}."
+        return f"The cause is not known. That it is something of the condition, and not chance: probability {known}."
     if others and others[0][1] > probability:
         together = chance(math.fsum(share for each, share in ranked(attribution) if each in BY_CHANCE))
         names = " or ".join(named(each) for each in BY_CHANCE)
@@ -108,12 +115,24 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
     word = how_sure(probability)
     if not word:
         after = f", then {named(others[0][0])}, {chance(others[0][1])}" if others else ""
-        return f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
+        return (
+            f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
+            f"{_without_tools_alike(attribution)}"
+        )
     if attribution.method == "replay" and cause not in BY_CHANCE:
         if restores(cause, evidence):
             return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
         return f"The likeliest cause is {named(cause)}: probability {known}. No run shows it by itself."
     return f"{capital(word)} {named(cause)}: probability {known}."
+
+
+def _without_tools_alike(attribution: Attribution) -> str:
+    """Of two causes that need no tool, where they are likely together and neither is alone."""
+    shares = dict(ranked(attribution))
+    both = [shares[each] for each in BY_CHANCE if each in shares]
+    if len(both) < 2 or math.fsum(both) < LIKELY:
+        return ""
+    return f" Chance and the model's own error need no tool: probability {chance(math.fsum(both))} together."
 
 
 def _how_distracted(attribution: Attribution) -> Iterator[str]:
@@ -139,14 +158,30 @@ _Place = Literal["verdict", "known", "against"]
 
 
 def _early(told: Explanation, place: _Place) -> Iterator[str]:
-    beliefs = told.explained.evidence.trajectory.beliefs if told.explained.evidence.trajectory else ()
-    first = next((each for each in beliefs if each.step == 0), None)
-    if first is None or _place_of(told.explained.attribution, wrong=first.right.mean < RIGHT) != place:
+    """Nothing where half of them are right, which tells nothing."""
+    attribution, trajectory = told.explained.attribution, told.explained.evidence.trajectory
+    first = next((each for each in trajectory.beliefs if each.step == 0), None) if trajectory else None
+    if first is None or first.right.mean == RIGHT:
         return
+    wrong = first.right.mean < RIGHT
+    if _place_of(attribution, wrong=wrong) != place:
+        return
+    before = "wrong before any tool" if wrong else "right before any tool"
+    before = capital(before if first.right.mean in (0.0, 1.0) else f"mostly {before}")
     right = round(first.right.mean * first.samples)
-    asked = f"{right} of {first.samples} early answers, asked for before the first call, are right"
-    before = "Wrong" if first.right.mean < RIGHT else "Right" if first.right.mean > RIGHT else "Half right"
-    yield f"{before} before any tool: {asked}."
+    yield (
+        f"{before}: {right} of {first.samples} early answers, asked for before the first call, are right."
+        f"{_so(attribution, wrong=wrong)}"
+    )
+
+
+def _so(attribution: Attribution | None, *, wrong: bool) -> str:
+    if attribution is None:
+        return ""
+    if not wrong:
+        return " So the model had the right answer before its first call."
+    by_tool = ranked(attribution)[0][0] not in _BEFORE_TOOLS
+    return " So the error may need no tool." if by_tool else " So no call is needed for the error."
 
 
 def _place_of(attribution: Attribution | None, *, wrong: bool) -> _Place:
@@ -171,27 +206,53 @@ def _known(told: Explanation) -> Iterator[Said]:
     if attribution is None:
         return
     cause = ranked(attribution)[0][0]
-    sign = sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
-    deciding_runs = tuple(decided(cause, evidence))
-    yield from deciding_runs
-    if attribution.method == "trace" and cause in BY_CHANCE:
-        yield "The probability of chance comes from how often trials without tools are wrong, over all questions."
-    elif not deciding_runs and attribution.method == "replay":
-        yield "No single kind of run decides it: all runs in the table below weigh in."
+    yield from deciding_told(attribution, evidence)
     yield from _ignoring(cause, evidence, comes_back=True)
     yield from _early(told, "known")
-    if evidence.flip is not None:
-        start, end = evidence.steps[evidence.flip.after], evidence.steps[evidence.flip.step] - 1
-        where = f"at event {start}" if start == end else f"in events {start} to {end}"
-        yield f"The turn is most likely {where}, by early answers and by what this cause would do."
-    if sign is not None and sign[0] == cause:
-        yield f"The trace has a sign of it: {_note(sign[2])}."
-    elif attribution.method == "trace" and cause not in BY_CHANCE:
-        yield "The trace itself has no sign of a cause." if sign is None else "The trace itself has no sign of it."
+    yield from _sign_of_it(told)
+    turn = turn_of(evidence)
+    if turn is not None and turn.sure and cause in AT_CALLS:
+        yield told_turn(turn)
     if attribution.evidence:
         yield f"Look at {_events(attribution.evidence)}."
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
+    yield from _of_probability(attribution, evidence)
+
+
+def _sign_of_it(told: Explanation) -> Iterator[str]:
+    """What the trace itself says of the cause, where that does not come too late."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
+    cause, sign = ranked(attribution)[0][0], _sign(evidence)
+    if sign is not None and sign[0] == cause and not _late(cause, sign[1], evidence):
+        yield f"The trace has a sign of it: {_note(sign[2])}."
+    elif attribution.method == "trace" and cause not in BY_CHANCE and (sign is None or sign[0] != cause):
+        yield "The trace itself has no sign of a cause." if sign is None else "The trace itself has no sign of it."
+
+
+def _sign(evidence: Evidence) -> tuple[Mechanism, tuple[int, ...], str] | None:
+    return sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
+
+
+def _late(cause: Mechanism, events: Sequence[int], evidence: Evidence) -> bool:
+    """Whether a sign of what acts at calls lies after the place where early answers got worse."""
+    turn = turn_of(evidence)
+    return turn is not None and turn.sure and cause in AT_CALLS and min(events, default=-1) >= turn.end
+
+
+def _of_probability(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """What a probability is made of that no two counts give."""
+    if attribution.method == "replay":
+        yield "The probability weighs all runs in the table below, and how many they are."
+    elif attribution.method == "trace":
+        cause, sign = ranked(attribution)[0][0], _sign(evidence)
+        signs = "that sign, " if sign is not None and sign[0] == cause else ""
+        yield (
+            "The probability of chance comes from how often trials without tools are wrong, over all questions."
+            if cause in (*BY_CHANCE, "unknown")
+            else f"The probability weighs {signs}other trials' scores, and how often trials without tools are wrong."
+        )
 
 
 def _ignoring(cause: Mechanism, evidence: Evidence, *, comes_back: bool) -> Iterator[str]:
@@ -221,19 +282,6 @@ def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
 
 _POSSIBLE, MOST_OTHERS = 0.1, 2
 """Other causes are named from this probability on, and so many at most."""
-_MUCH = 50.0
-"""Points of one trial from which on a term contradicts another cause: half of a right answer."""
-_TERMS: Mapping[Term, frozenset[Mechanism]] = {
-    "format": frozenset({"format"}),
-    "budget": frozenset({"budget"}),
-    "tool_fault": frozenset({"tool_fault"}),
-    "content": frozenset({"retrieval_distraction", "lock_in", "other_results", "interaction", "calling"}),
-    "volume": frozenset({"volume"}),
-    "calling": frozenset({"calling", "lock_in"}),
-    "availability": frozenset({"availability", "prompt"}),
-    "prompt": frozenset({"availability", "prompt"}),
-}
-"""Causes that a trial may have whose points are these. Use and sampling noise contradict none."""
 
 
 def _against(told: Explanation) -> Iterator[Said]:
@@ -246,15 +294,16 @@ def _against(told: Explanation) -> Iterator[Said]:
         *_ignoring(ranked(attribution)[0][0], evidence, comes_back=False),
         *_other_causes(attribution, evidence),
         *_trace_against(told),
-        *_points_against(attribution, evidence),
     ]
     yield from said or [_nothing_against(attribution)]
 
 
 def _nothing_against(attribution: Attribution) -> str:
     cause, probability = ranked(attribution)[0]
-    rest = "Chance" if cause == "unknown" else "Other causes together"
-    return f"No run and no sign that was found. {rest}: {chance(1 - probability)}."
+    if cause == "unknown":
+        return f"No run and no sign that was found. Chance: {chance(1 - probability)}."
+    likelier = ", and likelier than this one" if probability < LIKELY else ""
+    return f"No run and no sign that was found. Other causes together: {chance(1 - probability)}{likelier}."
 
 
 def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
@@ -267,7 +316,7 @@ def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]
         return
     runs, found = deciding_rows(cause, evidence), deciding(cause, evidence)
     if runs and not restores(cause, evidence):
-        yield f"Runs without it are right no more often. {beside(*runs)}"
+        yield f"Runs without it are right no more often. {beside(*runs)}."
     elif found:
         worst = min(_after(found[0], evidence), key=lambda row: row.share, default=None)
         if worst is not None and worst.share < min(RIGHT, found[0].share):
@@ -282,36 +331,55 @@ def _after(undone: Level, evidence: Evidence) -> Iterator[Row]:
 
 
 def _other_causes(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    _, *others = ranked(attribution)
-    for cause, probability in [each for each in others if each[1] >= _POSSIBLE][:MOST_OTHERS]:
-        runs = next(decided(cause, evidence), "") if restores(cause, evidence) else ""
-        yield f"It may instead be {named(cause)}: probability {chance(probability)}.{f' {runs}' if runs else ''}"
+    for cause, probability in _others(attribution):
+        yield f"It may instead be {named(cause)}: probability {chance(probability)}.{_runs_of(cause, evidence)}"
+
+
+def _others(attribution: Attribution) -> list[tuple[Mechanism, float]]:
+    """Those that are told, with their probabilities."""
+    return [each for each in ranked(attribution)[1:] if each[1] >= _POSSIBLE][:MOST_OTHERS]
+
+
+def _runs_of(cause: Mechanism, evidence: Evidence) -> str:
+    """What runs say of another cause, where they say something for it."""
+    rows = deciding_rows(cause, evidence)
+    if rows is None or not restores(cause, evidence):
+        return ""
+    return f" {rows[0].sentence}." if cause in BY_CHANCE else f" {beside(*rows, what='it')}."
 
 
 def _trace_against(told: Explanation) -> Iterator[str]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
-    cause = ranked(attribution)[0][0]
-    sign = sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
+    (cause, _), *_ = ranked(attribution)
+    sign = _sign(evidence)
+    if sign is not None and sign[0] == cause and _late(cause, sign[1], evidence):
+        turn = turn_of(evidence)
+        assert turn is not None
+        yield (
+            f"The sign of it in the trace ({_events(sign[1])}) comes after early answers got worse ({turn.where}):"
+            f" {_note(sign[2])}."
+        )
     for other in told.explained.hypotheses:
         if other.mechanism not in (cause, "unknown") and other.confidence >= LIKELY:
-            why = f": {_note(sign[2])}" if sign and sign[0] == other.mechanism else ""
             by = "A judge" if other.method == "judge" else "The trace alone"
-            yield f"{by} points to {named(other.mechanism)}, probability {chance(other.confidence)}{why}."
-    if attribution.method != "replay" and sign and sign[0] not in (cause, "own_error"):
-        yield f"The trace has a sign of {named(sign[0])}: {_note(sign[2])} ({_events(sign[1])})."
+            yield f"{by} points to {named(other.mechanism)}, a hypothesis: probability {chance(other.confidence)}."
+    if sign is not None and sign[0] not in (cause, "own_error"):
+        late = ["after early answers got worse"] if _late(sign[0], sign[1], evidence) else []
+        where = ", ".join([*([_events(sign[1])] if sign[1] else []), *late])
+        at = f" ({where})" if where else ""
+        tested = _tested(sign[0], attribution, evidence)
+        yield f"The trace has a sign of {named(sign[0])}: {_note(sign[2])}{at}.{tested}"
 
 
-def _points_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    """The trial's largest loss in the decomposition, where that is of another cause."""
-    if attribution.method != "replay":
-        return
-    losses = {name: value for name, value in points(evidence.inputs).items() if name in _TERMS}
-    name, value = min(losses.items(), key=lambda each: each[1], default=("content", 0.0))
-    if value <= -_MUCH and ranked(attribution)[0][0] not in _TERMS[name]:
-        likely = max(attribution.shares.get(each, 0.0) for each in _TERMS[name])
-        improbable = f" All runs together make that improbable: {chance(likely)}." if likely < _POSSIBLE else ""
-        yield f"Its largest loss with a known cause is {mechanism_name(name)}, {signed(value)} points.{improbable}"
+def _tested(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:
+    """What replays say of a sign, where the page has not said it of another cause."""
+    rows = deciding_rows(cause, evidence)
+    if attribution.method != "replay" or rows is None or cause in [each for each, _ in _others(attribution)]:
+        return ""
+    if restores(cause, evidence):
+        return f" {beside(*rows, what='it')}."
+    return f" Replays do not bear it out: {rows[0].changed}, {rows[0].count}."
 
 
 def _events(events: Sequence[int]) -> str:

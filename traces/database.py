@@ -1,7 +1,9 @@
 """SQLite files that may come from someone else, and that several processes use at once: the store, recorded replies,
-the archive of the web. Opening them, their schema, contents by digest, checks, and what SQLite says as a sentence."""
+the archive of the web. Opening them, their schema, contents by digest, checks, what SQLite says as a sentence, and the
+disks that it cannot be trusted on."""
 
 import hashlib
+import re
 import sqlite3
 import threading
 import time
@@ -225,3 +227,24 @@ def known_failure(error: Exception, hints: Mapping[str, str] | None = None) -> K
 def is_damage(error: sqlite3.Error) -> bool:
     """Whether SQLite says that the file is no database, or none any more."""
     return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT"))
+
+
+_NETWORK = re.compile(r"nfs\d?|cifs|smb\d?|smbfs|lustre|gpfs|beegfs|afs|fuse\.sshfs")
+
+
+def network_file_system(path: Path, mounts: str | None = None) -> str:
+    """The type of the network file system that an absolute path lies on, such as "nfs4"; "" for a local disk, or where
+    the system does not tell. `mounts` is the text of Linux's /proc/self/mountinfo, which is read by default."""
+    try:
+        place = path.resolve()
+        mounts = Path("/proc/self/mountinfo").read_text(errors="surrogateescape") if mounts is None else mounts
+    except (OSError, ValueError, RuntimeError):
+        return ""
+    best, kind = -1, ""
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        mount = Path(re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), before.split(" ")[4]))
+        # Of two mounts at one place the later one is on top.
+        if place.is_relative_to(mount) and len(mount.parts) >= best:
+            best, kind = len(mount.parts), after.split(" ")[0]
+    return kind if _NETWORK.fullmatch(kind) else ""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from toolablate.analysis.codebooks.codebook import Code, Codebook
-from toolablate.analysis.labelling import AttributedCause, Held, disputed, held
+from toolablate.analysis.labels.held import AttributedCause, Held, disputed, held
 from toolablate.analysis.selection import Selection
 from toolablate.reports.cause_wording import attributed_to, chance, distraction_name, error_type_name
 from toolablate.reports.terminal.agreement import said_words

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from toolablate.analysis.codebooks.codebook import Codebook, built_in
-from toolablate.analysis.label_queue import LabelQueue
+from toolablate.analysis.labels.queue import LabelQueue
 from toolablate.traces.records import MECHANISM_BOOK
 
 

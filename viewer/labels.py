@@ -19,7 +19,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from toolablate.analysis.attribution.report import mechanism_name
-from toolablate.analysis.labelling import AttributedCause, Held, LabelReport, disputed, held, label_report
+from toolablate.analysis.labels.held import AttributedCause, Held, disputed, held
+from toolablate.analysis.labels.report import LabelReport, label_report
 from toolablate.analysis.selection import Selection
 from toolablate.reports.cause_wording import error_type_name
 from toolablate.reports.terminal.agreement import agreement_words, share_words

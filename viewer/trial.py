@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import summed, without_tools
+from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.changed_runs import rows
 from toolablate.reports.html.beliefs import belief_figure, evidence_events, falling, marks_of, told_steps
 from toolablate.reports.html.cards import Card, Links
@@ -205,7 +205,6 @@ def _why(told: Explanation) -> Mapping[str, Any]:
         "rows": rows(evidence),
         "shapley": tuple(shapley_lines(evidence)),
         "parts": tuple((part.title, tuple(map(_line, part.lines))) for part in why_parts(told)),
-        "summed": tuple(summed(evidence)),
         "evidence": evidence_events(told),
         "fall": falling(told)[:1],
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.analysis.attribution.levels import AGAIN, SWAPPED
+from toolablate.analysis.attribution.levels import AGAIN
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, right_of
 from toolablate.reports.changed_runs import AS_IT_WAS, NO_RESULT
@@ -330,6 +330,7 @@ _CHANGES: Mapping[str, str] = {
 }
 
 
+SWAPPED = "swapped for another question's"
 _SWAPS: Mapping[SwapContent, str] = {
     "null": NO_RESULT,
     "placebo": f"the result {SWAPPED}",

@@ -9,7 +9,7 @@ What a model thought goes back with the message that it came with, under the key
 `extra_content`      of a tool call, where Gemini keeps the signature of its thoughts; the whole call is given back
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolablate.agents.chat import NoReplyError
@@ -22,13 +22,15 @@ from toolablate.agents.endpoint.wire import (
     completions_usage,
     dicts_in,
     merged,
+    pictures_of,
     read_calls,
     sendable_arguments,
     sendable_name,
     strict,
     text_of,
 )
-from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest
+from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, Picture, ToolRequest
+from toolablate.traces.records.pictures import parts_of
 
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 _AMONG_THE_CONTENT = "content"
@@ -72,7 +74,7 @@ class Completions:
     def write_message(self, message: Message) -> list[dict[str, Any]]:
         if message.role == "tool":
             return [{"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}]
-        written: dict[str, Any] = {"role": message.role, "content": message.content}
+        written: dict[str, Any] = {"role": message.role, "content": _content(message)}
         if message.tool_calls:
             whole = {item.get("id"): item for item in message.items if item.get("type") == "function"}
             written["content"] = message.content or None
@@ -84,6 +86,11 @@ class Completions:
         elif message.reasoning_key in _REASONING_KEYS:
             written[message.reasoning_key] = message.reasoning
         return [written]
+
+    def write_pictures(self, results: Sequence[Message]) -> list[dict[str, Any]]:
+        """A result of a tool is a text here, so that a user's message behind the results shows their pictures."""
+        parts = [_part(part) for part in pictures_of(results)]
+        return [{"role": "user", "content": parts}] if parts else []
 
     def write_tools(self, request: ModelRequest) -> dict[str, Any]:
         form = response_format(request)
@@ -134,6 +141,19 @@ def response_format(request: ModelRequest) -> dict[str, Any]:
 def max_tokens_key(model: OpenAIModel) -> str:
     """The name of the limit of a reply: OpenAI's reasoning models refuse the old one, most servers know no other."""
     return model.capabilities.max_tokens_key or ("max_completion_tokens" if model.is_openai else "max_tokens")
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """https://platform.openai.com/docs/guides/images-vision"""
+    if not message.images:
+        return message.content
+    return [_part(part) for part in parts_of(message.content, message.images)]
+
+
+def _part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": part.url}}
 
 
 def _write_call(call: ToolRequest, whole: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ thought comes and goes back encrypted. The system prompt is an item of the input
 conversation stands there in the order of the trace, and as it does in Chat Completions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolablate.agents.chat import NoReplyError
@@ -24,12 +24,19 @@ from toolablate.agents.endpoint.wire import (
     strict,
     text_of,
 )
-from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel
+from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, Picture
+from toolablate.traces.records.pictures import parts_of
 
 # Calls of tools that no condition has, and that whoever asked would have to carry out.
 _NEVER_OFFERED = frozenset(
     {"custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request"}
 )
+# What is told of the results of the provider's own tools where it is asked for, by how the types of the tools begin.
+_TOLD = {
+    "web_search": "web_search_call.action.sources",
+    "code_interpreter": "code_interpreter_call.outputs",
+    "file_search": "file_search_call.results",
+}
 _INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -56,7 +63,7 @@ class Responses:
 
     def write_message(self, message: Message) -> list[dict[str, Any]]:
         if message.role == "tool":
-            return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": message.content}]
+            return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": _content(message)}]
         if message.items:
             return [_sendable(item) for item in _without_loose_reasoning(message.items)]
         calls = [
@@ -65,20 +72,29 @@ class Responses:
         ]
         if calls and not message.content:
             return calls
-        return [{"role": message.role, "content": message.content}, *calls]
+        return [{"role": message.role, "content": _content(message)}, *calls]
+
+    def write_pictures(self, results: Sequence[Message]) -> list[dict[str, Any]]:
+        """They stand in the results."""
+        return []
 
     def write_tools(self, request: ModelRequest) -> dict[str, Any]:
         schema = request.answer_schema
         named = {"type": "json_schema", "name": "answer", "schema": schema, "strict": strict(schema)}
         form = {"text": {"format": named}} if schema else {}
-        if not request.tools:
+        if not (request.tools or request.provider_tools):
             return form
         choice: object = request.tool_choice
-        if choice not in ("auto", "none", "required"):
+        if choice in {tool["type"] for tool in request.provider_tools}:
+            choice = {"type": choice}
+        elif choice not in ("auto", "none", "required"):
             choice = {"type": "function", "name": choice}
         # Responses takes a tool as strict unless told otherwise, and would rewrite its parameters.
         return chosen(
-            tools=[{"type": "function", **tool.model_dump(mode="json"), "strict": False} for tool in request.tools],
+            tools=[
+                *({"type": "function", **tool.model_dump(mode="json"), "strict": False} for tool in request.tools),
+                *request.provider_tools,
+            ],
             tool_choice=choice,
             parallel_tool_calls=request.parallel_tool_calls,
             **form,
@@ -112,6 +128,26 @@ class Responses:
                 f"the reply calls a tool that it was not offered ({strange})", reply, code="bad_reply", retryable=True
             )
         return checked(reply)
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    """https://platform.openai.com/docs/guides/images-vision"""
+    if not message.images:
+        return message.content
+    return [_part(part) for part in parts_of(message.content, message.images)]
+
+
+def _part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    return {"type": "input_image", "image_url": part.url}
+
+
+def asking_for_results(provider_tools: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings that have the endpoint tell what its own tools gave; {} where these tell all by themselves."""
+    kinds = {text_of(tool.get("type")) for tool in provider_tools}
+    include = [told for start, told in _TOLD.items() if any(kind.startswith(start) for kind in kinds)]
+    return {"include": include} if include else {}
 
 
 def _sendable(item: Mapping[str, Any]) -> dict[str, Any]:

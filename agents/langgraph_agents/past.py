@@ -100,7 +100,8 @@ class Past:
         return [call.id for call in calls]
 
     def _given(self) -> list[str | None]:
-        return [self.start.results.get(place) for place in range(len(self._last_calls()))]
+        given = (self.start.results.get(place) for place in range(len(self._last_calls())))
+        return [shown.text if shown else None for shown in given]
 
     def _tell(self) -> None:
         moved, self._moved = self._moved, asyncio.Event()

@@ -293,16 +293,16 @@ class AgentTrial:
         at = self.session.elapsed()
         pending.raw = await pending.asked.own()
         result = result_of_tool(pending.raw, pending.asked.call_id)
-        self.shown[request.id] = self.session._record_call(request, result, at)
+        self.shown[request.id] = self.session._record_call(request, result, at).text
         return pending.raw
 
     async def _run(self, pending: Pending, request: ToolRequest, *, called: bool) -> Any:
         if self.condition.tool_choice == "none":
-            (text,) = self.session.refuse_all((request,))
+            ((text, _),) = self.session.refuse_all((request,))
             pending.shown = ToolResult(text, status="invalid")
         else:
             try:
-                (text,), limit = await self.session.call_all((request,))
+                ((text, _),), limit = await self.session.call_all((request,))
             except TrialFailed:
                 self.failed = True
                 self._end()

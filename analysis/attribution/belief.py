@@ -223,6 +223,11 @@ def _heights(right: NDArray[np.int64], samples: NDArray[np.int64], levels: Cuts)
 # The steps of a trial, at which a model can be asked what it would answer now.
 
 
+def _is_result(event: Event) -> bool:
+    """What the provider's own tools gave is a part of the reply."""
+    return isinstance(event, ToolCall) and not event.by_provider
+
+
 def belief_steps(conversation: Sequence[Event]) -> tuple[int, ...]:
     """Events before which the belief can have changed, by their indices: every request that was answered, and the first
     tool call after each. So between two neighbours lies either one reply of the model, with the calls that it makes, or
@@ -230,7 +235,7 @@ def belief_steps(conversation: Sequence[Event]) -> tuple[int, ...]:
     reasoning.
     """
     asked = [index for index, event in enumerate(conversation) if isinstance(event, ModelCall)]
-    called = [index for index, event in enumerate(conversation) if isinstance(event, ToolCall)]
+    called = [index for index, event in enumerate(conversation) if _is_result(event)]
     ends = [*asked[1:], len(conversation)] if asked else []
     first = (
         next((call for call in called if start < call < end), None) for start, end in zip(asked, ends, strict=True)

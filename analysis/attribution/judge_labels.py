@@ -10,7 +10,7 @@ import numpy as np
 from toolablate.analysis.attribution.belief import Share, share
 from toolablate.analysis.attribution.decomposition import Decomposition
 from toolablate.analysis.attribution.evidence import Outlined
-from toolablate.analysis.labelling import ERROR_TYPES
+from toolablate.analysis.labels.error_types import ERROR_TYPES
 from toolablate.analysis.pairing import RIGHT, Unit, unit
 from toolablate.analysis.statistics.intervals import Floats, clustered_share
 from toolablate.traces.records import Diagnosis, Distraction, DistractionLabel, ErrorType, JudgeMatrix

@@ -34,11 +34,9 @@ _RESULTS: dict[ToolKind, str] = {
 }
 
 
-SWAPPED = "swapped for another question's"
-
-
 def swapped_results(kinds: Iterable[ToolKind]) -> str:
-    return f"with {' and '.join(_RESULTS[kind] for kind in sorted(kinds))} {SWAPPED}"
+    results = " and ".join(_RESULTS[kind] for kind in sorted(kinds))
+    return f"with {results} swapped for equally long ones of another question"
 
 
 _NAMED: tuple[Part, ...] = (

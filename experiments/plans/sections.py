@@ -1,5 +1,6 @@
 """The sections of a plan on the web, MCP servers, placebo sources, judges and recorded replies."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
+from pydantic_core import InitErrorDetails
 
 from toolablate.tools.text import one_line
 from toolablate.tools.user_code import load_own, registered
@@ -48,9 +50,27 @@ S = TypeVar("S", bound=Section)
 def valid_plan(kind: type[S], content: Mapping[str, Any], path: Path) -> S:
     """Raises InputError that names the key, what was found and what is allowed."""
     try:
-        return kind.model_validate(content)
+        plan = kind.model_validate(content)
+        _require_types(kind, content)
     except ValidationError as error:
         raise InputError(f"{path}: {explain(error, kind)}", code="bad_plan") from None
+    return plan
+
+
+def _require_types(kind: type[Section], content: Mapping[str, Any]) -> None:
+    """Raises ValidationError where a text stands for a number or a truth value. Strict validation as a whole would
+    also refuse a whole number that is written as 1e6."""
+    try:
+        kind.model_validate_json(json.dumps(content, default=str), strict=True)
+    except ValidationError as error:
+        wrong: list[InitErrorDetails] = [
+            {"type": item["type"], "loc": item["loc"], "input": item["input"]}
+            for item in error.errors(include_url=False)
+            if item["type"] == "bool_type"
+            or (item["type"] in ("int_type", "float_type") and isinstance(item["input"], str | bool))
+        ]
+        if wrong:
+            raise ValidationError.from_exception_data(error.title, wrong) from None
 
 
 class WebSection(Section):

@@ -141,6 +141,7 @@ _STOPPED = {
     "length": "max_tokens",
     "content_filter": "content_filter",
     "refusal": "content_filter",
+    "paused": "unknown",
     "other": "unknown",
 }
 _PLACED = {"at", "seconds"}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from toolablate.traces.records import Artifact
+from toolablate.traces.records import Artifact, Picture
 
 Form = Literal["prose", "code", "json", "output"]
 Role = Literal["system", "user", "assistant", "tool", "change", "failure", "answer", "rebuilt"]
@@ -67,10 +67,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A rich output, not looked into yet."""
+    """A rich output or a picture of a message, not looked into yet; `says` what it is, where no tool gave it."""
 
     part: str
-    artifact: Artifact
+    artifact: Artifact | Picture
+    says: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ def part_text(event: Event, part: str) -> str | None:
 
 def offered_text(request: ModelRequest) -> str:
     """The tools that a model is told of, as JSON."""
-    return json.dumps([tool.model_dump() for tool in request.tools], ensure_ascii=False, indent=2)
+    tools = [*(tool.model_dump() for tool in request.tools), *request.provider_tools]
+    return json.dumps(tools, ensure_ascii=False, indent=2)
 
 
 def _parts(event: Event) -> Iterator[tuple[str, str]]:
@@ -129,7 +130,8 @@ class Repeats:
         key = self.keys.get(id(message))
         if key is None:
             calls = ((call.id, call.name, call.arguments) for call in message.tool_calls)
-            key = (message.role, message.content, message.tool_call_id, *calls)
+            images = (picture.data for picture in message.images)
+            key = (message.role, message.content, message.tool_call_id, *calls, *images)
             self.keys[id(message)] = key
         return key
 
@@ -218,7 +220,9 @@ class _Seen:
 
     def _offer(self, event: ModelCall) -> Iterator[Panel]:
         """Which tools the model is told of, where these are others than before."""
-        names = tuple(one_line(tool.name, max_chars=80) for tool in event.request.tools)
+        theirs = (str(tool.get("type") or next(iter(tool), "")) for tool in event.request.provider_tools)
+        offer = (*(tool.name for tool in event.request.tools), *(f"{name} (the provider's)" for name in theirs))
+        names = tuple(one_line(name, max_chars=80) for name in offer)
         offered = (names, event.request.tool_choice)
         before, self.offered = self.offered, offered
         if offered == before or (not names and before is None):
@@ -252,7 +256,9 @@ class _Seen:
             took=event.seconds,
             panels=(given, *_changes(event, name)),
             sign=next((sign for sign, there in signs if there), ""),
-            notes=_there(one_line(event.node, max_chars=80), _state(event)),
+            notes=_there(
+                one_line(event.node, max_chars=80), _state(event), numbers.OF_PROVIDER if event.by_provider else ""
+            ),
         )
 
     def _answer(self, event: Answer, number: int) -> Card:
@@ -288,6 +294,8 @@ def _message(message: Message, part: str) -> Iterator[Body]:
         yield cut(message.reasoning, f"{part}-reasoning", "prose", title="reasoning", folded=long)
     if message.content:
         yield cut(message.content, part, "prose")
+    for place, picture in enumerate(message.images):
+        yield Attachment(f"{part}-image-{place}", picture, f"Image {place + 1} of the {message.role}'s message")
     if message.items:
         yield Remark(f"{numbers.counted(len(message.items), 'item')} of the API", tone="quiet")
     for place, call in enumerate(message.tool_calls[:MOST_CALLS]):

@@ -15,7 +15,7 @@ from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import Findings
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import right_answer, summed, without_tools
+from toolablate.reports.cause_wording import right_answer, without_tools
 from toolablate.reports.changed_runs import rows
 from toolablate.reports.html.beliefs import marks_of, with_answer
 from toolablate.reports.html.cards import Card, Links, Marks
@@ -225,8 +225,9 @@ def _says(told: ReportTrial) -> Iterator[WhyPart]:
         return
     evidence = told.explanation.explained.evidence
     yield from why_parts(told.explanation)
-    yield WhyPart("Runs to compare with", tuple(f"{row.came} {row.changed}" for row in rows(evidence)))
-    yield WhyPart("Without tools", (*without_tools(evidence), *summed(evidence)))
+    for title, some in rows(evidence):
+        yield WhyPart(title, tuple(f"{row.came} {row.changed}" for row in some))
+    yield WhyPart("Answers without tools", tuple(without_tools(evidence)))
 
 
 def _belief(told: ReportTrial, anchor: str) -> Markup | None:

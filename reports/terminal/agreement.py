@@ -15,16 +15,10 @@ from toolablate.analysis.agreement.shift import Shift
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.codebooks.codebook import BUILT_IN
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, SIGNIFICANT
-from toolablate.analysis.labelling import (
-    ERROR_TYPES,
-    TOO_FEW,
-    Held,
-    LabelAgreement,
-    LabelReport,
-    NamedTypes,
-    Reliability,
-    TypeShare,
-)
+from toolablate.analysis.labels.agreement import TOO_FEW, LabelAgreement, Reliability
+from toolablate.analysis.labels.error_types import ERROR_TYPES, NamedTypes, TypeShare
+from toolablate.analysis.labels.held import Held
+from toolablate.analysis.labels.report import LabelReport
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import chance, distraction_name, error_type_name
 from toolablate.reports.numbers import MINUS, SMALL, counted

@@ -25,7 +25,7 @@ from toolablate.analysis.attribution.report import FORM_NAMES, AttributionReport
 from toolablate.analysis.calibration import LEAST_LABELS, LEAST_QUESTIONS, Calibration
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.flips import Floor
-from toolablate.analysis.labelling import ERROR_TYPES
+from toolablate.analysis.labels.error_types import ERROR_TYPES
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import (
     attributed,

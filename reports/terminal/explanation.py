@@ -19,11 +19,12 @@ from toolablate.analysis.attribution.belief import EarlyAnswers, belief_steps
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import asked, chance, summed, without_tools
+from toolablate.reports.cause_wording import asked, chance, without_tools
 from toolablate.reports.changed_runs import rows
 from toolablate.reports.not_known import Apart, Said, trace_command
 from toolablate.reports.plain_why import why_parts
 from toolablate.reports.tables import simulated_banner
+from toolablate.reports.turn import inferred, turn_of
 from toolablate.traces.records import Event, ModelCall, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text, shortened
 
@@ -193,20 +194,21 @@ def turned(told: Explanation) -> Iterator[Said]:
     if evidence.trajectory is None:
         yield from _by_trace(told)
         return
-    if evidence.flip is None:
+    turn = turn_of(evidence)
+    if turn is None:
         yield _never_fell(evidence)
         return
-    flip = evidence.flip
-    steps = belief_steps(told.conversation)
-    start, end = steps[flip.after], steps[flip.step]
-    where = f"at event {start}" if end - start == 1 else f"in events {start} to {end - 1}"
-    yield (
-        f"The share of right early answers falls {where}: on average {chance(flip.before)} over the steps before it,"
-        f" {chance(flip.level)} over those after it (the same step in {100 * flip.confidence:.0f} % of resamples)."
-    )
-    back = [each for each in evidence.trajectory.beliefs if each.step > flip.step and each.right.mean >= RIGHT]
+    yield from inferred(turn, told.explained.attribution, evidence)
+    yield f"The same place comes out in {turn.resamples}."
+    back = [
+        each
+        for each in evidence.trajectory.beliefs
+        if evidence.steps[each.step] > turn.end and each.right.mean >= RIGHT
+    ]
     if back:
-        yield f"It is back at {chance(back[0].right.mean)} before event {steps[back[0].step]}."
+        right = round(back[0].right.mean * back[0].samples)
+        yield f"Before event {evidence.steps[back[0].step]}, {right} of {back[0].samples} are right again."
+    start, end = turn.start, turn.end
     for number, event in enumerate(told.conversation[start:end], start=start):
         yield from quoted(number, event, told)
 
@@ -289,9 +291,10 @@ def _never_fell(evidence: Evidence) -> str:
     assert evidence.trajectory is not None
     beliefs = evidence.trajectory.beliefs
     first, last = beliefs[0].right.mean, beliefs[-1].right.mean
+    counts = [f"{round(each.right.mean * each.samples)} of {each.samples}" for each in (beliefs[0], beliefs[-1])]
     if len(beliefs) == 1:
-        return f"Early answers before any call: {chance(first)} right."
-    ends = f"{chance(first)} right before any call, {chance(last)} before the final reply"
+        return f"Early answers before any call: {counts[0]} right."
+    ends = f"{counts[0]} right before any call, {counts[1]} before the final reply"
     only = "" if len(beliefs) > 2 else ", and no others were asked for"
     if not any(each.right.mean for each in beliefs):
         return f"Early answers are never right{only}."
@@ -346,6 +349,7 @@ def _spread(standard_error: float) -> str:
 
 
 PAGE_CELLS = 80
+EARLY = "Early answers are asked for at once after a step: how many are right, and what most say."
 
 
 def explanation_view(told: Explanation) -> RenderableType:
@@ -358,19 +362,21 @@ class _Page:
     told: Explanation
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        told = self.told
+        told, evidence = self.told, self.told.explained.evidence
         yield from _heading(told)
         for part in why_parts(told):
             yield from _section(part.title, part.lines)
         yield Text()
         yield Text("What it did", style="bold")
         yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
+        if evidence.trajectory is not None:
+            yield from _lines([EARLY])
         yield from _section("Where the answers turn", turned(told))
-        evidence = told.explained.evidence
         yield from _section("Runs to compare with", ())
-        yield Padding(_pairs([(row.came, row.changed) for row in rows(evidence)]), (0, 0, 0, 2))
+        for title, some in rows(evidence):
+            yield from _lines([f"{title}:"])
+            yield Padding(_pairs([(row.came, row.changed) for row in some]), (0, 0, 0, 4))
         yield from _lines(shapley_lines(evidence))
-        yield from _lines(summed(evidence))
         yield from _section("Answers without tools", without_tools(evidence))
         yield from _section("The whole trace", (trace_command(told),))
 

@@ -164,10 +164,8 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     trial = trace.trial
     yield "question", question.id if question else trial.question
-    if question and question.files:
-        yield "files", ", ".join(f"{file.name} (SHA-256 {file.sha256[:12]}...)" for file in question.files)
-    if question and question.documents:
-        yield "documents", ", ".join(f"{each.name} ({len(each.text):,} characters)" for each in question.documents)
+    if question:
+        yield from _brought(question)
     first = next((event for event in trace.events if isinstance(event, ModelCall)), None)
     if first and (cut := first.input_cut):
         yield "question cut", f"to {cut.kept:,} of {cut.chars:,} characters"
@@ -191,6 +189,15 @@ def _facts(
         yield "search", environment.search
     if environment.versions:
         yield "versions", _listed(environment.versions)
+
+
+def _brought(question: Question) -> Iterator[tuple[str, str]]:
+    if question.files:
+        yield "files", ", ".join(f"{file.name} (SHA-256 {file.sha256[:12]}...)" for file in question.files)
+    if question.documents:
+        yield "documents", ", ".join(f"{each.name} ({len(each.text):,} characters)" for each in question.documents)
+    if question.images:
+        yield "images", " ".join(picture.said for picture in question.images)
 
 
 def resumption_facts(resumed: Resumption) -> Iterator[tuple[str, str]]:
@@ -249,7 +256,7 @@ def _listed(versions: Mapping[str, str]) -> str:
 
 
 def _may_call(trace: Trace, condition: Condition | None, tool: str) -> bool:
-    offered = condition is not None and bool(condition.tools)
+    offered = condition is not None and condition.has_tools
     return offered or any(event.kind == "tool_call" and event.call.name == tool for event in trace.events)
 
 

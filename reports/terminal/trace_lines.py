@@ -92,6 +92,8 @@ class TracePrinter:
             yield indented(inert(message.reasoning, "dim italic", max_chars=self.max_chars))
         if message.content:
             yield indented(inert(message.content, max_chars=self.max_chars))
+        for picture in message.images:
+            yield indented(Text(picture.said, style="dim"))
         if message.items:
             yield indented(Text(_items(message.items), style="dim"))
         for request in message.tool_calls:
@@ -111,8 +113,12 @@ class TracePrinter:
     def _tool_call(self, event: ToolCall) -> Iterator[RenderableType]:
         self.outputs.add(event.output)
         style = "blue" if event.status == "ok" else "yellow"
-        note = self._note(one_line(event.node), *_state(event), "changed" if event.changes else "", _took(event))
+        own = numbers.OF_PROVIDER if event.by_provider else ""
+        took = "" if own else _took(event)
+        note = self._note(one_line(event.node), own, *_state(event), "changed" if event.changes else "", took)
         yield rule(f"{one_line(event.call.name)} returns", style, note)
+        if own:
+            yield indented(self._arguments(event.call))
         yield from self._shown(event, self.max_chars)
         yield from _seen(event)
         if event.changes:

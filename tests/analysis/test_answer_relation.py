@@ -73,6 +73,14 @@ def spans(*texts: str, scale: Scale = "") -> SpansTarget:
         ("$5,231 and $4,210", "812", "", "in_material"),
         ('{"answer": 0.0}', "812", "", "unreadable"),
         ("line 1\nSyntaxError: no", "812", "", "unreadable"),
+        ("1562.474 million", "$1,562,474 thousand", "", "wording"),
+        ("-190 bps", "1.9", "percent", "sign"),
+        ("-4036.5%", "4049.06", "percent", "sign"),
+        ("$19,832", "19653.67", "thousand", "close"),
+        ("91.0 million", "92", "million", "off_by_one"),
+        ("2", "18", "", "other"),
+        ("1", "1248", "", "other"),
+        ("first part, then the second", "(i) first part, (ii) then second", "", "wording"),
     ],
 )
 def test_one_answer_against_one(given: str, wanted: str, scale: Scale, name: Relation) -> None:
@@ -86,6 +94,7 @@ def test_one_answer_against_one(given: str, wanted: str, scale: Scale, name: Rel
         (("12,643", "$12,548 thousand"), ("12548", "12643"), "scale"),
         (("-3", "4.04"), ("3", "4.0"), "sign"),
         (("3", "900"), ("3", "4.0"), "other"),
+        (("6", "209", "8", "681"), ("6,209", "8,681"), "wording"),
         (("receivables", "inventories", "plant"), ("receivables, inventories, and plant",), "wording"),
         (("receivables", "plant"), ("receivables", "inventories", "plant"), "part"),
     ],
@@ -129,6 +138,7 @@ def test_a_scorers_own_name_goes_before_the_rules() -> None:
 
 def test_what_has_no_one_right_text_is_looked_up_in_the_question() -> None:
     assert relation("north", ReferenceTarget(answer="An island.")) == "named"
+    assert relation("0", NumberTarget(value=18), prompt="At $4.00 a pound, what do 6 pounds cost?") == "other"
 
 
 @pytest.mark.parametrize("text", ["1" * 400, "1e999", "(" * 2000 + "5", "9" * 5000 + "%", "1,2,3,4,5", "\x00", "-"])
@@ -143,7 +153,8 @@ def test_every_relation_is_told_in_words() -> None:
 
 def test_hand_read_flips_of_tatqa_are_named_as_people_did() -> None:
     """Labels were given by question, right answer and answer alone. The rules were mended on the first 30, then scored
-    once on the 30 held out (26 right), mended again, and scored once on 30 fresh ones (28 right)."""
+    once on the 30 held out (26 right), mended again, and scored once on 30 fresh ones (28 right). More were drawn of
+    all three conditions, 60 twice: 54 were right, after mending 56 of the others."""
     path = Path(os.environ.get("TOOLABLATE_DATA", ROOT.parent / "shared/data")) / "tatqa_codex_conditions.jsonl"
     if not path.exists():
         pytest.skip(f"the recorded data are not here: {path}")
@@ -158,8 +169,12 @@ def test_hand_read_flips_of_tatqa_are_named_as_people_did() -> None:
         question = Question(id="q", prompt=prompt, target=target, metadata={"answer_type": row["answer_type"]})
         reply = each.get("reply") or row[each["condition"]]["generated"][0]
         score = scorer_for("tatqa").score(question, "t", reply)
-        named.setdefault(each["sample"], []).append(relation_of(question, score, reply) == each["label"])
-    assert {sample: sum(right) for sample, right in named.items()} == {"mended": 30, "held out": 30, "fresh": 28}
+        said = "" if score.extracted else reply
+        named.setdefault(each["sample"], []).append(relation_of(question, score, said) == each["label"])
+    assert {sample: sum(right) for sample, right in named.items()} == {
+        **{"mended": 30, "held out": 30, "fresh": 28},
+        **{"fresh 2": 57, "fresh 3": 58},
+    }
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -8,15 +8,8 @@ import pytest
 from tests.reports.attribution.samples import page
 from tests.traces.samples import WHEN
 
-from toolablate.analysis.labelling import (
-    AttributedCause,
-    LabelReport,
-    disputed,
-    held,
-    label_report,
-    labels_csv,
-    labels_json,
-)
+from toolablate.analysis.labels.held import AttributedCause, disputed, held
+from toolablate.analysis.labels.report import LabelReport, label_report, labels_csv, labels_json
 from toolablate.reports.terminal.agreement import labels_view
 from toolablate.traces.records import Diagnosis, Label, Mechanism
 

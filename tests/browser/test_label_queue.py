@@ -10,7 +10,7 @@ from tests.browser.serving import Site
 from tests.browser.test_labels import Serve, _labels, _wrong
 
 from toolablate.analysis.codebooks.codebook import Codebook, built_in
-from toolablate.analysis.label_queue import LabelQueue, QueueItem
+from toolablate.analysis.labels.queue import LabelQueue, QueueItem
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.label_session import LabelSession

@@ -11,7 +11,7 @@ from tests.cli.test_failures import store as store
 
 from toolablate.analysis.codebooks.codebook import built_in_text
 from toolablate.analysis.failures import Failures, read_failures
-from toolablate.analysis.label_queue import drawn_queue, read_queue
+from toolablate.analysis.labels.queue import drawn_queue, read_queue
 from toolablate.cli import group
 from toolablate.traces.errors import InputError
 

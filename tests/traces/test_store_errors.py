@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.traces.samples import as_rows, attempt, begun, filled, plan, score, trials
 
+from toolablate.traces.database import network_file_system
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Answer
 from toolablate.traces.store import SCHEMA_VERSION, Recorder, Store, verify
@@ -368,3 +369,42 @@ async def test_a_full_queue_makes_callers_wait_and_not_the_memory_grow(
         trace = await session.finish("answered", 1.0)
     with Store(tmp_path / "s.db") as store:
         assert store.trace(trace.trial.id) == trace
+
+
+MOUNTS = r"""
+22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:40 / /home rw - nfs4 server:/home rw,vers=4.2
+31 30 8:2 / /home/me/scratch rw - xfs /dev/sdb1 rw
+32 22 0:41 / /mnt/two\040words rw master:3 - lustre mds@tcp:/l rw
+33 22 0:42 / /proc/fs/nfsd rw - nfsd nfsd rw
+""".strip()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/srv/run.sqlite", ""),
+        ("/home/me/run.sqlite", "nfs4"),
+        ("/homework/run.sqlite", ""),
+        ("/home/me/scratch/runs/run.sqlite", ""),
+        ("/mnt/two words/run.sqlite", "lustre"),
+        ("/proc/fs/nfsd/x", ""),
+    ],
+)
+def test_a_path_on_a_network_file_system_is_told_by_its_nearest_mount(path: str, kind: str) -> None:
+    assert network_file_system(Path(path), MOUNTS) == kind
+
+
+def test_a_store_on_a_network_file_system_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No such file system can be mounted here.
+    monkeypatch.setattr("toolablate.traces.store.file.network_file_system", lambda path: "nfs4")
+    with pytest.raises(StoreError, match=r"network file system \(nfs4\)") as caught:
+        Recorder(tmp_path / "runs" / "run.sqlite")
+    assert caught.value.code == "network_disk"
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_disk_of_the_tests_is_local(tmp_path: Path) -> None:
+    assert network_file_system(tmp_path) == ""

@@ -84,6 +84,7 @@ from toolablate.traces.records.judgements import (
 )
 from toolablate.traces.records.models import (
     AgentModel,
+    Batch,
     Capabilities,
     ImportedModel,
     LangChainModel,
@@ -99,6 +100,7 @@ from toolablate.traces.records.models import (
     SimulatedModel,
     secret_in,
 )
+from toolablate.traces.records.pictures import Picture
 from toolablate.traces.records.questions import (
     ChecklistItem,
     ChecklistTarget,
@@ -132,6 +134,7 @@ __all__ = [
     "AnswerNow",
     "Artifact",
     "Attribution",
+    "Batch",
     "Budget",
     "Capabilities",
     "Change",
@@ -187,6 +190,7 @@ __all__ = [
     "PageText",
     "PairVerdict",
     "PatternTarget",
+    "Picture",
     "Preferred",
     "Price",
     "PriceTier",

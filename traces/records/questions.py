@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from toolablate.traces.records._base import Record, TaggedRecord, digest_json
+from toolablate.traces.records.pictures import Picture
 
 
 class _Target(TaggedRecord):
@@ -185,8 +186,9 @@ class Question(TaggedRecord):
     """One item. `source` says where it comes from; `cluster` groups questions that share a source text.
 
     `as_is` says that the prompt is all that is asked: it holds the choices, if any, and no line is added that says how
-    to end the reply. `rubric` is for judges. `blocked_hosts` (a host with its subdomains, or `host/path`) are kept from
-    models for this question alone, besides those that a plan blocks for all.
+    to end the reply. `images` are shown with the prompt, each behind its mark `<image 1>` in it or in a choice, and
+    before it where there is none. `rubric` is for judges. `blocked_hosts` (a host with its subdomains, or `host/path`)
+    are kept from models for this question alone, besides those that a plan blocks for all.
     """
 
     version: Literal[1] = 1
@@ -198,6 +200,7 @@ class Question(TaggedRecord):
     rubric: Rubric | None = None
     files: tuple[QuestionFile, ...] = ()
     documents: tuple[QuestionDocument, ...] = ()
+    images: tuple[Picture, ...] = ()
     blocked_hosts: tuple[str, ...] = ()
     domain: str = ""
     difficulty: str = ""

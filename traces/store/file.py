@@ -25,6 +25,7 @@ from toolablate.traces.database import (
     is_damage,
     known_failure,
     layout,
+    network_file_system,
 )
 from toolablate.traces.errors import StoreError
 from toolablate.traces.installing import to_upgrade
@@ -434,6 +435,17 @@ def _not_a_file(path: Path) -> str:
     if not path.is_file():
         return "no regular file"
     return "" if path.stat().st_size else "an empty file"
+
+
+def require_local_disk(store: Path) -> None:
+    """Raises StoreError on a network file system: SQLite's WAL needs memory that all writers share, and loses what they
+    write where locks do not hold across machines."""
+    if kind := network_file_system(store.absolute()):
+        raise StoreError(
+            f"Cannot write the store {store}: it lies on a network file system ({kind}), where SQLite can lose trials",
+            hint="Name a store on a local disk, as in --store /tmp/run.sqlite; copy the file when the run has ended.",
+            code="network_disk",
+        )
 
 
 def make_folder(store: Path) -> list[Path]:

@@ -44,6 +44,7 @@ from toolablate.traces.store.file import (
     is_there,
     make_folder,
     open_writer,
+    require_local_disk,
     require_store,
 )
 from toolablate.traces.store.writer import Membership, StoreWriter, is_deserted, taken
@@ -141,6 +142,7 @@ class Recorder:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
+        require_local_disk(self.path)
         if is_there(self.path):
             require_store(self.path)
         made = make_folder(self.path)

@@ -20,7 +20,7 @@ from toolablate.analysis.attribution.signals.signal_types import (
     UnusedTool,
     model_calls,
 )
-from toolablate.traces.records import Budget, Limit, Trace
+from toolablate.traces.records import Budget, Event, Limit, Trace
 
 NO_OUTPUT = "(no output)"
 SUBSTITUTES = frozenset({"sham", "placebo"})
@@ -163,8 +163,14 @@ def _not_run(trace: Trace) -> tuple[int, ...]:
     return tuple(
         index
         for (index, event), end in zip(model_calls(trace), ends, strict=True)
-        if len(event.reply.message.tool_calls) > sum(each.kind == "tool_call" for each in trace.events[index:end])
+        if len(event.reply.message.tool_calls) > sum(map(_is_answer, trace.events[index:end]))
     )
+
+
+def _is_answer(event: Event) -> bool:
+    """Whether it is a result that a reply before it asked for; the provider's own calls are a part of the reply after
+    them."""
+    return event.kind == "tool_call" and not event.by_provider
 
 
 # What a model did with its calls: searches and pages, and how much code it wrote.

@@ -21,6 +21,17 @@ _BY_NAME: dict[str, Form] = {
     "document_find": "page",
     "open": "page",
     "find": "page",
+    # Those of providers.
+    "code_interpreter": "code",
+    "code_execution": "code",
+    "bash_code_execution": "code",
+    "text_editor_code_execution": "code",
+    "google_search": "search",
+    "google_maps": "search",
+    "file_search": "search",
+    "web_fetch": "page",
+    "open_page": "page",
+    "find_in_page": "page",
 }
 _BY_ARGUMENT: dict[str, Form] = {"code": "code", "query": "search", "url": "page"}
 
@@ -81,7 +92,7 @@ def _call(index: int, event: ToolCall) -> CallSignal:
     arguments = _arguments(event.call.arguments)
     by_argument: Form = next((_BY_ARGUMENT[name] for name in _BY_ARGUMENT if name in arguments), "other")
     form = _BY_NAME.get(event.call.name.rpartition(".")[2], by_argument)
-    named = ("code", "query", "url", "id", "pattern")
+    named = ("code", "query", "url", "id", "pattern", "command")
     texts = (arguments[name] for name in named if isinstance(arguments.get(name), str))
     return CallSignal(index, form, str(next(texts, event.call.arguments)), event)
 

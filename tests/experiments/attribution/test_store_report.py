@@ -57,7 +57,7 @@ def test_all_evidence_is_there_as_json(replayed: Replayed) -> None:
 def test_a_trial_that_was_never_replayed_is_explained_by_its_trace(ran: Path) -> None:
     wrong = next(each for each in trials(ran) if each["attribution"])
     text = " ".join(page(ran, wrong["trial"]).split())
-    assert "This is a hypothesis: it is read from the trace and the scores." in text
+    assert "A hypothesis, not measured: it is read from the trace and from other trials." in text
     assert f"toolablate attribute {ran} --replay" in text.replace(" \\", "")
 
 

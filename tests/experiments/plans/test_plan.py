@@ -69,6 +69,10 @@ def test_paths_are_relative_to_the_plan_and_the_store_is_named_after_it(tmp_path
             ("[questions]", "[sandbox]\nlimits = { memory_mb = 0 }\n[questions]"),
             r"sandbox\.limits\.memory_mb: .*found 0",
         ),
+        (("[questions]", "repeats = '4'\n[questions]"), r"repeats: .*valid integer; found '4'"),
+        (("[questions]", "repeats = true\n[questions]"), r"repeats: .*valid integer; found True"),
+        (("[questions]", "[budget]\nseconds = '3'\n[questions]"), r"budget\.seconds: .*valid number; found '3'"),
+        (("[questions]", "[web]\nrobots = 'yes'\n[questions]"), r"web\.robots: .*valid boolean; found 'yes'"),
         (("[questions]", "[budget]\nturns = 0\n[questions]"), r"budget\.turns: .*greater than 0; found 0"),
         (
             ('"simulated"\nname = "sim"', '"openai"\nname = "sim"\n[budget]\ncost_usd = 1'),

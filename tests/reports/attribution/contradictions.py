@@ -9,11 +9,14 @@ from typing import Any
 import click
 from tests.reports.attribution.samples import page
 
+from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.report import mechanism_name
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
+from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
+from toolablate.reports.changed_runs import Row, rows
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import Mechanism
 from toolablate.traces.store import Store
@@ -46,7 +49,11 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     attribution = told.explained.attribution
     whole = " ".join(text.get(part, "") for part in PARTS)
     yield from _of_early_answers(told, whole)
-    yield from _of_counts(whole.partition(text.get(PARTS[-1], "\0"))[0], text)
+    yield from _of_counts(whole, told, text)
+    yield from _of_intervals(text.get(PARTS[-1], ""))
+    yield from _of_the_turn(told, f"{whole} {text['Where the answers turn']}")
+    if re.search(r"\d points", f"{whole} {text.get('Runs to compare with', '')}"):
+        yield f"points, which no counts of the page give: {whole}"
     if attribution is None:
         yield from (f"a cause of what is not wrong: {whole}" for word in ("because of", "probability") if word in whole)
         return
@@ -60,8 +67,13 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     known = "The cause is not known" not in headline
     if attribution.method != "replay" and ("because of" in headline or (known and "hypothesis" not in headline)):
         yield f"certain of what no replay has tested: {headline}"
+    if (attribution.method == "replay") != ("Measured by replays" in headline) or (
+        attribution.method != "replay" and "They decide it" in whole
+    ):
+        yield f"measured, or not: {whole}"
     if "because of" in headline:
         yield from _of_restoring(text["How this is known"])
+    yield from _of_late_signs(told, text.get("How this is known", ""))
 
 
 def _of_the_headline(headline: str, shares: dict[Mechanism, float]) -> Iterator[str]:
@@ -87,32 +99,97 @@ def _is_named(cause: Mechanism, first: str) -> bool:
 
 
 def _of_early_answers(told: Explanation, whole: str) -> Iterator[str]:
+    """Wrong or right before any tool, as the counts beside it are."""
+    first = next((each for each in _beliefs(told) if each.step == 0), None)
+    said = re.findall(r"([Mm]ostly )?([Ww]rong|[Rr]ight) before any tool: (\d+) of (\d+)", whole)
+    expected = [] if first is None or first.right.mean == 0.5 else [first]
+    if len(said) != len(expected):
+        yield f"wrong or right before any tool, or not: {first}: {whole}"
+    for (mostly, word, *counts), found in zip(said, expected, strict=False):
+        right, asked = map(int, counts)
+        share = right / asked
+        if (right, asked) != (round(found.right.mean * found.samples), found.samples):
+            yield f"other early answers than {found}: {whole}"
+        if (word.lower() == "wrong") != (share < 0.5) or bool(mostly) != (0 < share < 1):
+            yield f"{mostly}{word} before any tool at {right} of {asked}"
+
+
+def _beliefs(told: Explanation) -> tuple[EarlyAnswers, ...]:
     trajectory = told.explained.evidence.trajectory
-    first = next((each for each in trajectory.beliefs if each.step == 0), None) if trajectory else None
-    wrong = first is not None and first.right.mean < 0.5
-    if ("Wrong before any tool" in whole) != wrong:
-        yield f"wrong before any tool, or not: {first}: {whole}"
-    if "Right before any tool" in whole and (first is None or first.right.mean <= 0.5):
-        yield f"right before any tool: {first}"
+    return trajectory.beliefs if trajectory else ()
 
 
-def _of_counts(sentences: str, text: dict[str, str]) -> Iterator[str]:
-    """Counts of sentences are those of the table, or of a step."""
-    known = set(_COUNT.findall(text.get("Runs to compare with", "")))
-    known |= set(re.findall(r"\b(\d+)/(\d+)\b", text.get("What it did", "")))
-    for count in _COUNT.findall(sentences):
-        if count not in known:
-            yield f"{count} is not in the table: {sorted(known)}: {sentences}"
+_ROW = re.compile(r"\(((?:with|from|asked|told|as it|in its|without)[^();]*)\), (\d+) of (\d+)")
+_TURN = re.compile(
+    r"worse most likely (?:at event|in events) (\d+)[^:]*: before it (\d+) of (\d+) are right, after it (\d+) of (\d+)"
+)
+
+
+def _of_counts(whole: str, told: Explanation, text: dict[str, str]) -> Iterator[str]:
+    """Counts of sentences are those of the table: of the row that is named beside them, where one is; but for those of
+    a turn, which are sums of steps."""
+    table = {changed: (right, runs) for group in rows(told.explained.evidence) for right, runs, changed in _told(group)}
+    for changed, *count in _ROW.findall(whole):
+        if table.get(changed) != tuple(count):
+            yield f"{changed}: {count}, and the table has {table.get(changed)}: {whole}"
+    known = {*table.values(), *_COUNT.findall(text.get("Runs to compare with", ""))}
+    steps = [(str(round(each.right.mean * each.samples)), str(each.samples)) for each in _beliefs(told)]
+    for sums in _TURN.findall(whole):
+        steps += [(sums[1], sums[2]), (sums[3], sums[4])]
+    steps += re.findall(r"(\d+) of (\d+) early answers after it", whole)
+    for count in _COUNT.findall(re.sub(r"\d+ of 100 resamples", "", whole)):
+        if count not in known | set(steps):
+            yield f"{count} is not in the table: {sorted(known)}: {whole}"
+
+
+def _told(group: tuple[str, tuple[Row, ...]]) -> Iterator[tuple[str, str, str]]:
+    yield from ((f"{row.right:g}", f"{row.runs:g}", row.changed) for row in group[1] if not row.graded)
+
+
+def _of_intervals(unknown: str) -> Iterator[str]:
+    """The 95 % intervals are those of the counts before them."""
+    for right, runs, low, high in re.findall(r"(\d+) of (\d+) right leaves (\d?\.\d+) to (\d?\.\d+)", unknown):
+        ends = wilson_interval(int(right) / int(runs), int(runs), confidence=0.95)
+        if max(abs(ends[0] - float(low)), abs(ends[1] - float(high))) > 0.0051:
+            yield f"{right} of {runs} leaves {ends}: {unknown}"
+
+
+def _of_the_turn(told: Explanation, text: str) -> Iterator[str]:
+    """Its counts are sums of the steps before and after it, and the page says what it is inferred from."""
+    evidence = told.explained.evidence
+    for event, *counts in _TURN.findall(text):
+        sums = [[0, 0], [0, 0]]
+        for each in _beliefs(told):
+            of = sums[evidence.steps[each.step] > int(event)]
+            of[0], of[1] = of[0] + round(each.right.mean * each.samples), of[1] + each.samples
+        if [*map(int, counts)] != [*sums[0], *sums[1]]:
+            yield f"a turn at {event} by {sums}: {text}"
+        if "inferred from" not in text:
+            yield f"a turn that nobody says is inferred: {text}"
+
+
+def _of_late_signs(told: Explanation, known: str) -> Iterator[str]:
+    """No sign supports a cause at a call if it lies after the place where early answers got worse."""
+    evidence, place = (
+        told.explained.evidence,
+        re.search(r"worse most likely (?:at event|in events (?:\d+) to) (\d+)", known),
+    )
+    sign = sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
+    if place and sign and "The trace has a sign of it:" in known and min(sign[1], default=-1) > int(place[1]):
+        yield f"a sign after the turn supports it: {sign}: {known}"
 
 
 def _of_restoring(known: str) -> Iterator[str]:
     """The runs without the cause are right more often than those with it."""
-    pair = r"(\d+) of (\d+) answers are right(?:; [^;]*?, (\d+) of (\d+)){}\."
-    found = re.search(pair.format(""), known) or re.search(pair.format("?"), known)
+    if "with it, this trial is wrong" in known or "Without one kind of results" in known:
+        return
+    found = re.search(
+        r"Without this cause \([^;]*?\), (\d+) of (\d+) answers are right; with it \([^;]*?\), (\d+) of (\d+)\.", known
+    )
     if found is None:
         yield f"nothing decides it: {known}"
         return
-    undone, before = int(found[1]) / int(found[2]), int(found[3] or 0) / int(found[4] or 1)
+    undone, before = int(found[1]) / int(found[2]), int(found[3]) / int(found[4])
     if undone <= before:
         yield f"it restores nothing: {known}"
 

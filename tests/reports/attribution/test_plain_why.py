@@ -1,17 +1,20 @@
 """What is said of one trial is never contradicted by the table below it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.analysis.attribution.stories import ended, ran, right, searched, wrong
 from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import (
+    UNREPLAYED,
     attribution,
     believed,
     evidence,
+    explained,
     explanation,
     inputs,
 )
@@ -21,6 +24,8 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame_by_arms
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
+from toolablate.reports.causes import beside, ranked
+from toolablate.reports.turn import told_turn
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
 
 LONG = "1. Green plants take molecular nitrogen from the air. " * 100
@@ -99,3 +104,57 @@ def test_whatever_a_record_of_an_attribution_says_the_page_says_what_its_numbers
     )
     design = ReplayDesign(failures=0.5, samples=4, rollouts=12, seed=7)
     assert contradictions(explanation(Explained(of, found), design=design, store="a b/it's.sqlite")) == []
+
+
+# The check itself: whatever is planted on a page that its own counts contradict is found.
+
+
+PAGES = (
+    explanation(explained(shares={"retrieval_distraction": 0.6, "lock_in": 0.3, "sampling_noise": 0.1})),
+    # The result that has the answer comes after early answers got worse.
+    explanation(explained(evidence(trajectory=believed((8, 0, 0)), flip=flip_step(believed((8, 0, 0)), 0.3)))),
+    # No run without what was found is right.
+    explanation(
+        explained(
+            evidence(
+                inputs=inputs(replay=Replay(rollouts={frozenset({"search"}): (0.0, 0.0), frozenset(): (0.0, 1.0)})),
+                pivotal=None,
+            )
+        )
+    ),
+    explanation(explained(evidence(**UNREPLAYED), method="trace")),
+)
+FAULTS: Mapping[str, tuple[str, Any]] = {
+    "surer than it is": ("plain_why.how_sure", lambda _: "almost certainly"),
+    "another cause first": ("plain_why.ranked", lambda of: list(reversed(ranked(of)))),
+    "a probability of its own": ("plain_why.chance", lambda _: ".99"),
+    "because of what restores nothing": ("plain_why.restores", lambda *_: True),
+    "measured, of a trace": ("plain_why._basis", lambda _: "Measured by replays."),
+    "a count that no run has": (
+        "changed_runs.Row.said",
+        property(lambda row: f"{row.right + 1:g} of 9 answers are right"),
+    ),
+    "the count of another row": (
+        "causes.beside",
+        lambda undone, before, **more: beside(replace(undone, right=before.right, runs=before.runs), undone, **more),
+    ),
+    "early answers left out": ("plain_why._early", lambda *_: iter(())),
+    "early answers called otherwise": ("plain_why.RIGHT", 1.5),
+    "a turn by other answers": ("plain_why.told_turn", lambda turn: told_turn(replace(turn, after=turn.before))),
+    "a turn that is not inferred": ("terminal.explanation.inferred", lambda turn, *_: iter((told_turn(turn),))),
+    "a sign that comes too late": ("plain_why._late", lambda *_: False),
+    "points": ("plain_why._of_probability", lambda *_: iter(("Its largest loss is content, \u221250.0 points.",))),
+    "an interval of other counts": ("not_known._spread", lambda row: f"{row.count} right leaves .45 to .55"),
+    "a command that is none": ("not_known._replaying", lambda *_, **__: "toolablate attribute STORE --replays"),
+}
+
+
+def test_pages_to_plant_faults_on_have_none() -> None:
+    assert [contradictions(told) for told in PAGES] == [[], [], [], []]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_contradiction_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, planted = FAULTS[fault]
+    monkeypatch.setattr(f"toolablate.reports.{where}", planted)
+    assert [said for told in PAGES for said in contradictions(told)]

@@ -1,0 +1,105 @@
+"""Where a trial's early answers turn wrong, in the counts of its steps, and from what that place is inferred."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from toolablate.analysis.attribution.belief import EarlyAnswers
+from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.pairing import RIGHT
+from toolablate.traces.records import Attribution, Mechanism
+
+SURE = 0.5
+"""From this share of resamples on a place is told as the likeliest; under it the page says that it is not known."""
+
+AT_CALLS: frozenset[Mechanism] = frozenset(
+    {"retrieval_distraction", "lock_in", "other_results", "interaction", "volume", "calling", "tool_fault"}
+)
+"""Causes that act at a call or its result, so that early answers are right before it and wrong after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Right early answers, of all that were asked for."""
+
+    right: int
+    asked: int
+
+    def __str__(self) -> str:
+        return f"{self.right} of {self.asked}"
+
+    @property
+    def share(self) -> float:
+        return self.right / self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """
+    start, end     its first event, and the first after it
+    before, after  all early answers before `start`, and from `end` on
+    gap            the events between which nobody asked, where that is more than the turn itself
+    confidence     the same place in so many resamples of the answers
+    """
+
+    start: int
+    end: int
+    before: Count
+    after: Count
+    gap: tuple[int, int] | None
+    confidence: float
+
+    @property
+    def where(self) -> str:
+        return f"at event {self.start}" if self.end - self.start == 1 else f"in events {self.start} to {self.end - 1}"
+
+    @property
+    def sure(self) -> bool:
+        return self.confidence >= SURE and self.after.share < RIGHT
+
+    @property
+    def resamples(self) -> str:
+        return f"{100 * self.confidence:.0f} of 100 resamples of the early answers"
+
+
+def turn_of(evidence: Evidence) -> Turn | None:
+    """None where no early answers were asked for, or they do not get worse."""
+    flip, beliefs = evidence.flip, evidence.trajectory.beliefs if evidence.trajectory else ()
+    if flip is None or not beliefs:
+        return None
+    before, after = ([each for each in beliefs if (each.step <= flip.after) == earlier] for earlier in (True, False))
+    if not before or not after:
+        return None
+    steps = evidence.steps
+    last, first = before[-1].step, after[0].step
+    gap = None if (last, first) == (flip.after, flip.step) else (steps[last], steps[first] - 1)
+    return Turn(steps[flip.after], steps[flip.step], _count(before), _count(after), gap, flip.confidence)
+
+
+def _count(some: Sequence[EarlyAnswers]) -> Count:
+    return Count(sum(round(each.right.mean * each.samples) for each in some), sum(each.samples for each in some))
+
+
+def told_turn(turn: Turn) -> str:
+    return (
+        f"Early answers get worse most likely {turn.where}, a place that is inferred (see below): before it"
+        f" {turn.before} are right, after it {turn.after}."
+    )
+
+
+def inferred(turn: Turn, attribution: Attribution | None, evidence: Evidence) -> Iterator[str]:
+    """The place, its counts, and what the place rests on."""
+    yield f"Early answers get worse most likely {turn.where}: before it {turn.before} are right, after it {turn.after}."
+    rests_on, adopted, later = ["from these answers"], evidence.signals.adoption, ""
+    if attribution is not None and attribution.method == "replay":
+        rests_on.append("from how probable each cause is")
+        if adopted is not None and not adopted.in_question:
+            if turn.start <= adopted.event < turn.end:
+                rests_on.append("from its answer, which no earlier result has")
+            elif adopted.event >= turn.end:
+                later = f" Its answer is in no result before event {adopted.event}."
+    gap = (
+        "" if turn.gap is None else f" No early answers were asked for between events {turn.gap[0]} and {turn.gap[1]}."
+    )
+    *others, last = rests_on
+    listed = f"{', '.join(others)} and {last}" if others else last
+    yield f"The place is inferred {listed}.{gap}{later}"
