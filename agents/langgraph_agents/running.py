@@ -3,13 +3,12 @@
 import asyncio
 import inspect
 import random
-import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -29,10 +28,10 @@ from toolablate.agents.langchain.clients import is_blocking
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
 from toolablate.agents.langgraph_agents.requests import specs_of, without_tools
-from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, Errands, ModelAsked, OwnThreads, install
+from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, install, on_agents_loop
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original
 from toolablate.agents.langgraph_agents.tools import SeenTools
-from toolablate.agents.langgraph_agents.trial import AgentTrial, Chats, Recording
+from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.run import AgentResult
 from toolablate.agents.session import NOT_EXECUTED, Tools, TrialFailed, TrialSession, with_answer_line
@@ -48,7 +47,6 @@ async def run_own_agent(
     agent: Agent,
     prompt: str,
     model: ChatModel,
-    blocking_model: ChatModel,
     condition: Condition,
     tools: Tools,
     record: Callable[[Event], None],
@@ -60,20 +58,17 @@ async def run_own_agent(
     past: Past | None = None,
 ) -> AgentResult:
     """Runs the agent until it ends, a limit of the condition's budget, or a failure for good. As `run_agent`;
-    `blocking_model` is asked where the agent blocks the event loop. With a `past` it goes on from there as
-    `resume_agent` does."""
+    with a `past` it goes on from there as `resume_agent` does."""
     install()
-    loop, thread, errands = asyncio.get_running_loop(), threading.get_ident(), Errands()
     events: list[Event] = []
-    loop.set_default_executor(_threads(loop))
     spending = Spending(condition.budget, price)
     before = past.start.before if past else ()
     spending.charge_before(before)
     session = TrialSession(
-        model=Chats(model, blocking_model),
+        model=model,
         tools=SeenTools(tools),
         condition=condition,
-        record=Recording(record, thread, errands, events),
+        record=Recording(record, events),
         spending=spending,
         retry=retry or RetryPolicy(),
         clock=clock,
@@ -83,18 +78,13 @@ async def run_own_agent(
         taken=past.start.taken if past else None,
         input_cut=input_cut,
     )
-    trial = AgentTrial(agent, condition, session, loop, thread, errands, past=past, events=events)
+    trial = AgentTrial(agent, condition, session, asyncio.get_running_loop(), past=past, events=events)
     try:
         limit = await _to_its_end(trial, prompt)
         outcome: Outcome = "budget" if limit else "answered"
     except TrialFailed:
         outcome = "failed"
     return AgentResult(outcome, spending.usage, spending.cost_usd, session.elapsed())
-
-
-def _threads(loop: asyncio.AbstractEventLoop) -> OwnThreads:
-    held = getattr(loop, "_default_executor", None)
-    return held if isinstance(held, OwnThreads) else OwnThreads()
 
 
 async def _to_its_end(trial: AgentTrial, prompt: str) -> Limit | None:
@@ -125,7 +115,7 @@ async def _ended(trial: AgentTrial, prompt: str) -> Any:
     token = TRIAL.set(trial)
     try:
         with tracing_context(enabled=False):
-            running = asyncio.ensure_future(_run(trial.agent, asked, trial.session.spending.budget.turns))
+            running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns))
     finally:
         TRIAL.reset(token)
     try:
@@ -248,8 +238,7 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     messages.append(HumanMessage(closing))
     kwargs = without_tools(asked.chat, asked.kwargs)
     final = ModelRequest(messages=trial.conversations.written(messages), tools=specs_of(kwargs), tool_choice="none")
-    own = partial(_own_now, asked)
-    token = ORIGINAL.set(Original(asked.chat, partial(own, messages, kwargs)))
+    token = ORIGINAL.set(Original(asked.chat, lambda: on_agents_loop(_own_now(asked.chat, messages, kwargs))))
     try:
         with tracing_context(enabled=False):
             _, reply = await trial.session.ask_at_last(final, limit)
@@ -258,9 +247,8 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     return reply.message.content
 
 
-async def _own_now(asked: ModelAsked, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
-    """The agent's chat model, on this loop: the coroutine or thread that asked it before is gone."""
-    chat = asked.chat
+async def _own_now(chat: BaseChatModel, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
+    """What the agent's chat model replies: the coroutine or thread that asked it before is gone."""
     if not is_blocking(chat):
         return await chat._agenerate_with_cache(list(messages), **kwargs)
     value, error = await outcome_of(lambda: chat._generate_with_cache(list(messages), **kwargs))

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +14,6 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables.config import var_child_runnable_config
 
-from toolablate.agents.chat import ChatModel
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, sent
 from toolablate.agents.langgraph_agents.requests import (
@@ -28,10 +26,8 @@ from toolablate.agents.langgraph_agents.requests import (
     specs_of,
 )
 from toolablate.agents.langgraph_agents.seam import (
-    BLOCKING,
     INSIDE_TOOL,
     AgentStopped,
-    Errands,
     ModelAsked,
     ToolAsked,
 )
@@ -76,8 +72,6 @@ class AgentTrial:
     condition: Condition
     session: TrialSession
     loop: asyncio.AbstractEventLoop
-    thread: int
-    errands: Errands = field(default_factory=Errands)
     conversations: Conversations = field(default_factory=Conversations)
     waiting: list[ToolRequest] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
@@ -338,10 +332,7 @@ class AgentTrial:
 
     def _end(self) -> None:
         self.over = True
-        if threading.get_ident() == self.thread:
-            self.stopped.set()
-        else:
-            self.loop.call_soon_threadsafe(self.stopped.set)
+        self.stopped.set()
 
 
 async def _ask(asked: ModelAsked, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
@@ -369,11 +360,9 @@ def node_now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Events with the node that they happened in, recorded by the thread of the trial's loop."""
+    """Events with the node that they happened in."""
 
     record: Callable[[Event], None]
-    thread: int
-    errands: Errands
     events: list[Event]
 
     def __call__(self, event: Event) -> None:
@@ -384,19 +373,4 @@ class Recording:
                 update["to_state"] = pending.to_state
             event = event.model_copy(update=update)
         self.events.append(event)
-        if threading.get_ident() == self.thread:
-            self.record(event)
-        else:
-            self.errands.do(partial(self.record, event))
-
-
-@dataclass(frozen=True, slots=True)
-class Chats:
-    """The model of a trial, and the one that is asked while the loop stands still and no line can be waited in."""
-
-    usual: ChatModel
-    blocking: ChatModel
-
-    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
-        chat = self.blocking if BLOCKING.get() else self.usual
-        return await chat.complete(request, seconds=seconds)
+        self.record(event)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
 
+from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError
 
 AGENT = "agent = create_agent(Rules(wants=[PRODUCT]), [multiply, divide])\n"
@@ -36,6 +37,7 @@ def test_every_arm_acts_on_the_agents_own_tools(tmp_path: Path) -> None:
     assert ran.calls("agent")[0].call.arguments == '{"a": 6, "b": 7}'
     assert ran.answer("agent") == "Answer: 42"
     assert [event.node for event in ran.requests("agent")] == ["model", "model"]
+    assert event_cards(ran.traces["agent"].events)[1].notes[0] == "tools"
     assert ran.calls("agent")[0].node == "tools"
     (barred,) = ran.calls("agent:offered")
     assert (barred.status, barred.error) == ("invalid", "not_allowed")
@@ -191,6 +193,14 @@ def agent():
     return graph
 """,
             id="a plain node with an agent, made by a function",
+        ),
+        pytest.param(
+            """
+inner = create_agent(Rules(wants=[PRODUCT]), [multiply, divide])
+async def agent(messages):
+    return inner.invoke({"messages": messages})
+""",
+            id="a coroutine that blocks on a graph, whose tools run in threads",
         ),
         pytest.param(
             """
