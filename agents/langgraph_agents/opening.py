@@ -12,6 +12,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
@@ -76,7 +77,7 @@ def _found(model: AgentModel) -> object:
         try:
             found = getattr(found, part)
         except AttributeError:
-            there = [key for key, value in vars(found).items() if isinstance(value, Runnable | StateGraph)]
+            there = [key for key, value in vars(found).items() if isinstance(value, Pregel | StateGraph)]
             near = get_close_matches(part, [key for key in vars(found) if not key.startswith("_")], n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"its graphs are {', '.join(there)}" if there else ""
             raise _refused(model, f"there is no {part!r} in {module!r}", hint, "unknown_agent") from None
@@ -106,6 +107,8 @@ def _made(model: AgentModel, found: object) -> Runnable[Any, Any] | Callable[...
         raise _refused(
             model, "it is a chat model, and no agent", 'write provider = "langchain" and class = "module:Class"'
         )
+    if isinstance(found, BaseTool) or (isinstance(found, type) and issubclass(found, BaseTool)):
+        raise _refused(model, "it is a tool, and no agent", 'name a graph, as in agent = "my_agent:graph"')
     if inspect.isfunction(found) and not _required(found):
         found = _called(model, found)
     if isinstance(found, StateGraph):

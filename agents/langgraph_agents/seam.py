@@ -127,7 +127,7 @@ def _catch_tools() -> None:
 
     def caught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
-        if trial is None or _is_part_of_tool(call_id):
+        if trial is None:
             return run(self, tool_input, *args, **kwargs)
 
         kwargs, writes = _noting_writes(kwargs)
@@ -139,7 +139,7 @@ def _catch_tools() -> None:
 
     async def acaught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
-        if trial is None or _is_part_of_tool(call_id):
+        if trial is None:
             return await arun(self, tool_input, *args, **kwargs)
 
         kwargs, writes = _noting_writes(kwargs)
@@ -171,11 +171,6 @@ def _noting_writes(kwargs: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         return write(update)
 
     return {**kwargs, "config": {**config, "configurable": {**held, _WRITE: noted}}}, writes
-
-
-def _is_part_of_tool(call_id: str | None) -> bool:
-    """Whether one tool calls another by itself; a model that works inside a tool gives its calls ids."""
-    return INSIDE_TOOL.get() and call_id is None
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

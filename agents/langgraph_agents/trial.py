@@ -134,6 +134,9 @@ class AgentTrial:
         """What the agent is given. Raises AgentStopped; what the tool raised, where no model had called it."""
         self._require_going_on()
         called = self._called(asked)
+        if called is None and INSIDE_TOOL.get() and asked.call_id is None:
+            # One tool calls another by itself, and no model did.
+            return await asked.own()
         request = called or self._direct(asked)
         pending = Pending(asked)
         name = asked.tool.name
@@ -249,7 +252,9 @@ class AgentTrial:
         """The call of a model that this is, the latest that has no result."""
         name, written = asked.tool.name, None if asked.call_id else _parsed(arguments_of(asked))
         for request in reversed(self.waiting):
-            same = request.id == asked.call_id if asked.call_id else _parsed(request.arguments) == written
+            parsed = _parsed(request.arguments)
+            alone = isinstance(parsed, dict) and list(parsed.values()) == [asked.given]
+            same = request.id == asked.call_id if asked.call_id else alone or parsed == written
             if request.name == name and same:
                 self.waiting.remove(request)
                 return request

@@ -334,6 +334,7 @@ agent = create_deep_agent(model=Deep(), tools=[multiply])
             "missing_capability",
         ),
         ("agent = Rules()\n", "['none']", "it is a chat model", "bad_agent"),
+        ("agent = multiply\n", "['none']", "it is a tool", "bad_agent"),
         ("class agent: pass\n", "['none']", "it is no graph but a class", "bad_agent"),
         ("agnt = 1\n", "['none']", "there is no 'agent'", "unknown_agent"),
         ("import os\nos.environ['NO_SUCH_API_KEY']\n", "['none']", "want of a key", "missing_key"),
