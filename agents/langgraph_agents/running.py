@@ -36,6 +36,7 @@ from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.run import AgentResult
 from toolablate.agents.session import NOT_EXECUTED, Tools, TrialFailed, TrialSession, with_answer_line
 from toolablate.agents.spending import Spending, worked_seconds
+from toolablate.tools import Toolset
 from toolablate.tools.function import outcome_of
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import ModelError
@@ -79,6 +80,8 @@ async def run_own_agent(
         input_cut=input_cut,
     )
     trial = AgentTrial(agent, condition, session, asyncio.get_running_loop(), past=past, events=events)
+    if isinstance(tools, Toolset) and condition.tool_choice != "none":
+        trial.number = tools.pass_over
     try:
         limit = await _to_its_end(trial, prompt)
         outcome: Outcome = "budget" if limit else "answered"
@@ -191,7 +194,10 @@ async def _run(agent: Agent, messages: list[BaseMessage], turns: int) -> Any:
 async def _called(function: Callable[..., Any], messages: list[BaseMessage]) -> Any:
     first = next(iter(inspect.signature(function).parameters), "messages")
     given: Any = {"messages": messages} if first in ("state", "inputs", "input") else messages
-    value, error = await outcome_of(function, given)
+    if inspect.iscoroutinefunction(function):
+        return await function(given)
+    # In a function of its own, since an object that can be called has no name.
+    value, error = await outcome_of(lambda: function(given))
     if error is not None:
         raise error
     return value

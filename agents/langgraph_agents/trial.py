@@ -64,8 +64,10 @@ class Last:
 class AgentTrial:
     """What the seam is told of while the agent runs.
 
-    `waiting` are calls without results, `answered` the numbers of
-    those that went through here, by id. `limit` is what has run out, `stopped` is set when the agent has to end.
+    `waiting` are calls of its models without results, `shown` the texts that others got, by their ids. `limit` is what
+    has run out, `wanted` the request that it kept from being made, `last` the one that was answered last. `over` tells
+    that no more calls are answered; `stopped` is set when the agent is to end. `past` is what it is given again,
+    `events` are those of this attempt. `number` has interventions number a call before it is made.
     """
 
     agent: Agent
@@ -81,6 +83,7 @@ class AgentTrial:
     last: Last | None = None
     past: Past | None = None
     events: list[Event] = field(default_factory=list)
+    number: Callable[[ToolRequest], None] = lambda _: None
     wanted: ModelAsked | None = None
     in_flight: int = 0
     direct: int = 0
@@ -213,6 +216,9 @@ class AgentTrial:
     def _note(self, asked: ModelAsked, request: ModelRequest, reply: ModelReply, result: ChatResult) -> None:
         self.conversations.note(reply)
         self.waiting += reply.message.tool_calls
+        for call in reply.message.tool_calls:
+            # Numbered as they stand in the reply: which of them comes first is chance.
+            self.number(call)
         self.last = Last(asked, request, reply, result.generations[0].message)
 
     def _take_results(self, messages: Sequence[BaseMessage]) -> None:
