@@ -132,6 +132,9 @@ async def _ended(trial: AgentTrial, prompt: str) -> Any:
     error = None if running.cancelled() else running.exception()
     if trial.failed:
         raise TrialFailed
+    if trial.stopped.is_set():
+        # Whatever came of it inside the agent.
+        return None
     if error is None:
         return None if running.cancelled() else running.result()
     if isinstance(error, GraphRecursionError):
