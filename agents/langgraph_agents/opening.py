@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
@@ -109,8 +109,9 @@ def _made(model: AgentModel, found: object) -> Runnable[Any, Any] | Callable[...
         )
     if isinstance(found, BaseTool) or (isinstance(found, type) and issubclass(found, BaseTool)):
         raise _refused(model, "it is a tool, and no agent", 'name a graph, as in agent = "my_agent:graph"')
-    if inspect.isfunction(found) and not _required(found):
-        found = _called(model, found)
+    if inspect.isfunction(found) and _required(found) in ([], ["config"]):
+        # As LangGraph's own server calls what makes a graph.
+        found = _called(model, partial(found, *({} for _ in _required(found))))
     if isinstance(found, StateGraph):
         found = _called(model, found.compile)
     if isinstance(found, Runnable):
