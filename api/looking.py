@@ -20,7 +20,8 @@ from toolablate.experiments.plan_power import Assumed, plan_power
 from toolablate.traces.commands import tell_left_out
 
 if TYPE_CHECKING:
-    from toolablate.analysis.agreement.report import Disagreement, Graded
+    from toolablate.analysis.agreement.gradings import Disagreement
+    from toolablate.analysis.agreement.report import Graded
     from toolablate.formats.frames import Library
 
 

@@ -122,7 +122,9 @@ def failures_command(
         run=run,
         scorer=scorer,
         baseline=baseline,
-        clustering=plan and partial(_grouped_by, store=store, plan=plan, judge=judge, calls=calls, max_cost=max_cost),
+        clustering=(
+            partial(_grouped_by, store=store, plan=plan, judge=judge, calls=calls, max_cost=max_cost) if plan else None
+        ),
         tell=tell_indexed,
     )
     if as_json:

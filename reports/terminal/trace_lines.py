@@ -82,7 +82,9 @@ class TracePrinter:
         cost = "" if event.cost_usd is None else numbers.dollars(event.cost_usd)
         spent = [_took(event), usage_of(event.reply.usage), cost]
         purpose = "last request, without tools" if event.purpose == "final" else ""
-        yield from self._message(event.reply.message, self._note(purpose, event.reply.finish_reason, *spent))
+        yield from self._message(
+            event.reply.message, self._note(one_line(event.node), purpose, event.reply.finish_reason, *spent)
+        )
 
     def _note(self, *parts: str) -> str:
         return " · ".join(part for part in (f"event {self.number}", *parts) if part)
@@ -123,7 +125,8 @@ class TracePrinter:
         self.outputs.add(event.output)
         style = "blue" if event.status == "ok" else "yellow"
         own = numbers.OF_PROVIDER if event.by_provider else ""
-        note = self._note(own, *_state(event), "changed" if event.changes else "", "" if own else _took(event))
+        took = "" if own else _took(event)
+        note = self._note(one_line(event.node), own, *_state(event), "changed" if event.changes else "", took)
         yield rule(f"{one_line(event.call.name)} returns", style, note)
         if own:
             yield indented(self._arguments(event.call))
