@@ -218,6 +218,7 @@ EVENTS = ExportTable(
         ("markers", "names", "`answer_leak`, `instruction_like`, `withheld`"),
         ("changes", "names", "interventions that acted on the result"),
         ("original", "text", "the tool's own result, where it was changed"),
+        ("by_provider", "bool", "the provider made the call by itself, within the next reply"),
         ("boundary", "name", "of a failure: what failed, such as `model` or `sandbox`"),
         ("code", "name", "stable error code"),
         ("retried", "bool", "it was retried"),
@@ -310,6 +311,7 @@ def _tool_call(event: ToolCall) -> Row:
         "markers": [each.kind for each in event.markers],
         "changes": [each.intervention for each in event.changes],
         "original": event.original and event.original.output,
+        "by_provider": event.by_provider,
     }
 
 
