@@ -76,7 +76,9 @@ def message_of(message: "ChatMessage") -> Message:
     kept = ours(message.metadata)
     images: tuple[Picture, ...] = ()
     if message.role in ("user", "tool") and not isinstance(message.content, str):
-        text, images = pictured(message.content, kept.get("images"))
+        said, images = pictured(message.content, kept.get("images"))
+        # What a tool's event says it gave has no marks.
+        text = said if message.role == "user" or "images" in kept else text
     if message.role == "tool" and message.error is not None:
         # What a model reads of a call that went wrong.
         text = text or clean_text(message.error.message)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, read_eval_log
-from inspect_ai.model import ChatMessageUser, ContentImage, ContentText
+from inspect_ai.model import ChatMessageTool, ChatMessageUser, ContentImage, ContentText
 from tests.browser.hostile import png
 from tests.formats.stores import BARE, FAILED, HOSTILE, LONG, TOOLS
 from tests.formats.test_jsonl import REASONS
@@ -282,6 +282,8 @@ def test_images_of_another_harness_are_marked_where_they_stand() -> None:
     assert pictured([image, text, ContentImage(image=OTHER.url)]) == ("like\n<image 2>", (ONE, OTHER))
     assert pictured([image, away, text], [7]) == ("[image https://x.test/a.png]\nlike", (ONE,))
     assert pictured([ContentImage(image="data:image/png;base64,AAAA"), text]) == ("[image]\nlike", ())
+    drawn = message_of(ChatMessageTool(content=[text, image], tool_call_id="c"))
+    assert (drawn.content, drawn.images) == ("like\n[image]", (ONE,))
     sample = EvalSample(id="s", epoch=1, input=[ChatMessageUser(content=[text, image])], target="x")
     log = EvalLog(
         eval=EvalSpec(
