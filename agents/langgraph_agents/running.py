@@ -25,6 +25,7 @@ from pydantic_core import to_json
 
 from toolablate.agents.chat import ChatModel, RetryPolicy
 from toolablate.agents.langchain.clients import is_blocking
+from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
 from toolablate.agents.langgraph_agents.requests import specs_of, without_tools
@@ -40,13 +41,14 @@ from toolablate.tools import Toolset
 from toolablate.tools.function import outcome_of
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Condition, Event, InputCut, Limit, ModelRequest, Outcome, Price
+from toolablate.traces.records import Condition, Event, InputCut, Limit, Message, ModelRequest, Outcome, Picture, Price
 
 
 async def run_own_agent(
     *,
     agent: Agent,
     prompt: str,
+    images: tuple[Picture, ...] = (),
     model: ChatModel,
     condition: Condition,
     tools: Tools,
@@ -83,24 +85,24 @@ async def run_own_agent(
     if isinstance(tools, Toolset) and condition.tool_choice != "none":
         trial.number = tools.pass_over
     try:
-        limit = await _to_its_end(trial, prompt)
+        limit = await _to_its_end(trial, Message(role="user", content=prompt, images=images))
         outcome: Outcome = "budget" if limit else "answered"
     except TrialFailed:
         outcome = "failed"
     return AgentResult(outcome, spending.usage, spending.cost_usd, session.elapsed())
 
 
-async def _to_its_end(trial: AgentTrial, prompt: str) -> Limit | None:
+async def _to_its_end(trial: AgentTrial, question: Message) -> Limit | None:
     """The limit that ended it. Raises TrialFailed."""
     session, past = trial.session, trial.past
     if past is not None and past.start.node == "end":
         session.answer(past.start.messages[-1].content, past.start.limit)
         return past.start.limit
     try:
-        ended = await _ended(trial, prompt)
+        ended = await _ended(trial, question)
     except NotImplementedError:
         trial.run_again_in_thread()
-        ended = await _ended(trial, prompt)
+        ended = await _ended(trial, question)
     if past is not None and (past.start.node == "final" or not past.over):
         return await _end_of_past(trial, past)
     limit = trial.limit or _cut(trial)
@@ -109,10 +111,10 @@ async def _to_its_end(trial: AgentTrial, prompt: str) -> Limit | None:
     return limit
 
 
-async def _ended(trial: AgentTrial, prompt: str) -> Any:
+async def _ended(trial: AgentTrial, question: Message) -> Any:
     """What the agent ended with; None where it was to end. Raises TrialFailed, and NotImplementedError where the graph
     can only be run in a thread."""
-    asked: list[BaseMessage] = [HumanMessage(prompt)]
+    asked: list[BaseMessage] = [written_message(question)]
     if trial.condition.prompt:
         asked.insert(0, SystemMessage(trial.condition.prompt))
     token = TRIAL.set(trial)

@@ -12,6 +12,7 @@ from toolablate.traces.records import (
     Condition,
     Event,
     InputCut,
+    Picture,
     Price,
     ReplayChange,
 )
@@ -35,6 +36,7 @@ class OpenedAgent:
         self,
         *,
         prompt: str,
+        images: tuple[Picture, ...],
         model: ChatModel,
         condition: Condition,
         tools: Tools,
@@ -50,6 +52,7 @@ class OpenedAgent:
         return await run_own_agent(
             agent=self.agent,
             prompt=prompt,
+            images=images,
             model=model,
             condition=condition,
             tools=tools,
@@ -64,6 +67,7 @@ class OpenedAgent:
         self,
         *,
         prompt: str,
+        images: tuple[Picture, ...],
         start: Start,
         conversation: Sequence[Event],
         change: ReplayChange,
@@ -82,6 +86,7 @@ class OpenedAgent:
         return await run_own_agent(
             agent=self.agent,
             prompt=prompt,
+            images=images,
             model=model,
             condition=condition,
             tools=tools,

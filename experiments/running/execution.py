@@ -95,6 +95,7 @@ class LocalExecutor:
             if agent is not None:
                 return await agent.run(
                     prompt=asked.prompt,
+                    images=question.images,
                     model=model,
                     condition=condition,
                     tools=tools,

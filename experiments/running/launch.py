@@ -28,6 +28,7 @@ from toolablate.experiments.environment.environment import (
 )
 from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, is_replayed, open_judges
 from toolablate.experiments.plans.plan import Design, Only, Plan, PlannedTrial, design
+from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.running.execution import LocalExecutor, open_executor
 from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
 from toolablate.experiments.running.progress import RunProgress
@@ -248,7 +249,8 @@ def launch(plan: Plan, plan_text: str, progress: RunProgress, only: Only = Only(
     Raises ToolablateError; what was finished stays finished."""
     if plan.sandbox.backend == "none":
         progress.warn('sandbox = "none": code that models write runs unprotected.')
-    return asyncio.run(_launch(plan, plan_text, design(plan, only), progress))
+    with keeping_env():
+        return asyncio.run(_launch(plan, plan_text, design(plan, only), progress))
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProgress) -> Launched:
