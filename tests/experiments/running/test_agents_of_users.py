@@ -1,6 +1,8 @@
 """Plans whose model is an agent of the user's own: LangGraph graphs and functions with tools of their own."""
 
+import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ from tests.experiments.agent_files import agent_plan, run, shown
 from tests.servers import anthropic as api
 from tests.servers.chat_server import ChatServer
 
+from toolablate.agents.langchain.clients import close_clients
+from toolablate.agents.langgraph_agents.seam import agents_loop
 from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError
 
@@ -471,7 +475,10 @@ model = ChatAnthropic(model="claude-x", base_url="{chat_server.address}", max_re
 agent = create_agent(model, [multiply, divide])
 """
     conditions = "['none', 'agent', 'agent:offered', {name = 'short', tools = ['agent'], budget = { turns = 1 }}]"
-    ran = run(agent_plan(tmp_path, code, conditions, model="price = { input = 3, output = 15 }"))
+    price = "price = { input = 3, output = 15 }"
+    ran = run(agent_plan(tmp_path, code, conditions, model=price, name="asks_anthropic"))
+    closing = close_clients(sys.modules["asks_anthropic"].model)
+    asyncio.run_coroutine_threadsafe(closing, agents_loop()).result(30)
     answers = {name: ran.answer(name) for name in ran.traces}
     assert answers == {
         "none": "Answer: 7",
