@@ -188,6 +188,7 @@ def require_agent_condition(model: AgentModel, condition: Condition) -> None:
         ("parallel_tool_calls", condition.parallel_tool_calls is not None),
         ("answer_schema", bool(condition.answer_schema)),
         ("reasoning", condition.reasoning != "keep"),
+        ("provider_tools", bool(condition.provider_tools)),
         ("show_plots", condition.show_plots),
     ):
         if is_set:

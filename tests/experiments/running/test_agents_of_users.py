@@ -1,10 +1,18 @@
 """Plans whose model is an agent of the user's own: LangGraph graphs and functions with tools of their own."""
 
+import asyncio
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
+from tests.servers import anthropic as api
+from tests.servers.chat_server import ChatServer
 
+from toolablate.agents.langchain.clients import close_clients
+from toolablate.agents.langgraph_agents.seam import agents_loop
 from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError
 
@@ -403,8 +411,6 @@ def test_what_fails_in_a_trial_says_why(tmp_path: Path, code: str, wrong: str) -
 
 
 def test_tools_are_taken_out_of_the_form_of_any_provider() -> None:
-    import json
-
     from langchain_anthropic import ChatAnthropic
     from langchain_core.tools import tool
     from langchain_google_genai import ChatGoogleGenerativeAI
@@ -436,3 +442,54 @@ def test_tools_are_taken_out_of_the_form_of_any_provider() -> None:
         assert offered(kwargs, lambda name: True) == kwargs
         assert tool_names_of(offered(kwargs, lambda name: False)) == []
         assert "one" not in json.dumps(offered(kwargs, lambda name: name == "two"), default=str)
+
+
+KEY = "sk-of-the-test-0123456789"
+
+
+def test_an_agent_that_asks_anthropics_api(
+    tmp_path: Path, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+    def decide(body: dict[str, Any]) -> Any:
+        results = [
+            block
+            for message in body["messages"]
+            if isinstance(message["content"], list)
+            for block in message["content"]
+            if block["type"] == "tool_result"
+        ]
+        if "final answer now" in json.dumps(body["messages"][-1]):
+            return api.message(api.text("Answer: 13"))
+        if results:
+            return api.message(api.text(f"Answer: {results[-1]['content']}"))
+        if body.get("tools") and body.get("tool_choice") != {"type": "none"}:
+            return api.message(api.thinking("A tool.", "signed"), api.tool_use("multiply", {"a": 6, "b": 7}))
+        return api.message(api.text("Answer: 7"))
+
+    chat_server.answers(decide)
+    code = f"""
+from langchain_anthropic import ChatAnthropic
+model = ChatAnthropic(model="claude-x", base_url="{chat_server.address}", max_retries=0)
+agent = create_agent(model, [multiply, divide])
+"""
+    conditions = "['none', 'agent', 'agent:offered', {name = 'short', tools = ['agent'], budget = { turns = 1 }}]"
+    price = "price = { input = 3, output = 15 }"
+    ran = run(agent_plan(tmp_path, code, conditions, model=price, name="asks_anthropic"))
+    closing = close_clients(sys.modules["asks_anthropic"].model)
+    asyncio.run_coroutine_threadsafe(closing, agents_loop()).result(30)
+    answers = {name: ran.answer(name) for name in ran.traces}
+    assert answers == {
+        "none": "Answer: 7",
+        "agent": "Answer: 42",
+        "agent:offered": "Answer: 7",
+        "short": "Answer: 13",
+    }
+    assert ran.requests("agent")[0].reply.message.reasoning == "A tool."
+    assert ran.requests("agent")[1].request.messages[1] == ran.requests("agent")[0].reply.message
+    assert ran.traces["agent"].cost_usd
+    assert sum("tools" not in body for body in chat_server.requests) == 1
+    last = next(body for body in chat_server.requests if "final answer now" in json.dumps(body["messages"][-1]))
+    assert last["tool_choice"] == {"type": "none"}
+    assert KEY.encode() not in (tmp_path / "store.sqlite").read_bytes()
