@@ -28,7 +28,7 @@ def bring_in(kind: str, files: Sequence[str | PathLike[str]], store: Path, words
 def _call(which: Literal["export", "import"], kind: str, given: list[str], words: Mapping[str, Any]) -> None:
     from toolablate.formats.commands import export_group, import_group
 
-    group: PluginGroup = export_group if which == "export" else import_group  # type: ignore[assignment]
+    group: PluginGroup = export_group if which == "export" else import_group
     context = click.Context(group, info_name=which)
     command = group.get_command(context, kind)
     if command is None:
