@@ -3,7 +3,7 @@
 # make test-all  all tests, as CI runs them; TESTS as above
 # make lint    ruff, mypy --strict and import-linter
 # make check   lint and test
-# make docs    the documentation as a site, build/docs/site/index.html, searchable offline
+# make docs    the documentation as a site with the notebooks run and the demo in the viewer, build/docs/site/index.html
 #
 # make bench-kernels  how long a fresh kernel takes, beside a plain ipykernel: on a quiet machine, a quarter of an hour
 # make bench-web, bench-corpus, bench-extraction  the archive, the corpus and reading pages, beside what one would use instead: some minutes each
@@ -37,7 +37,7 @@ lint: .venv/dev.installed
 
 check: lint test
 
-docs: .venv/dev.installed
+docs: .venv/dev.installed | bubblewrap
 	@$(BIN)/python docs/site/build.py
 
 bench-kernels: | bubblewrap .venv/dev.installed

@@ -1,5 +1,6 @@
 """Attributes effects and writes reports, as `toolablate attribute` and `toolablate report` do."""
 
+import inspect
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -63,7 +64,7 @@ def attribute(
 
 async def attribute_async(store: Store | str | PathLike[str], **words: object) -> Attribution:
     """As `attribute`, with the same words, beside what else the event loop does. Cancelled, it stops cleanly."""
-    usual = dict(attribute.__kwdefaults__ or {})
+    usual = dict(inspect.unwrap(attribute).__kwdefaults__ or {})
     unknown = words.keys() - usual.keys()
     if unknown:
         raise TypeError(f"attribute_async() got an unexpected keyword argument {sorted(unknown)[0]!r}")

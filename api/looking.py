@@ -20,7 +20,10 @@ from toolablate.experiments.plan_power import Assumed, plan_power
 from toolablate.traces.commands import tell_left_out
 
 if TYPE_CHECKING:
+<<<<<<< HEAD
     from toolablate.analysis.agreement.gradings import Disagreement
+=======
+>>>>>>> h-batch
     from toolablate.analysis.agreement.report import Graded
     from toolablate.formats.frames import Library
 
@@ -114,7 +117,7 @@ class Agreement(Shown):
     graded: "Graded"
 
     @property
-    def disagreements(self) -> "tuple[Disagreement, ...]":
+    def disagreements(self) -> tuple[Any, ...]:
         """The trials that two scorers differ on."""
         return tuple(self.graded.disagreements())
 

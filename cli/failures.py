@@ -110,6 +110,9 @@ def failures_command(
         options.refuse_given(["plan", "judge", "calls", "max_cost"], "needs --by cluster")
     elif plan is None:
         options.refuse_given(["judge", "calls", "max_cost"], "needs --plan")
+    clustering = None
+    if plan is not None:
+        clustering = partial(_grouped_by, store=store, plan=plan, judge=judge, calls=calls, max_cost=max_cost)
     made = wrong_answers(
         store,
         by=[key.strip() for key in by.split(",")],
@@ -122,9 +125,13 @@ def failures_command(
         run=run,
         scorer=scorer,
         baseline=baseline,
+<<<<<<< HEAD
         clustering=(
             partial(_grouped_by, store=store, plan=plan, judge=judge, calls=calls, max_cost=max_cost) if plan else None
         ),
+=======
+        clustering=clustering,
+>>>>>>> h-batch
         tell=tell_indexed,
     )
     if as_json:

@@ -1,11 +1,15 @@
-"""The documentation as a site in FOLDER/site, by default `build/docs/site`: the pages of `docs`, searchable offline."""
+"""The documentation as a site in FOLDER/site, by default `build/docs/site`: the pages of `docs`, the notebooks and the
+demo's viewer, searchable offline."""
 
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
+
+from examples import demo_pages, notebook_page
 
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Repository"]
@@ -32,7 +36,14 @@ PAGES = {
     Path("README.md"): "index.md",
     Path("CHANGELOG.md"): "changelog.md",
     **{page.relative_to(ROOT): page.name for page in sorted((ROOT / "docs").glob("*.md"))},
+    **{page.relative_to(ROOT): f"notebook_{page.stem}.md" for page in sorted((ROOT / "examples").glob("*.ipynb"))},
 }
+_SHOWN = """
+## On this site
+
+Two notebooks with their outputs, [an ablation](notebook_ablation.md) and [a look into failures](notebook_failures.md),
+and <a href="viewer/index.html">the demo in the viewer</a>: scores, effects, traces and causes of simulated models.
+"""
 
 
 def build(folder: Path) -> None:
@@ -43,7 +54,11 @@ def build(folder: Path) -> None:
     shutil.copy(ROOT / "docs/site/zensical.toml", folder)
     for source, name in PAGES.items():
         path = ROOT / source
-        (pages / name).write_text(on_the_site(path.read_text("utf-8"), path.parent), encoding="utf-8")
+        if path.suffix == ".ipynb":
+            text = notebook_page(path, partial(on_the_site, folder=path.parent))
+        else:
+            text = on_the_site(path.read_text("utf-8"), path.parent)
+        (pages / name).write_text(text + _SHOWN * (name == "index.md"), encoding="utf-8")
     typed = (ROOT / "src/toolablate/__init__.pyi").read_text("utf-8")
     offered = re.findall(r"^from (\S+) import (\w+) as", typed, re.MULTILINE)
     reference = "\n\n".join(("# Python reference", *(f"::: {module}.{name}" for module, name in offered)))
@@ -54,6 +69,7 @@ def build(folder: Path) -> None:
     for page in (folder / "site").glob("*.html"):
         text = page.read_text("utf-8")
         page.write_text(text.replace(_SHIM, "assets/javascripts/iframe-worker.js"), encoding="utf-8")
+    demo_pages(ROOT / "examples/demo/plan.toml", folder / "site/viewer")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,16 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails
 
 from toolablate.tools.text import one_line
@@ -205,7 +214,16 @@ class PlaceboSection(Section):
 # The parts of a plan that say who judges answers, and how they are asked.
 
 
-JudgeModel = Annotated[OpenAIModel | LangChainModel | ScriptedModel, Field(discriminator="provider")]
+_Judge = OpenAIModel | LangChainModel | ScriptedModel
+
+
+def _asked_directly(judge: _Judge) -> _Judge:
+    if isinstance(judge, OpenAIModel) and judge.batch is not None:
+        raise ValueError(f"judges: {judge.name!r} is asked directly; leave out `batch`")
+    return judge
+
+
+JudgeModel = Annotated[_Judge, Field(discriminator="provider"), AfterValidator(_asked_directly)]
 """A model that can judge: a simulated one has beliefs about questions, and none about answers."""
 
 

@@ -109,7 +109,7 @@ def test_a_replay_that_lacks_replies_says_to_record_them_and_not_to_try_again(
 
 def test_a_refusal_names_no_key_that_is_filled_in(tmp_path: Path, cli: Cli) -> None:
     told = cli("run", endpoint_plan(tmp_path, "http://127.0.0.1:9/v1", count=1, model="price = { inptu = 1 }")).stderr
-    assert "(allowed: cache_write, cached_input, input, output, tiers)" in " ".join(told.split())
+    assert "(allowed: cache_write, cached_input, calls, input, output, tiers)" in " ".join(told.split())
     told = cli("run", endpoint_plan(tmp_path, "http://127.0.0.1:9/v1", count=1, model="pirce = 1")).stderr
     assert "timeout_seconds, tokens_per_minute)" in " ".join(told.split())
 

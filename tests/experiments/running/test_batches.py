@@ -14,7 +14,9 @@ from tests.servers.chat_server import ChatServer, Drop, Status
 from tests.servers.responses import response, says
 
 from toolablate.agents.spending import batched_price
+from toolablate.experiments.plans.plan import load_plan
 from toolablate.traces.database import beside, connect
+from toolablate.traces.errors import InputError
 from toolablate.traces.records import Failure, ModelCall, OpenAIModel, Price, PriceTier, Trace
 from toolablate.traces.store import Store
 
@@ -163,6 +165,13 @@ def test_replies_of_batches_are_recorded(chat_server: ChatServer, tmp_path: Path
         name: trace.answer for name, trace in traces(replayed).items()
     }
     assert len(chat_server.batches.made) == 1
+
+
+def test_a_judge_is_asked_directly(tmp_path: Path) -> None:
+    judge = f"[[judges]]\nprovider = 'openai'\nname = 'j'\nendpoint = 'http://localhost:1/v1'\n{BATCH}"
+    plan = endpoint_plan(tmp_path, "http://localhost:1/v1", count=1, model=judge)
+    with pytest.raises(InputError, match="judges: 'j' is asked directly; leave out `batch`"):
+        load_plan(plan)
 
 
 def test_how_a_model_is_asked_is_no_part_of_which_it_is() -> None:
