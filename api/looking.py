@@ -20,10 +20,6 @@ from toolablate.experiments.plan_power import Assumed, plan_power
 from toolablate.traces.commands import tell_left_out
 
 if TYPE_CHECKING:
-<<<<<<< HEAD
-    from toolablate.analysis.agreement.gradings import Disagreement
-=======
->>>>>>> h-batch
     from toolablate.analysis.agreement.report import Graded
     from toolablate.formats.frames import Library
 

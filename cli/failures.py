@@ -125,13 +125,7 @@ def failures_command(
         run=run,
         scorer=scorer,
         baseline=baseline,
-<<<<<<< HEAD
-        clustering=(
-            partial(_grouped_by, store=store, plan=plan, judge=judge, calls=calls, max_cost=max_cost) if plan else None
-        ),
-=======
         clustering=clustering,
->>>>>>> h-batch
         tell=tell_indexed,
     )
     if as_json:

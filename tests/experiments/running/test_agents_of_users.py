@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.browser.hostile import png
 from tests.experiments.agent_files import agent_plan, run, shown
 from tests.servers import anthropic as api
 from tests.servers.chat_server import ChatServer
@@ -60,6 +61,15 @@ def test_every_arm_acts_on_the_agents_own_tools(tmp_path: Path) -> None:
     assert ran.answer("own") == "Answer: 4242"
     assert ran.requests("told")[0].request.messages[0].content == "Be quick."
     assert ran.requests("agent")[0].reply.usage.input_tokens == 10
+
+
+def test_an_agent_is_given_the_images_of_its_question(tmp_path: Path) -> None:
+    plan = agent_plan(tmp_path, AGENT, "['none', 'agent']")
+    path = tmp_path / "questions.jsonl"
+    rows = [json.loads(line) | {"image": f"data:image/png;base64,{png()}"} for line in path.read_text().splitlines()]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (asked,) = run(plan).requests("none")
+    assert [(each.role, len(each.images), each.items) for each in asked.request.messages] == [("user", 1, ())]
 
 
 def test_a_placebo_comes_from_an_earlier_run(tmp_path: Path) -> None:
