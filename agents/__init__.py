@@ -1,7 +1,7 @@
 """Models and the loop that lets them use tools until they answer."""
 
 from toolablate.agents.chat import ChatModel, ModelSource, PricedReply, RetryPolicy, ask, connect
-from toolablate.agents.endpoint import read_api_key, require_capabilities
+from toolablate.agents.endpoint import read_api_key, require_capabilities, require_images
 from toolablate.agents.pacing import Line, PacedSource, lines_of
 from toolablate.agents.resuming import Start, start_before
 from toolablate.agents.run import AgentResult, resume_agent, run_agent
@@ -22,6 +22,7 @@ __all__ = [
     "lines_of",
     "read_api_key",
     "require_capabilities",
+    "require_images",
     "resume_agent",
     "run_agent",
     "start_before",

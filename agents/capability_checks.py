@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import struct
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +20,7 @@ from toolablate.traces.records import (
     ModelReply,
     ModelRequest,
     OpenAIModel,
+    Picture,
     Question,
     Sampling,
     ToolSpec,
@@ -62,15 +65,15 @@ class CheckedModel:
 # Asks an endpoint the way a trial does, and tells what it refused from what says nothing about it.
 
 
-# Twelve; one more where the first fails with the plan's sampling parameters and is made again without them; and those
+# Thirteen; one more where the first fails with the plan's sampling parameters and is made again without them; and those
 # that are made again because the endpoint was busy or broke down.
 MOST_REPEATS = 3
-MOST_REQUESTS = 13 + MOST_REPEATS
+MOST_REQUESTS = 14 + MOST_REPEATS
 MOST_TOKENS_IN = 6_000
 MOST_TOKENS_OUT = 12_000
 
 # The other codes (a rate limit, an outage, no money left, a filter) would have met any request.
-_REFUSALS = ("bad_request", "not_found", "unknown_model")
+_REFUSALS = ("bad_request", "not_found", "unknown_model", "no_images", "bad_image")
 _PASSING = BUSY_CODES | {"server_error"}
 # Replies that are none by the model's way or a filter's, to a request that was taken.
 _TAKEN = ("empty_reply", "content_filter")
@@ -253,6 +256,17 @@ def logprobs_given(tried: Outcome) -> Observation:
     return Observation("logprobs", "no", "taken, and none came")
 
 
+def image_seen(tried: Outcome) -> Observation:
+    if not isinstance(tried, Accepted):
+        return missed("images", tried)
+    said = tried.reply.message.content
+    if re.search(".*".join(BARS), said, re.IGNORECASE | re.DOTALL):
+        return Observation("images", "yes", "it said what an image shows")
+    if tried.reply.finish_reason == "length" or not said:
+        return Observation("images", "unknown", "taken, and the reply does not say what the image shows")
+    return Observation("images", "no", f"taken and not seen: asked for the colours of an image, it said {said[:60]!r}")
+
+
 def _filled(value: JsonValue) -> bool:
     """Whether there is anything in the lists that hold log probabilities; some servers send them empty."""
     lists = value.values() if isinstance(value, dict) else [value]
@@ -415,6 +429,33 @@ _SHORT = "Reply with the single word: ready"
 _LONG = "Count from 1 to 100, one number per line, and write nothing else."
 
 
+BARS = {"blue": b"\x00\x00\xff", "yellow": b"\xff\xff\x00", "red": b"\xff\x00\x00"}
+"""From left to right: nobody guesses these three in this order."""
+_WIDTH, _HEIGHT = 32, 64
+
+
+def _bars() -> Picture:
+    """A PNG (its specification, 5 and 11)."""
+    row = b"\x00" + b"".join(colour * _WIDTH for colour in BARS.values())
+    head = struct.pack(">IIBBBBB", _WIDTH * len(BARS), _HEIGHT, 8, 2, 0, 0, 0)
+    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(row * _HEIGHT)), (b"IEND", b""))
+    chunks = (
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
+    )
+    return Picture.of(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+
+
+_ABOUT_BARS = ModelRequest(
+    messages=(
+        Message(
+            role="user",
+            content="The image has three bars. Name their colours from left to right, and say nothing else.",
+            images=(_bars(),),
+        ),
+    )
+)
+
+
 class _Seen(list[Observation]):
     """What was found out so far; each is told at once."""
 
@@ -456,6 +497,7 @@ async def _ask_all(model: OpenAIModel, asker: Asker, seen: _Seen) -> None:
     else:
         seen.add(Observation("seed", "no", "Responses has no such parameter"))
     seen.add(logprobs_given(await asker.ask(_sampled(base, logprobs=True), saying(_SHORT))))
+    seen.add(image_seen(await asker.ask(base, _ABOUT_BARS)))
     async for each in check_tools(base, asker):
         seen.add(each)
 
@@ -541,4 +583,5 @@ def _capabilities(model: OpenAIModel, states: dict[str, State]) -> Capabilities:
         seed=known("seed") if model.api == "chat" else None,
         logprobs=known("logprobs"),
         encrypted_reasoning=known("encrypted_reasoning"),
+        images=known("images"),
     )

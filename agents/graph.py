@@ -39,7 +39,7 @@ async def _act(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Lit
     return _command(await act(state, runtime.context))
 
 
-async def _ask(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Literal["act", "final", "__end__"]]:
+async def _ask(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Literal["ask", "act", "final", "__end__"]]:
     return _command(await ask(state, runtime.context))
 
 

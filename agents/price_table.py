@@ -34,8 +34,10 @@ _ASKS_FOR_CACHING = "cache_control"
 # Of the two APIs that an `openai` model speaks, Anthropic has Chat Completions, without its cache:
 # https://platform.claude.com/docs/en/api/openai-sdk
 _WITHOUT_CACHE = ("anthropic",)
-# What a trial never uses, or what only tools of the provider's own cost, which no condition asks for.
+# What a trial never uses, or what is known of calls of the provider's own tools alone.
 _UNUSED = re.compile(r"audio|image|video|document|(web|storage)_searches")
+# Of a thousand calls of the provider's own search.
+_SEARCHES = "web_searches_kcount"
 _SETTINGS = ("service_tier", "speed", "processing", "route", "search_type")
 _STANDARD = ("default", "standard")
 _PORTS = {"https": 443, "http": 80}
@@ -152,7 +154,10 @@ def _price(prices: "Mapping[str, Decimal | TieredPrices]", source: str, *, searc
     starts = {tier.start for value in rated.values() for tier in getattr(value, "tiers", ())}
     # A tier holds above its start, and for all of a request's tokens.
     tiers = tuple(PriceTier(above=start, **_rates(rated, start + 1)) for start in sorted(starts))
-    return Price(**_rates(rated, 0), tiers=tiers, source=source)
+    # Where every request searches, that is no call of a tool.
+    searched = float(_rate(prices[_SEARCHES], 0)) / 1000 if _SEARCHES in prices and not searches else None
+    calls = {} if searched is None else {"google_search" if ": google/" in source else "web_search": searched}
+    return Price(**_rates(rated, 0), tiers=tiers, calls=calls, source=source)
 
 
 def _rates(rated: "Mapping[str, Decimal | TieredPrices]", read: int) -> dict[str, Any]:

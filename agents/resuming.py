@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from toolablate.agents.plots import Shown, shown_of
 from toolablate.agents.session import LEFT_OUT, NOT_EXECUTED
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -38,7 +39,7 @@ class Start:
 
     messages: tuple[Message, ...]
     node: Node = "ask"
-    results: Mapping[int, str] = field(default_factory=dict)
+    results: Mapping[int, Shown] = field(default_factory=dict)
     limit: Limit | None = None
     closing: str = FINAL_REQUEST
     before: tuple[Event, ...] = ()
@@ -81,8 +82,9 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
     said = (*last.request.messages, given_back(reply, condition))
     if last.purpose == "final" or not (reply.tool_calls or following):
         return Start(said, "end", limit=limit, before=before)
-    results = results_of(reply.tool_calls, before[_place(before, last) + 1 :])
-    calls_follow = any(isinstance(each, ToolCall) for each in rest[: _place(rest, following)])
+    results = results_of(reply.tool_calls, before[_place(before, last) + 1 :], condition)
+    upcoming = rest[: _place(rest, following)]
+    calls_follow = any(isinstance(each, ToolCall) and not each.by_provider for each in upcoming)
     if len(results) < len(reply.tool_calls) and (calls_follow or following is None):
         return Start(said, "act", results, before=before)
     messages = (*said, *shown(reply.tool_calls, results))
@@ -95,9 +97,9 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
     return Start(tuple(sent) if whole else messages, "final", limit=limit, closing=closing.content, before=before)
 
 
-def results_of(calls: Sequence[ToolRequest], events: Iterable[Event]) -> dict[int, str]:
+def results_of(calls: Sequence[ToolRequest], events: Iterable[Event], condition: Condition) -> dict[int, Shown]:
     """What was shown for these calls, by their places."""
-    return {place: event.output for place, event in answered(calls, events).items()}
+    return {place: shown_of(event, condition) for place, event in answered(calls, events).items()}
 
 
 def answered(calls: Sequence[ToolRequest], events: Iterable[Event]) -> dict[int, ToolCall]:
@@ -111,11 +113,12 @@ def answered(calls: Sequence[ToolRequest], events: Iterable[Event]) -> dict[int,
     return found
 
 
-def shown(calls: Sequence[ToolRequest], results: Mapping[int, str]) -> tuple[Message, ...]:
+def shown(calls: Sequence[ToolRequest], results: Mapping[int, Shown]) -> tuple[Message, ...]:
     """The results as messages, in the order of the calls; one that has none was not executed."""
+    given = [results.get(place, Shown(NOT_EXECUTED)) for place in range(len(calls))]
     return tuple(
-        Message(role="tool", content=results.get(place, NOT_EXECUTED), tool_call_id=call.id)
-        for place, call in enumerate(calls)
+        Message(role="tool", content=result.text, images=result.images, tool_call_id=call.id)
+        for call, result in zip(calls, given, strict=True)
     )
 
 

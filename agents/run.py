@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from toolablate.agents.chat import ChatModel, RetryPolicy
+from toolablate.agents.plots import Shown
+from toolablate.agents.provider_tools import calls_of_provider
 from toolablate.agents.resuming import Node, Start, given_back, shown
 from toolablate.agents.session import Tools, TrialFailed, TrialSession
 from toolablate.agents.spending import Spending, worked_seconds
@@ -33,7 +35,7 @@ class AgentState(TypedDict):
 
     messages: tuple[Message, ...]
     limit: Limit | None
-    results: Mapping[int, str]
+    results: Mapping[int, Shown]
     closing: str
 
 
@@ -55,6 +57,8 @@ async def ask(state: AgentState, session: TrialSession) -> Step:
     messages = (*state["messages"], given_back(reply.message, session.condition))
     if reply.message.tool_calls:
         return Step("act", {"messages": messages})
+    if reply.finish_reason == "paused":
+        return Step("ask", {"messages": messages})
     if reply.finish_reason == "length":
         return Step("final", {"messages": messages, "limit": "reply_length"})
     return Step("end", {"messages": messages})
@@ -85,6 +89,7 @@ def _request(state: AgentState, session: TrialSession, *more: Message, tool_choi
     return ModelRequest(
         messages=(*state["messages"], *more),
         tools=session.specs,
+        provider_tools=session.condition.provider_tools,
         tool_choice=tool_choice,
         parallel_tool_calls=session.condition.parallel_tool_calls if session.specs else None,
         answer_schema=session.condition.answer_schema,
@@ -94,8 +99,11 @@ def _request(state: AgentState, session: TrialSession, *more: Message, tool_choi
 def _tool_choice(state: AgentState, session: TrialSession) -> str:
     """A model that has to call a tool is free to answer once it has, or it never could."""
     choice = session.condition.tool_choice
-    called = any(message.role == "tool" for message in state["messages"])
-    return "auto" if choice not in ("auto", "none") and (called or not session.specs) else choice
+    if choice in ("auto", "none"):
+        return choice
+    offered = session.specs or session.condition.provider_tools
+    called = any(message.role == "tool" or calls_of_provider(message) for message in state["messages"])
+    return "auto" if called or not offered else choice
 
 
 async def run_steps(session: TrialSession, start: Start) -> Limit | None:
@@ -107,7 +115,7 @@ async def run_steps(session: TrialSession, start: Start) -> Limit | None:
         "closing": start.closing,
     }
     node = start.node
-    if node == "ask":
+    while node == "ask":
         node = _take(await ask(state, session), state)
     if node == "act":
         from toolablate.agents.graph import go_on

@@ -9,6 +9,8 @@ from typing import Literal, Protocol
 
 from toolablate.agents.chat import ChatModel, NoReplyError, RetryPolicy, Tries
 from toolablate.agents.pacing.waits import counting_waits
+from toolablate.agents.plots import Shown, shown_of
+from toolablate.agents.provider_tools import calls_of_provider
 from toolablate.agents.spending import Spending, estimated_tokens
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ModelError, SandboxError, ToolablateError, ToolError
@@ -43,7 +45,7 @@ def shortened(request: ModelRequest, tokens: int) -> ModelRequest:
     tokens, or all of them. Each keeps its place and its call's id."""
     messages = list(request.messages)
     for position in _results(request.messages):
-        messages[position] = messages[position].model_copy(update={"content": LEFT_OUT})
+        messages[position] = messages[position].model_copy(update={"content": LEFT_OUT, "images": ()})
         request = request.model_copy(update={"messages": tuple(messages)})
         if estimated_tokens(request) <= tokens:
             break
@@ -67,7 +69,7 @@ def _results(messages: tuple[Message, ...]) -> list[int]:
     return [
         position
         for position, message in enumerate(messages)
-        if message.role == "tool" and len(message.content) > len(LEFT_OUT)
+        if message.role == "tool" and (len(message.content) > len(LEFT_OUT) or message.images)
     ]
 
 
@@ -86,8 +88,9 @@ INTERRUPTED = "This call was interrupted: the time for this question is up."
 
 
 def is_of_tool(event: ToolCall) -> bool:
-    """Whether it says what the tool gave; some were refused, or the time of their trial ran out under them."""
-    return event.error != OUT_OF_TIME and event.output != NOT_ALLOWED
+    """Whether it says what a tool of ours gave; some were refused, or the time of their trial ran out under them, and
+    the provider's own are nobody's to call again."""
+    return not event.by_provider and event.error != OUT_OF_TIME and event.output != NOT_ALLOWED
 
 
 class Tools(Protocol):
@@ -208,6 +211,9 @@ class TrialSession:
         self.spending.turns += purpose == "ask"
         cost = self.spending.charge(request, reply)
         self.taken = request
+        for call in calls_of_provider(reply.message):
+            self.spending.tool_calls += 1
+            self.record(call.event(at))
         cut, self.input_cut = self.input_cut, None
         self.record(
             ModelCall(
@@ -221,7 +227,7 @@ class TrialSession:
             return "seconds"
         return "context_length" if error.code == "context_length" and can_be_shortened(request) else None
 
-    async def call_all(self, calls: tuple[ToolRequest, ...]) -> tuple[tuple[str, ...], Limit | None]:
+    async def call_all(self, calls: tuple[ToolRequest, ...]) -> tuple[tuple[Shown, ...], Limit | None]:
         """What the model is shown for each of its calls, in their order, and the limit that was reached, if any.
 
         The calls run concurrently. Where one fails for good the others are still awaited, so that what they did is in
@@ -240,10 +246,10 @@ class TrialSession:
         self.idle_seconds += max((idle for _, idle in finished), default=0.0)
         if len(running) < len(calls):
             limit = limit or "tool_calls"
-        outputs = [output for output, _ in finished] + [NOT_EXECUTED] * (len(calls) - len(running))
+        outputs = [output for output, _ in finished] + [Shown(NOT_EXECUTED)] * (len(calls) - len(running))
         return tuple(outputs), limit
 
-    def refuse_all(self, calls: tuple[ToolRequest, ...]) -> tuple[str, ...]:
+    def refuse_all(self, calls: tuple[ToolRequest, ...]) -> tuple[Shown, ...]:
         """Answers calls that a model made although it was told that it cannot, without running anything."""
         offered = {spec.name for spec in self.specs}
         for call in calls:
@@ -251,14 +257,14 @@ class TrialSession:
             result = ToolResult(NOT_ALLOWED, status="invalid", error=refusal)
             self._record_call(call, result, self.elapsed())
             self.spending.tool_calls += 1
-        return tuple(NOT_ALLOWED for _ in calls)
+        return tuple(Shown(NOT_ALLOWED) for _ in calls)
 
     def answer(self, text: str, limit: Limit | None) -> None:
         if self.condition.answer_schema:
             text = with_answer_line(text)
         self.record(Answer(at=self.elapsed(), text=text, limit=limit))
 
-    async def _call(self, call: ToolRequest) -> tuple[str, float]:
+    async def _call(self, call: ToolRequest) -> tuple[Shown, float]:
         idle = 0.0
         for attempt in range(1, self.retry.tool_attempts + 1):
             at = self.elapsed()
@@ -280,14 +286,13 @@ class TrialSession:
                 raise
             return ToolResult(INTERRUPTED, status="error", error=OUT_OF_TIME)
 
-    def _record_call(self, call: ToolRequest, result: ToolResult, at: float) -> str:
-        output = clean_text(result.output)
+    def _record_call(self, call: ToolRequest, result: ToolResult, at: float) -> Shown:
         self.record(
             ToolCall(
                 at=at,
                 seconds=self.since(at),
                 call=call,
-                output=output,
+                output=clean_text(result.output),
                 status=result.status,
                 error=clean_text(result.error),
                 truncated=result.truncated,
@@ -298,7 +303,7 @@ class TrialSession:
                 original=result.original,
             )
         )
-        return output
+        return shown_of(result, self.condition)
 
     async def _wait_or_fail(self, error: ToolablateError, at: float, attempt: int, attempts: int) -> float:
         """Records a failed attempt that began at `at`, and waits. Returns the seconds that were lost."""

@@ -1,17 +1,21 @@
 """What a reply cost, what a trial has spent, and which limit of its budget that reaches."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from toolablate.agents.provider_tools import charged_calls
 from toolablate.traces.records import (
     CHARACTERS_PER_TOKEN,
     Budget,
+    Condition,
     Event,
     Failure,
     Limit,
+    Model,
     ModelCall,
     ModelReply,
     ModelRequest,
+    OpenAIModel,
     Price,
     Rates,
     ToolCall,
@@ -20,15 +24,24 @@ from toolablate.traces.records import (
 
 
 def known_cost(reply: ModelReply, price: Price | None) -> float | None:
-    """US dollars; None where the price is unknown, or where the reply does not report what the price needs.
+    """US dollars; None where the price is unknown, that of a call of the provider's own tools included, or where the
+    reply does not report what the price needs.
 
     A cache of which nothing was reported gave nothing. Where writing to it has a price of its own, it may not be passed
     over in silence: what was written then has to be reported, if only as 0.
     """
     priced = None if price is None else _priced(reply.usage, price)
+    if price is not None and priced is not None:
+        charged = charged_calls(reply.message)
+        priced = None if charged.keys() - price.calls.keys() else priced + calls_cost(charged, price)
     if price is not None and not price.from_table and priced is not None:
         return priced
     return priced if reply.charged_usd is None else reply.charged_usd
+
+
+def calls_cost(charged: Mapping[str, int], price: Price) -> float:
+    """US dollars for calls of the provider's own tools, as far as they have a price."""
+    return sum(count * price.calls.get(name, 0.0) for name, count in charged.items())
 
 
 def _priced(usage: Usage, price: Price) -> float | None:
@@ -53,9 +66,10 @@ def counted_cost(reply: ModelReply, price: Price | None, read: int, wrote: int) 
     charged = reply.charged_usd or 0.0
     if price is None:
         return charged
-    priced = _priced(reply.usage, price)
+    priced, of_calls = _priced(reply.usage, price), calls_cost(charged_calls(reply.message), price)
     if priced is None:
-        return charged or estimated_cost(reply, price, read, wrote)
+        return charged or estimated_cost(reply, price, read, wrote) + of_calls
+    priced += of_calls
     return max(priced, charged) if price.from_table else priced
 
 
@@ -78,6 +92,29 @@ def _cost(rates: Rates, read: int, cached: int, written: int, wrote: int) -> flo
     cache_write = rates.input if rates.cache_write is None else rates.cache_write
     plain = (read - cached - written) * rates.input
     return (plain + cached * cached_input + written * cache_write + wrote * rates.output) / 1e6
+
+
+# What is asked in batches, and what that costs.
+
+
+def goes_in_batches(model: Model, condition: Condition) -> bool:
+    """Whether a run asks this in batches: after a call of a tool, the next request would wait for one more."""
+    asked = isinstance(model, OpenAIModel) and model.batch is not None
+    return asked and (condition.tool_choice == "none" or not (condition.tools or condition.provider_tools))
+
+
+def batched_price(model: Model) -> Price | None:
+    """The model's price for what it is asked in batches."""
+    if not isinstance(model, OpenAIModel) or model.batch is None or model.price is None:
+        return None
+    price, factor = model.price, model.batch.price_factor
+    tiers = tuple(tier.model_copy(update=_times(tier, factor)) for tier in price.tiers)
+    return price.model_copy(update={**_times(price, factor), "tiers": tiers})
+
+
+def _times(rates: Rates, factor: float) -> dict[str, float | None]:
+    named = ((name, getattr(rates, name)) for name in Rates.model_fields)
+    return {name: None if rate is None else rate * factor for name, rate in named}
 
 
 @dataclass(slots=True)

@@ -306,6 +306,7 @@ _CONDITION = {
     "parallel_tool_calls": "parallel calls",
     "reasoning": "reasoning between calls",
     "answer_schema": "form of the answer",
+    "show_plots": "plots shown",
     "budget": "budget",
     "interventions": "interventions",
     "resumed": "change",

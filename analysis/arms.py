@@ -123,7 +123,7 @@ def ladders(conditions: Mapping[str, Condition]) -> list[Ladder]:
 def has_ladder(condition: Condition) -> bool:
     """Whether a condition can be the real arm of a ladder: its tools may be called, and answer themselves."""
     named = {use.name for use in condition.interventions}
-    return bool(condition.tools) and condition.tool_choice != "none" and not named & SUBSTITUTES
+    return condition.has_tools and condition.tool_choice != "none" and not named & SUBSTITUTES
 
 
 def _ladder(label: str, condition: Condition, labels: Mapping[str, str]) -> Ladder:

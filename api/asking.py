@@ -13,7 +13,7 @@ from toolablate.api.notebooks import shown
 from toolablate.api.results import Attribution, Shown
 from toolablate.api.stores import Store, Trial
 from toolablate.api.threads import apart, apart_async
-from toolablate.api.words import several
+from toolablate.api.words import several, worded
 from toolablate.experiments.attributing import AttributionRequest, attributed
 from toolablate.experiments.replay.batch import Replayed
 from toolablate.experiments.replay.batch import replay as fork
@@ -24,6 +24,7 @@ from toolablate.traces.records import ReplayDesign
 from toolablate.traces.validation import explain
 
 
+@worded()
 def attribute(
     store: Store | str | PathLike[str],
     *,
@@ -35,9 +36,9 @@ def attribute(
     scorer: str | None = None,
     judge: str | Sequence[str] = (),
     failures: float = 1.0,
-    successes: float = 0.3,
+    successes: float = 1.0,
     samples: int = 2,
-    rollouts: int = 2,
+    rollouts: int = 1,
     steps: Literal["all", "search"] = "search",
     precision: float = 0.8,
     each_result: bool = False,
@@ -66,7 +67,8 @@ async def attribute_async(store: Store | str | PathLike[str], **words: object) -
     unknown = words.keys() - usual.keys()
     if unknown:
         raise TypeError(f"attribute_async() got an unexpected keyword argument {sorted(unknown)[0]!r}")
-    return await apart_async(partial(_attribute, store, usual | words))
+    with worded():
+        return await apart_async(partial(_attribute, store, usual | words))
 
 
 def _attribute(store: Store | str | PathLike[str], words: dict[str, object]) -> Attribution:
@@ -136,6 +138,7 @@ class Replay(Shown):
         print_replayed(self.replayed, self.store.path, console)
 
 
+@worded(**{"from": "event"})
 def replay(
     trial: Trial,
     event: int,
@@ -188,6 +191,7 @@ def replay(
     return apart(work)
 
 
+@worded()
 def report(
     store: Store | str | PathLike[str],
     output: str | PathLike[str] | None = None,

@@ -1,6 +1,6 @@
 """A store as a researcher reads it: frames, comparisons, traces."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 
 from toolablate.api.results import Comparison, Ladder, Shown, compare, shown_rows
-from toolablate.api.words import several
+from toolablate.api.words import several, worded
 from toolablate.traces import store as stores
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
@@ -18,6 +18,9 @@ from toolablate.traces.installing import to_install
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from toolablate.api.failing import WrongAnswers
+    from toolablate.api.finding import Hits
+    from toolablate.api.looking import Agreement, Labels
     from toolablate.formats.frames import Columns, Library
     from toolablate.reports.report.contents import ReportTrial
 
@@ -95,6 +98,7 @@ class Store:
 
         return frame(columns, library)
 
+    @worded()
     def _columns(self, table: Table, **chosen: Any) -> "Columns":
         from toolablate.formats import frames
 
@@ -123,6 +127,7 @@ class Store:
 
     # What is said of it.
 
+    @worded()
     def compare(
         self,
         baseline: str | None = None,
@@ -150,6 +155,7 @@ class Store:
             models=models,
         )
 
+    @worded()
     def ladder(
         self,
         *,
@@ -165,6 +171,7 @@ class Store:
         climbed = read_ladders(self.path, run=run, scorer=scorer, models=several(model), toolsets=several(toolset))
         return Ladder(tuple(climbed.waterfalls(seed=seed)))
 
+    @worded()
     def flips(
         self,
         baseline: str | None = None,
@@ -188,10 +195,138 @@ class Store:
         with stores.Store(self.path) as store:
             return frame_of_rows(shown_rows(store.counts()), library)
 
+    @worded()
+    def find(
+        self,
+        query: str,
+        *,
+        field: str = "",
+        where: Mapping[str, str] | None = None,
+        limit: int = 20,
+        read: int = 5_000,
+        run: str = "latest",
+        scorer: str | None = None,
+        baseline: str | None = None,
+    ) -> "Hits":
+        """Trials by words in code, outputs, pages, replies and answers, as `toolablate find` does: the query and
+        `field` are the same, `where={"flip": "right"}` keeps to trials with these values. At most so many are listed,
+        and for a regular expression so many are `read`."""
+        from toolablate.api.finding import find
+        from toolablate.api.looking import tell_indexed
+
+        return find(
+            self.path,
+            query,
+            field=field,
+            where=where or {},
+            limit=limit,
+            read=read,
+            run=run,
+            scorer=scorer,
+            baseline=baseline,
+            tell=tell_indexed,
+        )
+
+    @worded()
+    def failures(
+        self,
+        by: str | Sequence[str] = "relation",
+        *,
+        where: Mapping[str, str] | None = None,
+        like: str | None = None,
+        list: bool = False,
+        limit: int = 20,
+        sample: int | None = None,
+        seed: int = 0,
+        run: str = "latest",
+        scorer: str | None = None,
+        baseline: str | None = None,
+    ) -> "WrongAnswers":
+        """Wrong answers grouped by what they have in common, as `toolablate failures` does; `.frame` has a row for
+        each. `like` lists those that say what a trial says, `sample` so many of each group, drawn by `seed`. Clusters
+        are those of words: no endpoint is asked."""
+        from toolablate.api.failing import wrong_answers
+        from toolablate.api.looking import tell_indexed
+
+        return wrong_answers(
+            self.path,
+            by=several(by),
+            where=where or {},
+            like=like,
+            listed=list,
+            limit=limit,
+            sample=sample,
+            seed=seed,
+            run=run,
+            scorer=scorer,
+            baseline=baseline,
+            tell=tell_indexed,
+        )
+
+    @worded()
+    def agreement(self, *, run: str = "latest", scorer: str | Sequence[str] = ()) -> "Agreement":
+        """How far scorers agree on the same trials, and how noisy judges are, as `toolablate agreement` does;
+        `.disagreements` are the trials that two differ on."""
+        from toolablate.api.looking import agreement
+
+        return agreement(self.path, run=run, scorers=several(scorer))
+
+    @worded()
+    def labels(self, *, person: str | Sequence[str] = (), scorer: str | None = None) -> "Labels":
+        """How far people's labels agree with attributions, judges and each other, as `toolablate agreement --labels`
+        does; `.frame` has a row for each label."""
+        from toolablate.api.looking import labels
+
+        return labels(self.path, people=several(person), scorer=scorer)
+
+    # What leaves it, and comes in.
+
+    @worded()
+    def export(self, kind: str, output: str | PathLike[str], **words: Any) -> Path:
+        """Writes trials as `toolablate export` does: "jsonl", "parquet", "datasets", "inspect" or "otlp", with that
+        command's words (`condition="python"`, `replays=True`, `attributions=False`). Returns what was written."""
+        from toolablate.api.exchange import export
+
+        return export(kind, self.path, Path(output), words)
+
+    @classmethod
+    @worded()
+    def from_logs(cls, kind: str, *files: str | PathLike[str], store: str | PathLike[str], **words: Any) -> "Store":
+        """Brings logs of another harness into a store, as `toolablate import` does: "inspect" or "lm-eval", with that
+        command's words (`condition="tools"`)."""
+        from toolablate.api.exchange import bring_in
+
+        bring_in(kind, files, Path(store), words)
+        return cls(store)
+
+    @worded()
+    def bundle(
+        self,
+        folder: str | PathLike[str],
+        *,
+        where: Sequence[str] = (),
+        run: str = "latest",
+        scorer: str | None = None,
+        baseline: str | None = None,
+    ) -> Path:
+        """Writes the viewer's pages as files that need neither toolablate nor the store, as `toolablate view --bundle`
+        does; `where=["ending=wrong"]` keeps to questions that fit. Returns the page to open."""
+        from toolablate.reports.plots.drawing import require_matplotlib
+        from toolablate.viewer.bundle.writing import write_bundle
+        from toolablate.viewer.keeping.serving import Reader, require_view, user_name
+        from toolablate.viewer.keeping.shown_trials import ViewScope
+
+        require_view()
+        require_matplotlib("bundle")
+        scope = ViewScope(self.path, run, scorer, baseline)
+        write_bundle(scope, Path(folder), tuple(where), Reader(user_name()), lambda _: None)
+        return Path(folder) / "index.html"
+
     def verify(self) -> "stores.VerifyReport":
         """Checks the whole store; `ok` and `problems` say what was found."""
         return stores.verify(self.path)
 
+    @worded()
     def trial(self, trial: str) -> "Trial":
         """One trial, by its id or a unique beginning of it."""
         with stores.Store(self.path) as store:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(0, 1),
     metavar="SHARE",
     callback=finite,
-    default=0.3,
+    default=1.0,
     show_default=True,
     help="Share of right trials to replay; without some, gains stay unresolved.",
 )
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     "--rollouts",
     type=click.IntRange(min=1),
     metavar="N",
-    default=2,
+    default=1,
     show_default=True,
     help="Runs of every other replay at once.",
 )

@@ -1,17 +1,15 @@
 """The command that lists and groups the wrong answers of a store."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.analysis.failures import Failure, FailureGroup, Failures
-    from toolablate.traces.records import Attribution, Mechanism
+    from toolablate.analysis.failures import Failure, Failures
 
 LISTED = 20
 
@@ -103,63 +101,40 @@ def failures_command(
 
     Trials that failed for the infrastructure, or have no score, are no wrong answers: they are counted apart.
     """
-    from toolablate.analysis.failures import (
-        chosen,
-        grouped,
-        most_alike,
-        read_failures,
-        sampled,
-        with_clusters,
-        with_mechanisms,
-    )
+    from functools import partial
+
+    from toolablate.api.failing import wrong_answers
+    from toolablate.cli.finding import tell_indexed
 
     if "cluster" not in by and "cluster=" not in " ".join(where):
         options.refuse_given(["plan", "judge", "calls", "max_cost"], "needs --by cluster")
     elif plan is None:
         options.refuse_given(["judge", "calls", "max_cost"], "needs --plan")
-    keys, wanted = [key.strip() for key in by.split(",")], wanted_of(where)
-    named = {"mechanism", "cluster"} & {*keys, *wanted}
-    attributed = attributions_of(store, run, scorer) if named or like else {}
-    turned = {trial: each.turned_at for trial, each in attributed.items()} if "cluster" in named else None
-    found = read_failures(store, run=run, scorer=scorer, baseline=baseline, turned=turned)
-    if "mechanism" in (*keys, *wanted):
-        found = with_mechanisms(found, {each: said.mechanism for each, said in attributed.items()})
-    if "cluster" in (*keys, *wanted):
-        if plan is None:
-            found = with_clusters(found, prompts_of(store))
-        else:
-            found = _grouped_by(found, store, plan, judge, calls, max_cost)
-    if like is not None:
-        near = alike_by(store, like, attributed, run=run, scorer=scorer, baseline=baseline)
-        found, listed = most_alike(chosen(found, wanted), *near, most=limit), True
-    else:
-        found = chosen(found, wanted)
-    chances: Mapping[str, float] = {}
-    if sample is not None:
-        found, chances = sampled(found, keys, sample, seed)
-        listed, limit = True, max(limit, len(found.failures))
+    made = wrong_answers(
+        store,
+        by=[key.strip() for key in by.split(",")],
+        where=wanted_of(where),
+        like=like,
+        listed=listed,
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        run=run,
+        scorer=scorer,
+        baseline=baseline,
+        clustering=(
+            partial(_grouped_by, store=store, plan=plan, judge=judge, calls=calls, max_cost=max_cost) if plan else None
+        ),
+        tell=tell_indexed,
+    )
     if as_json:
         import json
 
-        rows = (
-            {"failures": [_failure_json(each, chances) for each in found.failures[:limit]]}
-            if listed
-            else {"by": keys, "groups": [_group_json(group) for group in grouped(found, keys)]}
-        )
-        about = {
-            "baseline": found.baseline,
-            "wrong": found.wrong,
-            "chosen": len(found.failures),
-            "unscored": found.unscored,
-            **clusters_json(found),
-        }
-        click.echo(json.dumps({**about, **rows}, ensure_ascii=False, indent=2))
+        click.echo(json.dumps(made.json, ensure_ascii=False, indent=2))
         return
     from rich.console import Console
 
-    from toolablate.reports.terminal.failures import failures_view, groups_view
-
-    Console().print(failures_view(found, limit) if listed else groups_view(found, keys, grouped(found, keys), store))
+    made.print(Console())
 
 
 def wanted_of(where: tuple[str, ...]) -> dict[str, str]:
@@ -175,63 +150,12 @@ def wanted_of(where: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def attributions_of(store: Path, run: str, scorer: str | None) -> "Mapping[str, Attribution]":
-    """By trial, as `attribute` makes them from what is in the store."""
-    from toolablate.experiments.attribution.explained import outlined
-    from toolablate.experiments.attribution.readings_cache import readings_of
-
-    found = outlined(store, run=run, scorer=scorer, kept=readings_of(store))
-    return {each.attribution.trial: each.attribution for each in found.explained if each.attribution}
-
-
-def mechanisms_of(store: Path, run: str, scorer: str | None) -> "Mapping[str, Mechanism]":
-    """As `attribute` names them."""
-    return {trial: each.mechanism for trial, each in attributions_of(store, run, scorer).items()}
-
-
-def alike_by(
-    path: Path,
-    prefix: str,
-    attributed: "Mapping[str, Attribution]",
-    *,
-    run: str,
-    scorer: str | None,
-    baseline: str | None,
-) -> tuple[str, dict[str, float]]:
-    """The whole id of a trial, and how much others say what it says, by trial. Raises InputError where there is no such
-    trial, and StoreError."""
-    from toolablate.analysis.clusters import tokens_of
-    from toolablate.analysis.failures import said_at, words_of
-    from toolablate.cli.finding import tell_indexed
-    from toolablate.traces.store import Outlines, Store
-    from toolablate.viewer.finding.store_texts import opened
-
-    with Store(path) as store, Outlines(path) as outlines:
-        trial = store.find_trial(prefix)
-        question = store.question(store.trace(trial).trial.question)
-        events = dict(outlines.events([trial])).get(trial, [])
-        answer = "; ".join(next((each.extracted for each in reversed(store.scores(trial)) if each.extracted), ()))
-    turned_at = attributed[trial].turned_at if trial in attributed else None
-    asked = frozenset(tokens_of("\n".join((question.prompt, *question.choices))))
-    words = words_of(said_at(events, turned_at), answer, asked)
-    with opened(path, run=run, scorer=scorer, baseline=baseline) as texts:
-        texts.refresh(tell_indexed)
-        return trial, texts.alike(words)
-
-
-def prompts_of(store: Path) -> dict[str, str]:
-    """What questions ask, by name."""
-    from toolablate.traces.store import Store
-
-    with Store(store) as opened:
-        return {question.id: "\n".join((question.prompt, *question.choices)) for question in opened.questions()}
-
-
 def _grouped_by(
     found: "Failures[Failure]", store: Path, plan: Path, judge: str, calls: Path | None, max_cost: float | None
 ) -> "Failures[Failure]":
     """By the plan's embedding endpoint, where it has one, and named by a judge of it, where it has one."""
     from toolablate.analysis.failures import with_clusters
+    from toolablate.api.failing import prompts_of
     from toolablate.experiments.embedded_texts import embedded
     from toolablate.experiments.plans.judges_plan import load_grouping
 
@@ -266,47 +190,3 @@ def _named(
     for name, why in made.unread.items():
         warn(f"{name}: not named: {why}")
     return replace(found, clusters=made.clusters)
-
-
-def clusters_json(found: "Failures[Failure]") -> dict[str, Any]:
-    if found.clusters is None:
-        return {}
-    return {
-        "clusters": [
-            {
-                "name": each.name,
-                "size": each.size,
-                "terms": list(each.terms),
-                "stability": each.stability,
-                "called": each.called or None,
-                "examples": list(each.examples),
-            }
-            for each in found.clusters
-        ]
-    }
-
-
-def _group_json(group: "FailureGroup[Failure]") -> dict[str, Any]:
-    return {
-        "values": list(group.values),
-        "wrong": len(group.failures),
-        "share": round(group.share, 4),
-        "ci95": [round(end, 4) for end in group.ci95],
-        "by_condition": dict(group.by_condition),
-        "trials": [each.seen.trial for each in group.failures],
-    }
-
-
-def _failure_json(failure: "Failure", chances: "Mapping[str, float]") -> dict[str, Any]:
-    seen = failure.seen
-    return {
-        **{key: getattr(seen, key) for key in ("trial", "question", "model", "condition", "repeat", "verdict")},
-        "answer": failure.answer,
-        "expected": failure.expected,
-        "relation": failure.relation,
-        "flip": failure.flip or None,
-        "mechanism": failure.mechanism,
-        "cluster": failure.cluster or None,
-        "domain": seen.domain,
-        "inclusion_probability": chances.get(seen.trial),
-    }

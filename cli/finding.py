@@ -1,15 +1,14 @@
 """The command that searches the texts of a store."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.analysis.found import ConditionHits, Found, Hit
-    from toolablate.viewer.finding.query import Query
+    pass
 
 LISTED = 20
 _MOST_READ = 5_000
@@ -77,67 +76,31 @@ def find_command(
     are found more often than the rest. The index is kept in `~/.cache/toolablate/find`; the first search of a large
     store takes minutes.
     """
-    from toolablate.cli.failures import mechanisms_of, wanted_of
-    from toolablate.viewer.finding.query import parse
-    from toolablate.viewer.finding.store_texts import opened
+    from toolablate.api.finding import find
+    from toolablate.cli.failures import wanted_of
 
-    asked, wanted = parse(query, field), wanted_of(where)
-    with opened(store, run=run, scorer=scorer, baseline=baseline) as texts:
-        texts.refresh(tell_indexed)
-        named = mechanisms_of(store, run, scorer) if asked.has("mechanism") or "mechanism" in wanted else None
-        found = texts.find(asked, where=wanted, mechanisms=named, limit=limit, most_read=most_read)
-    assert found is not None
+    found = find(
+        store,
+        query,
+        field=field,
+        where=wanted_of(where),
+        limit=limit,
+        read=most_read,
+        run=run,
+        scorer=scorer,
+        baseline=baseline,
+        tell=tell_indexed,
+    )
     if as_json:
         import json
 
-        click.echo(json.dumps(_found_json(found, asked), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(found.json, ensure_ascii=False, indent=2))
         return
     from rich.console import Console
 
-    from toolablate.reports.terminal.found import found_view
-
-    Console().print(found_view(found, store))
+    found.print(Console())
 
 
 def tell_indexed(done: int, of: int) -> None:
     if of >= _TOLD_TRIALS:
         click.echo(f"indexed {done:,} of {of:,} trials, once", err=True)
-
-
-def _found_json(found: "Found", query: "Query") -> dict[str, Any]:
-    return {
-        "query": query.text,
-        "baseline": found.baseline,
-        "trials": found.all.trials,
-        "hits": found.all.hits,
-        "questions": found.questions,
-        "questions_that_say_so": found.asked_total,
-        "read": found.read,
-        "candidates": found.candidates,
-        "unindexed": found.unindexed,
-        "by_condition": [_condition_json(row) for row in found.by_condition],
-        "found": [_hit_json(hit) for hit in found.hits],
-    }
-
-
-def _condition_json(row: "ConditionHits") -> dict[str, Any]:
-    return {
-        "condition": row.condition,
-        "trials": row.all.trials,
-        "hits": row.all.hits,
-        "questions": row.questions,
-        "flips": row.flips.trials,
-        "flip_hits": row.flips.hits,
-        "rest": row.rest.trials,
-        "rest_hits": row.rest.hits,
-        "expected_flip_hits": round(row.expected, 4),
-        "independent_trials": round(row.units, 2),
-        "p": row.p,
-        "p_holm": row.corrected,
-    }
-
-
-def _hit_json(hit: "Hit") -> dict[str, Any]:
-    from dataclasses import asdict
-
-    return {**asdict(hit), "flip": hit.flip or None, "verdict": hit.verdict or None}

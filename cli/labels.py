@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolablate.cli.failures import attributions_of, prompts_of, wanted_of
+from toolablate.cli.failures import wanted_of
 from toolablate.traces import options
 from toolablate.traces.options import finite
 
@@ -78,8 +78,8 @@ def queue_command(
     weighs by it, so that figures are of all wrong trials. By mechanism, trials to which nothing is attributed (those
     without tools) are left out.
     """
-    from toolablate.analysis.failures import chosen, read_failures, with_clusters, with_mechanisms
     from toolablate.analysis.labels.queue import drawn_queue, queue_text
+    from toolablate.api.failing import wrong_answers
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
     from toolablate.traces.output import export
@@ -92,16 +92,9 @@ def queue_command(
     if output.exists():
         raise InputError(f"-o: {output} is there already", hint="Choose another name, or remove it.", code="exists")
     asked = {*keys, *wanted}
-    attributed = attributions_of(store, run, scorer) if asked & {"mechanism", "cluster"} else {}
-    turned = {trial: each.turned_at for trial, each in attributed.items()} if "cluster" in asked else None
-    found = read_failures(store, run=run, scorer=scorer, baseline=baseline, turned=turned)
-    if by_mechanism := "mechanism" in asked:
-        found = with_mechanisms(found, {trial: each.mechanism for trial, each in attributed.items()})
-    if "cluster" in asked:
-        found = with_clusters(found, prompts_of(store))
-    found = chosen(found, wanted)
+    found = wrong_answers(store, by=keys, where=wanted, listed=True, run=run, scorer=scorer, baseline=baseline).found
     left_out = 0
-    if by_mechanism:
+    if "mechanism" in asked:
         found, left_out = _attributed(found)
     with Store(store) as opened:
         first = opened.runs()[0].id

@@ -143,22 +143,10 @@ def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_j
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
         from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
 
-        from toolablate.traces.terminal_text import inert
+        from toolablate.experiments.doctor import findings_view
 
-        table = Table(box=None, pad_edge=False, show_header=False)
-        for _ in range(4):
-            # A remedy that is cut short could not be copied.
-            table.add_column(overflow="fold")
-        marks = {"ok": ("works", "green"), "missing": ("does not work", "red"), "warning": ("note", "yellow")}
-        for finding in findings:
-            mark, style = marks[finding.state]
-            table.add_row(finding.topic, inert(finding.name), Text(mark, style=style), inert(finding.detail))
-            if finding.remedy:
-                table.add_row("", "", "", inert(f"fix: {finding.remedy}", "bold"))
-        Console().print(table)
+        Console().print(findings_view(findings))
     raise SystemExit(0 if fit_to_run(findings, loaded) else 1)
 
 

@@ -193,6 +193,7 @@ LABELS = {
     "tool_choice_required": 'tool_choice "required"',
     "parallel_tool_calls": "parallel_tool_calls",
     "encrypted_reasoning": "encrypted reasoning",
+    "images": "images",
     "tool_results": "results of tools",
     "reasoning": "reasoning shown",
     "reasoning_given_back": "reasoning given back",

@@ -17,7 +17,11 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from rich.table import Table
+from rich.text import Text
+
 from toolablate.agents import read_api_key
+from toolablate.experiments.environment.agents import open_agents
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
     fingerprint_of,
@@ -47,6 +51,7 @@ from toolablate.sandbox.cgroups import find_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import Model, OpenAIModel, Price, Question, ServedModel
+from toolablate.traces.terminal_text import inert
 
 # What looking at the machine has shown.
 
@@ -376,4 +381,21 @@ def _connect_all(plan: Plan, section: Section, warn: Tell) -> str:
                 await close_source(model, connect_of(plan, section, model), warn)
 
     asyncio.run(connect_all())
+    if section == "models":
+        open_agents(plan, ())
     return f"{len(models)} can be set up"
+
+
+def findings_view(findings: Sequence[CheckResult]) -> Table:
+    """A line for each, and below it the remedy."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(4):
+        # A remedy that is cut short could not be copied.
+        table.add_column(overflow="fold")
+    marks = {"ok": ("works", "green"), "missing": ("does not work", "red"), "warning": ("note", "yellow")}
+    for finding in findings:
+        mark, style = marks[finding.state]
+        table.add_row(finding.topic, inert(finding.name), Text(mark, style=style), inert(finding.detail))
+        if finding.remedy:
+            table.add_row("", "", "", inert(f"fix: {finding.remedy}", "bold"))
+    return table

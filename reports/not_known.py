@@ -77,7 +77,7 @@ _NEVER_ASKED: Mapping[str, str] = {
     "imported": "the trial is from another program's log, and its model cannot be asked again",
 }
 _USUAL: Mapping[str, Any] = {
-    "failures": 1.0, "successes": 0.3, "samples": 2, "rollouts": 2, "steps": "search", "precision": 0.8, "seed": 0,
+    "failures": 1.0, "successes": 1.0, "samples": 2, "rollouts": 1, "steps": "search", "precision": 0.8, "seed": 0,
 }  # fmt: skip
 """What `attribute --replay` does unless it is told otherwise."""
 
@@ -145,7 +145,9 @@ def _not_apart(attribution: Attribution, evidence: Evidence) -> Iterator[Said]:
     beside = [each for each in taken_together(cause, evidence) if each not in (cause, *BY_CHANCE)]
     if beside and cause not in BY_CHANCE:
         yield f"Whether it is {named(cause)} or {' or '.join(map(named, beside))}: no run takes away one alone."
-        if "prompt" in (cause, *beside) and not evidence.inputs.arms.scaffold:
+        if any(call.by_provider for call in evidence.signals.calls):
+            yield "Results within a reply of the provider's nobody can exchange. Add a condition with a tool of ours:"
+        elif "prompt" in (cause, *beside) and not evidence.inputs.arms.scaffold:
             yield "Add the condition 'scaffold' (the prompt without tools) to the plan, then:"
         else:
             yield 'Add its arms to the ladder of the plan (`arms = ["offered", "sham", "placebo"]`), then:'

@@ -5,6 +5,9 @@ import math
 UNKNOWN = "-"
 SMALL = "*"
 """Marks intervals that rest on too few questions."""
+OF_PROVIDER = "the provider's, within the next reply"
+"""Said of a call that the provider made by itself."""
+
 LEAST_DOLLARS = 0.000001
 # A hyphen is easily overlooked before a figure, and lines up badly with a plus.
 MINUS = "\u2212"

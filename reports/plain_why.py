@@ -29,11 +29,13 @@ from toolablate.reports.causes import (
     deciding_told,
     how_sure,
     named,
+    of_chance,
     ranked,
     restores,
     without_cause,
 )
 from toolablate.reports.changed_runs import (
+    BEFORE_CALLS,
     IGNORING,
     Row,
     capital,
@@ -115,12 +117,24 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
     word = how_sure(probability)
     if not word:
         after = f", then {named(others[0][0])}, {chance(others[0][1])}" if others else ""
-        return f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
-    if attribution.method == "replay" and cause not in BY_CHANCE:
-        if restores(cause, evidence):
-            return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
+        return (
+            f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
+            f"{_without_tools_alike(attribution)}"
+        )
+    if (attribution.method == "replay" or cause in BY_CHANCE) and not restores(cause, evidence):
         return f"The likeliest cause is {named(cause)}: probability {known}. No run shows it by itself."
+    if attribution.method == "replay" and cause not in BY_CHANCE:
+        return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
     return f"{capital(word)} {named(cause)}: probability {known}."
+
+
+def _without_tools_alike(attribution: Attribution) -> str:
+    """Of two causes that need no tool, where they are likely together and neither is alone."""
+    shares = dict(ranked(attribution))
+    both = [shares[each] for each in BY_CHANCE if each in shares]
+    if len(both) < 2 or math.fsum(both) < LIKELY:
+        return ""
+    return f" Chance and the model's own error need no tool: probability {chance(math.fsum(both))} together."
 
 
 def _how_distracted(attribution: Attribution) -> Iterator[str]:
@@ -297,7 +311,11 @@ def _nothing_against(attribution: Attribution) -> str:
 def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     cause = ranked(attribution)[0][0]
     if cause in BY_CHANCE:
-        against = [row for row in without_cause(cause, evidence) if (row.share >= RIGHT) != (cause == "sampling_noise")]
+        against = [
+            row
+            for row in without_cause(cause, evidence)
+            if (row.share >= RIGHT) != (cause == "sampling_noise") and not row.changed.startswith(BEFORE_CALLS)
+        ]
         if cause == "sampling_noise":
             against += [row for row in levels_of(evidence) if row.changed.startswith(AGAIN) and not row.right]
         yield from (f"{row.sentence}." for row in against)
@@ -330,10 +348,11 @@ def _others(attribution: Attribution) -> list[tuple[Mechanism, float]]:
 
 def _runs_of(cause: Mechanism, evidence: Evidence) -> str:
     """What runs say of another cause, where they say something for it."""
+    if cause in BY_CHANCE:
+        found = next(of_chance(cause, evidence), "")
+        return f" {found}" if found else ""
     rows = deciding_rows(cause, evidence)
-    if rows is None or not restores(cause, evidence):
-        return ""
-    return f" {rows[0].sentence}." if cause in BY_CHANCE else f" {beside(*rows, what='it')}."
+    return f" {beside(*rows, what='it')}." if rows and restores(cause, evidence) else ""
 
 
 def _trace_against(told: Explanation) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Where a trial's early answers turn wrong, in the counts of its steps, and from what that place is inferred."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.pairing import RIGHT
 from toolablate.traces.records import Attribution, Mechanism
@@ -71,14 +72,11 @@ def turn_of(evidence: Evidence) -> Turn | None:
     steps = evidence.steps
     last, first = before[-1].step, after[0].step
     gap = None if (last, first) == (flip.after, flip.step) else (steps[last], steps[first] - 1)
-    counts = (
-        Count(
-            sum(round(each.right.mean * each.samples) for each in some),
-            sum(each.samples for each in some),
-        )
-        for some in (before, after)
-    )
-    return Turn(steps[flip.after], steps[flip.step], *counts, gap, flip.confidence)
+    return Turn(steps[flip.after], steps[flip.step], _count(before), _count(after), gap, flip.confidence)
+
+
+def _count(some: Sequence[EarlyAnswers]) -> Count:
+    return Count(sum(round(each.right.mean * each.samples) for each in some), sum(each.samples for each in some))
 
 
 def told_turn(turn: Turn) -> str:

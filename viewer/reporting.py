@@ -34,7 +34,7 @@ from toolablate.viewer.keeping.shown_trials import ViewedTrials, findings_of, re
 DIGEST_CHARS = 16
 _UNTOLD = {
     *("version", "name", "price", "capabilities", "api_key_env", "concurrency", "timeout_seconds"),
-    *("requests_per_minute", "tokens_per_minute", "script", "playbook", "scenarios"),
+    *("requests_per_minute", "tokens_per_minute", "batch", "script", "playbook", "scenarios"),
 }
 """What makes no other model of one, and paths of the machine that it ran on."""
 

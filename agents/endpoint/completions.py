@@ -22,6 +22,7 @@ from toolablate.agents.endpoint.wire import (
     completions_usage,
     dicts_in,
     merged,
+    pictures_of,
     read_calls,
     sendable_arguments,
     sendable_name,
@@ -88,7 +89,7 @@ class Completions:
 
     def write_pictures(self, results: Sequence[Message]) -> list[dict[str, Any]]:
         """A result of a tool is a text here, so that a user's message behind the results shows their pictures."""
-        parts = [part for message in results for part in _pictures(message)]
+        parts = [_part(part) for part in pictures_of(results)]
         return [{"role": "user", "content": parts}] if parts else []
 
     def write_tools(self, request: ModelRequest) -> dict[str, Any]:
@@ -153,13 +154,6 @@ def _part(part: str | Picture) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     return {"type": "image_url", "image_url": {"url": part.url}}
-
-
-def _pictures(message: Message) -> list[dict[str, Any]]:
-    if not message.images:
-        return []
-    said = f"Images of the result of call {message.tool_call_id}:"
-    return [_part(said), *(_part(picture) for picture in message.images)]
 
 
 def _write_call(call: ToolRequest, whole: Mapping[str, Any]) -> dict[str, Any]:

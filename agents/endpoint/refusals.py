@@ -1,8 +1,9 @@
 """What an endpoint's refusal means: from status, headers and body to a ModelError with a stable code.
 
 Codes: `rate_limited`, `overloaded`, `server_error`, `timeout` (retryable); `unauthorized`, `unknown_model`,
-`insufficient_quota`, `forbidden`, `redirected`, `context_length`, `request_too_large`, `content_filter`, `bad_request`
-(not); `not_found`, which is tried again where it is not the API that says so: a proxy's page may be gone in a moment.
+`insufficient_quota`, `forbidden`, `redirected`, `context_length`, `request_too_large`, `content_filter`, `no_images`,
+`bad_image`, `bad_request` (not); `not_found`, which is tried again where it is not the API that says so: a proxy's page
+may be gone in a moment.
 """
 
 import math
@@ -62,6 +63,21 @@ _BAD_KEY = re.compile(
     r"|\bapi[ _-]?key\b.{0,40}\b(invalid|incorrect|missing|expired|disabled|revoked|not valid)\b",
     re.IGNORECASE,
 )
+# What OpenAI, Anthropic, DeepSeek, Mistral, OpenRouter, vLLM, SGLang, llama.cpp and Ollama say of images that their
+# model does not see, and of an image that they cannot read.
+_NO_IMAGES = re.compile(
+    r"\b(image|vision|multi-?modal)\w*( \w+){0,3} (is |are )?(not|un)[ -]?(supported|allowed|accepted|enabled)"
+    r"|\b(does not|doesn't|do not|cannot|can't) (support|accept|take|handle|see|process)\b.{0,40}\b(image|vision)"
+    r"|\bnot a (multi-?modal|vision)\b|\bsupports? image input|\bimage_url\W? is only supported\b"
+    r"|\bunknown variant .?image_url|\bat most 0 image|\bmissing data required for image input",
+    re.IGNORECASE,
+)
+_BAD_IMAGE = re.compile(
+    r"\b(could not|unable to|failed to|cannot|can't) (process|decode|load|parse|read|open|identify)\b.{0,30}\bimage"
+    r"|\b(invalid|unsupported|corrupt\w*) image|\binvalid_image\w*|\bimage\b.{0,60}\b(exceed\w*|too large|too small)\b"
+    r"|\bimage (data|url|format)\b.{0,40}\b(not valid|invalid|unsupported|corrupt\w*)",
+    re.IGNORECASE,
+)
 _WEB_PAGE = "(a web page, not JSON)"
 _SHOWN_CHARACTERS = 500
 # Overload is everybody's; any other 5xx, a `server_error`, may be due to one question. So may 403: gateways refuse a
@@ -83,12 +99,16 @@ _WORDS = {
     "insufficient_quota": "insufficient_quota",
     "context_length_exceeded": "context_length",
 }
+# llama.cpp answers 500.
+_OF_IMAGES = (400, 404, 415, 422, 500, 501)
 _RETRYABLE = frozenset({"rate_limited", "overloaded", "server_error", "timeout"})
 _HINTS = {
     "forbidden": "the endpoint's rules bar this request, or its key lacks a right",
     "not_found": "check the endpoint's address and the model's name",
     "unknown_model": "check the model's name in the plan (model, or name)",
     "redirected": "write the address that it leads to as the model's endpoint, if you trust it",
+    "no_images": "set the model's capabilities.images = false, and questions with images are refused before a run",
+    "bad_image": "the endpoint cannot read this image; convert it to PNG, or make it smaller",
     "request_too_large": "the endpoint, or a proxy before it, takes no request of so many bytes",
 }
 # What the codes of a failed response mean; any other is the endpoint's own trouble.
@@ -163,12 +183,20 @@ def _code_of_words(status: int, word: str, said: str) -> str:
         return "unknown_model"
     if status in (400, 403) and _BAD_KEY.search(said):
         return "unauthorized"
+    if status in _OF_IMAGES and (code := _of_images(said)):
+        return code
     if status == 404 and _UNSUPPORTED.search(said):
         return "bad_request"
     if status == 401 and said == _WEB_PAGE:
         # A proxy before the endpoint, whose key nobody has refused yet.
         return "forbidden"
     return _WORDS.get(word, "")
+
+
+def _of_images(said: str) -> str:
+    if _BAD_IMAGE.search(said):
+        return "bad_image"
+    return "no_images" if _NO_IMAGES.search(said) else ""
 
 
 def _never_passes(said: str) -> bool:

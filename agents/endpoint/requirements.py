@@ -2,15 +2,25 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import AgentModel, Condition, LangChainModel, Model, OpenAIModel, ServedModel
+from toolablate.traces.records import (
+    AgentModel,
+    Condition,
+    LangChainModel,
+    Model,
+    OpenAIModel,
+    Question,
+    ServedModel,
+)
 
 # What a condition or the conversation itself sets; a second hand on it would make the trace lie.
 _NOT_EXTRA = ("model", "messages", "input", "tools", "tool_choice", "parallel_tool_calls", "stream", "background")
 _NOT_EXTRA_TEXT = ("prompt", "suffix", "echo", "n", "best_of", "max_tokens")
 _NOT_EXTRA_STATEFUL = ("previous_response_id", "conversation")
+# Packages of LangChain whose replies tell of calls that the provider made.
+_RUNNING_TOOLS = ("langchain_anthropic", "langchain_google_genai")
 # Shorter "keys" are dummies for local servers, and blanking them out would spoil replies that hold the same word.
 SECRET_FROM_LENGTH = 12
 
@@ -54,16 +64,21 @@ def require_text_sampling(model: OpenAIModel) -> None:
 def require_capabilities(model: Model, condition: Condition) -> None:
     """Raises InputError where a condition wants what the model's endpoint is declared not to take, or its class
     cannot."""
+    if condition.provider_tools:
+        _require_provider_tools(model, condition)
     if isinstance(model, AgentModel):
         from toolablate.agents.langgraph_agents.opening import require_agent_condition
 
         require_agent_condition(model, condition)
-    if isinstance(model, LangChainModel):
+    elif isinstance(model, LangChainModel):
         from toolablate.agents.langchain.opening import require_condition
 
         require_condition(model, condition)
-    if not isinstance(model, OpenAIModel):
-        return
+    elif isinstance(model, OpenAIModel):
+        _require_of_endpoint(model, condition)
+
+
+def _require_of_endpoint(model: OpenAIModel, condition: Condition) -> None:
     for key in ("response_format", "text") if condition.answer_schema else ():
         if key in model.extra:
             raise _refused(
@@ -72,15 +87,61 @@ def require_capabilities(model: Model, condition: Condition) -> None:
                 f"cannot stand beside answer_schema of condition {condition.name!r}",
                 "leave one of them out",
             )
+    can, where = model.capabilities, f"condition {condition.name!r} sets"
+    if can.images is False and condition.show_plots:
+        raise _undeclared(model, f"{where} show_plots", "images")
     if not condition.tools:
         return
-    can, where = model.capabilities, f"condition {condition.name!r} sets"
     if can.tools is False:
         raise _undeclared(model, f"{where} tools", "tools")
     if can.tool_choice_required is False and condition.tool_choice not in ("auto", "none"):
         raise _undeclared(model, f"{where} tool_choice = {condition.tool_choice!r}", "tool_choice_required")
     if can.parallel_tool_calls is False and condition.parallel_tool_calls is not None:
         raise _undeclared(model, f"{where} parallel_tool_calls", "parallel_tool_calls")
+
+
+def require_images(model: Model, questions: Iterable[Question]) -> None:
+    """Raises InputError where a question has images and the model is known not to see any."""
+    pictured = next((question for question in questions if question.images), None)
+    if pictured is None:
+        return
+    wanted = f"question {pictured.id!r} has images"
+    if isinstance(model, OpenAIModel) and model.capabilities.images is False:
+        raise _undeclared(model, wanted, "images")
+    if isinstance(model, LangChainModel):
+        from toolablate.agents.langchain.opening import sees_images
+
+        if sees_images(model) is False:
+            raise InputError(
+                f"model {model.name!r}: {wanted}, but by the profile of its class the model sees none",
+                hint="take one that does, or say that this one does: kwargs = { profile = { image_inputs = true } }",
+                code="missing_capability",
+            )
+
+
+def _require_provider_tools(model: Model, condition: Condition) -> None:
+    """Raises InputError where the model's provider is not known to run tools that a reply tells of."""
+    by_type = all(isinstance(tool.get("type"), str) for tool in condition.provider_tools)
+    package = model.module.partition(".")[0] if isinstance(model, LangChainModel) else ""
+    if isinstance(model, OpenAIModel):
+        why = "Chat Completions tells of no calls of its provider's tools" if model.api == "chat" else ""
+        hint = 'set api = "responses", where the endpoint has it'
+    else:
+        unknown = f"of {package or model.provider!r} it is not known that it runs tools by itself"
+        why = "" if package in _RUNNING_TOOLS else unknown
+        hint = 'take a model of provider = "openai" with api = "responses", or ChatAnthropic or ChatGoogleGenerativeAI'
+    if not why and by_type is (package == "langchain_google_genai"):
+        why = "Gemini's tools have no `type`" if by_type else "each tool needs a `type`"
+        hint = "write { google_search = {} }" if by_type else 'write { type = "web_search" }'
+    forced = condition.tool_choice not in ("auto", "none") and not condition.tools
+    if not why and package == "langchain_google_genai" and forced:
+        why, hint = f"Gemini takes no tool_choice = {condition.tool_choice!r} for them", "leave tool_choice out"
+    if why:
+        raise InputError(
+            f"model {model.name!r}: condition {condition.name!r} has provider_tools, and {why}",
+            hint=f"{hint}, or leave the condition to a plan of its own",
+            code="missing_capability",
+        )
 
 
 def wants_logprobs(model: OpenAIModel) -> bool:
@@ -116,7 +177,7 @@ def read_api_key(model: ServedModel) -> str:
         other = "leave out api_key_env to send no key"
         if isinstance(model, LangChainModel):
             other = "leave out api_key_env if the class finds its own"
-        elif model.is_openai:
+        elif isinstance(model, OpenAIModel) and model.is_openai:
             other = "name another variable as api_key_env"
         raise InputError(
             f"model {model.name!r}: the environment variable {variable} is not set",

@@ -5,7 +5,7 @@ thought comes and goes back encrypted. The system prompt is an item of the input
 conversation stands there in the order of the trace, and as it does in Chat Completions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolablate.agents.chat import NoReplyError
@@ -31,6 +31,12 @@ from toolablate.traces.records.pictures import parts_of
 _NEVER_OFFERED = frozenset(
     {"custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request"}
 )
+# What is told of the results of the provider's own tools where it is asked for, by how the types of the tools begin.
+_TOLD = {
+    "web_search": "web_search_call.action.sources",
+    "code_interpreter": "code_interpreter_call.outputs",
+    "file_search": "file_search_call.results",
+}
 _INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -76,14 +82,19 @@ class Responses:
         schema = request.answer_schema
         named = {"type": "json_schema", "name": "answer", "schema": schema, "strict": strict(schema)}
         form = {"text": {"format": named}} if schema else {}
-        if not request.tools:
+        if not (request.tools or request.provider_tools):
             return form
         choice: object = request.tool_choice
-        if choice not in ("auto", "none", "required"):
+        if choice in {tool["type"] for tool in request.provider_tools}:
+            choice = {"type": choice}
+        elif choice not in ("auto", "none", "required"):
             choice = {"type": "function", "name": choice}
         # Responses takes a tool as strict unless told otherwise, and would rewrite its parameters.
         return chosen(
-            tools=[{"type": "function", **tool.model_dump(mode="json"), "strict": False} for tool in request.tools],
+            tools=[
+                *({"type": "function", **tool.model_dump(mode="json"), "strict": False} for tool in request.tools),
+                *request.provider_tools,
+            ],
             tool_choice=choice,
             parallel_tool_calls=request.parallel_tool_calls,
             **form,
@@ -130,6 +141,13 @@ def _part(part: str | Picture) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "input_text", "text": part}
     return {"type": "input_image", "image_url": part.url}
+
+
+def asking_for_results(provider_tools: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings that have the endpoint tell what its own tools gave; {} where these tell all by themselves."""
+    kinds = {text_of(tool.get("type")) for tool in provider_tools}
+    include = [told for start, told in _TOLD.items() if any(kind.startswith(start) for kind in kinds)]
+    return {"include": include} if include else {}
 
 
 def _sendable(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,17 +1,16 @@
 """A model behind an OpenAI-compatible endpoint, for all its trials."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from toolablate.agents.chat import ChatModel
 from toolablate.agents.endpoint.completions import Completions
 from toolablate.agents.endpoint.requirements import require_sampling
-from toolablate.agents.endpoint.responses import Responses
+from toolablate.agents.endpoint.responses import Responses, asking_for_results
 from toolablate.agents.endpoint.transport import Transport
-from toolablate.agents.endpoint.wire import Dialect, bad_reply
+from toolablate.agents.endpoint.wire import Dialect, bad_reply, merged, results_up_to
 from toolablate.traces.records import Condition, Message, ModelReply, ModelRequest, OpenAIModel, Question
 
 
@@ -21,22 +20,24 @@ class Endpoint:
     def __init__(self, model: OpenAIModel) -> None:
         require_sampling(model)
         self._model = model
-        self._transport = Transport(model)
-        self._dialect: Dialect = Responses() if model.api == "responses" else Completions()
-        self._settings = _json(self._dialect.settings(model))
+        self.transport = Transport(model)
+        self.dialect: Dialect = Responses() if model.api == "responses" else Completions()
+        self._settings = _json(self.dialect.settings(model))
 
-    def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
-        return EndpointSession(self._model, self._transport, self._dialect, self._settings)
+    def session(self, question: Question, condition: Condition, repeat: int) -> "EndpointSession":
+        settings = self._settings
+        if more := asking_for_results(condition.provider_tools):
+            settings = _json(merged(self.dialect.settings(self._model), more))
+        return EndpointSession(self.transport, self.dialect, settings)
 
     async def close(self) -> None:
-        await self._transport.close()
+        await self.transport.close()
 
 
 class EndpointSession:
     """One conversation. Messages that were written for one request are not written again for the next."""
 
-    def __init__(self, model: OpenAIModel, transport: Transport, dialect: Dialect, settings: str) -> None:
-        self._model = model
+    def __init__(self, transport: Transport, dialect: Dialect, settings: str) -> None:
         self._transport = transport
         self._dialect = dialect
         self._settings = settings
@@ -46,7 +47,11 @@ class EndpointSession:
         """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `disconnected`, `bad_reply`;
         NoReplyError with `content_filter`, `empty_reply`, `bad_reply` or `server_error` where a reply came that is
         none."""
-        body = await self._transport.post(self._dialect.path, self._write(request), seconds=seconds)
+        body = await self._transport.post(self._dialect.path, self.write(request), seconds=seconds)
+        return self.read(body, request)
+
+    def read(self, body: Mapping[str, Any], request: ModelRequest) -> ModelReply:
+        """The reply to a request. Raises ModelError and NoReplyError as `complete` does."""
         turn = sum(message.role == "assistant" for message in request.messages)
         try:
             return self._dialect.read(body, turn)
@@ -54,7 +59,7 @@ class EndpointSession:
             # Nested too deep, or a number beyond all numbers.
             raise bad_reply(f"the reply cannot be recorded: {error.errors()[0]['msg'][:200]}") from None
 
-    def _write(self, request: ModelRequest) -> bytes:
+    def write(self, request: ModelRequest) -> bytes:
         """The request's JSON, joined from the texts of its parts."""
         entries = ",".join(text for text in self._conversation(request) if text)
         tools = self._dialect.write_tools(request)
@@ -67,21 +72,10 @@ class EndpointSession:
                 continue
             del self._written[position:]
             entries = self._dialect.write_message(message)
-            if results := _results_up_to(request.messages, position):
+            if results := results_up_to(request.messages, position):
                 entries += self._dialect.write_pictures(results)
             self._written.append((message, _json(entries)[1:-1]))
         return [text for _, text in self._written[: len(request.messages)]]
-
-
-def _results_up_to(messages: Sequence[Message], position: int) -> Sequence[Message]:
-    """The results of one turn, where the last of them stands here; else none."""
-    following = messages[position + 1] if position + 1 < len(messages) else None
-    if messages[position].role != "tool" or (following is not None and following.role == "tool"):
-        return ()
-    first = position
-    while first and messages[first - 1].role == "tool":
-        first -= 1
-    return messages[first : position + 1]
 
 
 def _json(value: Any) -> str:

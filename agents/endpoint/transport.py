@@ -100,15 +100,18 @@ class Lanes:
             self._headers["Authorization"] = f"Bearer {key}"
 
     @asynccontextmanager
-    async def post(self, path: str, content: bytes) -> AsyncIterator[httpx2.Response]:
-        """The response to a JSON body, unread. Raises RefusedError, what httpx2 raises, and ssl.SSLError."""
+    async def send(
+        self, method: str, path: str, content: bytes, headers: Mapping[str, str]
+    ) -> AsyncIterator[httpx2.Response]:
+        """The response, unread; a body is of JSON where `headers` do not say another type. Raises RefusedError, what
+        httpx2 raises, and ssl.SSLError."""
         lane = next((lane for lane in self._lanes if lane.in_flight < _PER_LANE), None)
         if lane is None:
             lane = _Lane(self._open())
             self._lanes.append(lane)
         lane.in_flight += 1
         try:
-            async with lane.client.stream("POST", path, content=content) as response:
+            async with lane.client.stream(method, path, content=content, headers=headers) as response:
                 if not response.is_success:
                     raise await self._refusal(response)
                 yield response
@@ -158,6 +161,7 @@ async def _watch(request: httpx2.Request) -> None:
 # A model's longest reply is well under this; an endpoint that sends more is broken or hostile.
 MAX_BODY_BYTES = 32 * 1024 * 1024
 _MAX_REFUSAL_BYTES = 64 * 1024
+NO_HEADERS: Mapping[str, str] = {}
 # Deeper JSON could be written to a store and not be read from it again.
 _MOST_LEVELS = 100
 # What JSON has no number for and some servers write all the same.
@@ -186,35 +190,55 @@ class Transport:
 
         Raises ModelError with one of the codes of `refusals`, or `unreachable`, `disconnected`, `bad_reply`."""
         allowed = min(seconds, self._model.timeout_seconds)
+        return self._told(self.object_in(await self.exchange("POST", path, content, seconds=allowed), list_as))
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        content: bytes = b"",
+        *,
+        seconds: float,
+        headers: Mapping[str, str] = NO_HEADERS,
+        most_bytes: int | None = None,
+    ) -> bytes:
+        """The body of the reply. Raises as `post`."""
         try:
-            async with asyncio.timeout(allowed):
-                raw = await self._read(path, content)
+            async with asyncio.timeout(seconds):
+                return await self._read(method, path, content, headers, most_bytes or MAX_BODY_BYTES)
         except (TimeoutError, httpx2.TimeoutException):
             raise ModelError(
-                f"{self._model.endpoint} did not reply within {allowed:g} s", code="timeout", retryable=True
+                f"{self._model.endpoint} did not reply within {seconds:g} s", code="timeout", retryable=True
             ) from None
         except RefusedError as error:
             raise self._refusal(error.status, error.headers, _parsed(_text(error.body))) from None
         except (httpx2.RequestError, ssl.SSLError) as error:
             # The client leaves alone what goes wrong with an encrypted connection after its handshake.
             raise self._unreachable(error) from None
-        return self._parse(raw, list_as)
+
+    def in_batch(self, status: int, body: object) -> dict[str, Any]:
+        """What came for one request of a batch, as a body of its own. Raises as `post`."""
+        text = json.dumps(body)
+        if not 200 <= status < 300:
+            raise self._refusal(status, {}, _parsed(self._blank(text)))
+        return self._told(self.object_in(text.encode()))
 
     async def close(self) -> None:
         await self._lanes.close()
 
-    async def _read(self, path: str, content: bytes) -> bytes:
+    async def _read(self, method: str, path: str, content: bytes, headers: Mapping[str, str], most_bytes: int) -> bytes:
         parts: list[bytes] = []
         size = 0
-        async with self._lanes.post(path, content) as response:
+        async with self._lanes.send(method, path, content, headers) as response:
             async for part in response.aiter_bytes():
                 size += len(part)
-                if size > MAX_BODY_BYTES:
-                    raise ModelError(f"the reply is larger than {MAX_BODY_BYTES} bytes", code="bad_reply")
+                if size > most_bytes:
+                    raise ModelError(f"the reply is larger than {most_bytes} bytes", code="bad_reply")
                 parts.append(part)
         return b"".join(parts)
 
-    def _parse(self, raw: bytes, list_as: str) -> dict[str, Any]:
+    def object_in(self, raw: bytes, list_as: str = "") -> dict[str, Any]:
+        """The JSON object of a body, whatever it tells. Raises ModelError `bad_reply`."""
         text = self._blank(_text(raw))
         body = _parsed(text)
         if list_as and isinstance(body, list):
@@ -226,6 +250,10 @@ class Transport:
             raise bad_reply(f"the reply is nested more than {_MOST_LEVELS} levels deep")
         if "\\u" in text:
             body = _cleaned(body)
+        return body
+
+    def _told(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A body, unless an error is in it."""
         status = error_in(body)
         if status is not None:
             raise self._refusal(status, {}, body)

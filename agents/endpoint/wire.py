@@ -2,12 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from toolablate.agents.chat import NoReplyError
+from toolablate.agents.foreign import dicts_in as dicts_in
+from toolablate.agents.foreign import text_of as text_of
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest, Usage
+from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel, Picture, ToolRequest, Usage
 
 # JSON numbers are exact up to here, and no request ever used as many tokens; sums of such counts still fit the store.
 _COUNTS_BELOW = 2**53
@@ -79,18 +81,23 @@ def sendable_arguments(arguments: str) -> str:
     return json.dumps({"invalid_arguments": arguments}, ensure_ascii=False)
 
 
-def text_of(value: object) -> str:
-    """The text of a string, or of a list of content parts; anything else is no text."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "".join(text_of(part.get("text")) for part in value if isinstance(part, dict))
-    return ""
+def results_up_to(messages: Sequence[Message], position: int) -> Sequence[Message]:
+    """The results of one turn, where the last of them stands here; else none."""
+    following = messages[position + 1] if position + 1 < len(messages) else None
+    if messages[position].role != "tool" or (following is not None and following.role == "tool"):
+        return ()
+    first = position
+    while first and messages[first - 1].role == "tool":
+        first -= 1
+    return messages[first : position + 1]
 
 
-def dicts_in(value: object) -> list[dict[str, Any]]:
-    """The objects of a list; anything else is none."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def pictures_of(results: Iterable[Message]) -> Iterator[str | Picture]:
+    """What a message behind results shows of them, where an API has no images in a result."""
+    for result in results:
+        if result.images:
+            yield f"Images of the result of call {result.tool_call_id}:"
+            yield from result.images
 
 
 def count_in(holder: object, *keys: str) -> int | None:
@@ -130,8 +137,13 @@ def checked(reply: ModelReply) -> ModelReply:
     if reply.finish_reason == "tool_calls" and not reply.message.tool_calls:
         # What was said before a call that is lost is no answer.
         raise NoReplyError("the reply ends in tool calls and has none", reply, code="bad_reply", retryable=True)
-    # A reply cut before its first visible word (all went into reasoning) is a fact about the model, not a failure.
-    if not reply.message.content.strip() and not reply.message.tool_calls and reply.finish_reason != "length":
+    # A reply cut before its first visible word (all went into reasoning) is a fact about the model, not a failure; one
+    # that the provider paused in goes on.
+    if (
+        not reply.message.content.strip()
+        and not reply.message.tool_calls
+        and reply.finish_reason not in ("length", "paused")
+    ):
         raise NoReplyError(
             "the reply is empty: no text, no tool call, no refusal", reply, code="empty_reply", retryable=True
         )

@@ -17,11 +17,14 @@ from toolablate.agents.endpoint.wire import (
     checked,
     count_in,
     dicts_in,
+    pictures_of,
     read_calls,
+    results_up_to,
     sendable_arguments,
     sendable_name,
     text_of,
 )
+from toolablate.agents.provider_tools import GROUNDING, LANGCHAIN
 from toolablate.traces.records import (
     FinishReason,
     Message,
@@ -32,9 +35,8 @@ from toolablate.traces.records import (
     Usage,
     clean_text,
 )
-from toolablate.traces.records.pictures import parts_of
+from toolablate.traces.records.pictures import order_of, parts_of, picture_of_base64
 
-ITEM = "langchain"
 _CALLS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
 # What the calls of the message say already.
 _CALLS_AGAIN = frozenset({"tool_calls", "function_call"})
@@ -46,6 +48,7 @@ _REASONS: dict[str, FinishReason] = {
     **FINISH_REASONS,
     "end_turn": "stop",
     "stop_sequence": "stop",
+    "pause_turn": "paused",
     "complete": "stop",
     "completed": "stop",
     "tool_use": "tool_calls",
@@ -70,10 +73,18 @@ BARRED_BY_WORD = ("langchain_openai", "langchain_google_genai", "langchain_mistr
 # What is asked.
 
 
-def written(request: ModelRequest) -> list[BaseMessage]:
-    """The request's messages, in order."""
+def written(request: ModelRequest, *, in_results: bool = True) -> list[BaseMessage]:
+    """The request's messages, in order. Images of tools stand `in_results`, or in a user's message behind them."""
     names = {call.id: call.name for message in request.messages for call in message.tool_calls}
-    return [_written(message, names) for message in request.messages]
+    messages: list[BaseMessage] = []
+    for place, message in enumerate(request.messages):
+        results = () if in_results else results_up_to(request.messages, place)
+        plain = message.role == "tool" and not in_results
+        messages.append(_written(message.model_copy(update={"images": ()}) if plain else message, names))
+        parts: list[str | dict[str, Any]] = [_block(part) for part in pictures_of(results)]
+        if parts:
+            messages.append(HumanMessage(parts))
+    return messages
 
 
 def written_message(message: Message) -> BaseMessage:
@@ -85,11 +96,11 @@ def _written(message: Message, names: Mapping[str, str]) -> BaseMessage:
     if message.role == "system":
         return SystemMessage(message.content)
     if message.role == "user":
-        return HumanMessage(_content(message))
+        return HumanMessage(content=_content(message))
     if message.role == "tool":
         name = names.get(message.tool_call_id)
         return ToolMessage(_content(message), tool_call_id=message.tool_call_id, name=name and sendable_name(name))
-    kept: Mapping[str, Any] = next((item for item in message.items if item.get("type") == ITEM), {})
+    kept: Mapping[str, Any] = next((item for item in message.items if item.get("type") == LANGCHAIN), {})
     calls = [_written_call(call) for call in message.tool_calls]
     return AIMessage(
         content=_without_lost_calls(kept["content"], message) if kept else message.content,
@@ -131,7 +142,8 @@ def _is_call(block: object) -> bool:
 
 def written_tools(request: ModelRequest) -> list[dict[str, Any]]:
     """In the form that every class of LangChain takes."""
-    return [{"type": "function", "function": tool.model_dump(mode="json")} for tool in request.tools]
+    ours = ({"type": "function", "function": tool.model_dump(mode="json")} for tool in request.tools)
+    return [*ours, *request.provider_tools]
 
 
 # What is replied.
@@ -167,10 +179,25 @@ def said_before(message: BaseMessage, turn: int, blank: Callable[[str], str]) ->
     if isinstance(message, AIMessage):
         return _said(_told(message, blank), turn)
     text, content = blank(clean_text(str(message.text))), _plain(message.content, blank)
-    items = () if _is_text(content) else ({"type": ITEM, "content": content},)
+    items = () if _is_text(content) else ({"type": LANGCHAIN, "content": content},)
     role = _ROLES.get(message.type) or _ROLES.get(getattr(message, "role", ""), "user")
+    if role == "user" and (images := _pictures(content, text)):
+        return Message(role=role, content=text, images=images)
     answers = str(getattr(message, "tool_call_id", ""))
     return Message(role=role, content=text, items=items, tool_call_id=answers)
+
+
+def _pictures(content: Any, text: str) -> tuple[Picture, ...]:
+    """Those of a content that has nothing but texts and such images as requests of ours hold, as its marks number them;
+    else none."""
+    others = [block for block in dicts_in(content) if not _is_text([block])]
+    found = [block.get("base64") for block in others if set(block) == {"type", "base64", "mime_type"}]
+    try:
+        pictures = [picture_of_base64(data) for data in found if isinstance(data, str)]
+    except ValueError:
+        return ()
+    order = order_of(text, len(pictures))
+    return tuple(pictures[order.index(number)] for number in sorted(order)) if len(pictures) == len(others) else ()
 
 
 _ROLES: dict[str, Literal["system", "user", "assistant", "tool"]] = {
@@ -235,11 +262,15 @@ def _thoughts(message: AIMessage) -> Iterator[str]:
 def _items(told: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """The message whole, where it is more than its text and its calls."""
     beside = {key: value for key, value in told["additional_kwargs"].items() if key not in _CALLS_AGAIN and value}
-    if isinstance(told["content"], str) and not beside:
+    grounding = told["response_metadata"].get("grounding_metadata")
+    grounded = {key: grounding[key] for key in GROUNDING if grounding.get(key)} if isinstance(grounding, dict) else {}
+    if isinstance(told["content"], str) and not (beside or grounded):
         return ()
-    item = {"type": ITEM, "content": told["content"]}
+    item = {"type": LANGCHAIN, "content": told["content"]}
     if beside:
         item["additional_kwargs"] = beside
+    if grounded:
+        item["grounding_metadata"] = grounded
     metadata = {key: told["response_metadata"][key] for key in _KEPT_METADATA if key in told["response_metadata"]}
     return (item | {"response_metadata": metadata} if metadata else item,)
 
@@ -261,7 +292,7 @@ def _finish_reason(metadata: Mapping[str, Any], calls: tuple[ToolRequest, ...]) 
     word = _ended(metadata)
     reason = _REASONS.get(word, "other") if word else "stop"
     # Gemini and Ollama end a reply that calls tools by STOP.
-    return "tool_calls" if calls and reason in ("stop", "other") else reason
+    return "tool_calls" if calls and reason in ("stop", "paused", "other") else reason
 
 
 def _usage(usage: object) -> Usage:

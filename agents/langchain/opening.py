@@ -91,7 +91,7 @@ def require_condition(model: LangChainModel, condition: Condition) -> None:
             hint=f"the packages {', '.join(TAKES_FORM)} do",
             code="missing_capability",
         )
-    if not condition.tools:
+    if not condition.has_tools:
         return
     try:
         kind = chat_class(model)
@@ -110,6 +110,16 @@ def require_condition(model: LangChainModel, condition: Condition) -> None:
             hint="leave it out of the condition",
             code="missing_capability",
         )
+
+
+def sees_images(model: LangChainModel) -> bool | None:
+    """What the profile of its class says of the model; None where it says nothing."""
+    try:
+        profile = open_chat(model).chat.profile
+    except InputError:
+        # It is told where the class is opened; a replay needs none.
+        return None
+    return (profile or {}).get("image_inputs")
 
 
 def chat_class(model: LangChainModel) -> type[BaseChatModel]:

@@ -27,6 +27,10 @@ from toolablate.traces.records import Condition, LangChainModel, ModelReply, Mod
 # Anthropic's, which takes it for a tool's name.
 _CHOICES: dict[str, Any] = {"required": "any", "auto": None}
 
+# Whose API has images in the result of a tool: https://docs.claude.com/en/api/messages. Gemini's has them in its newest
+# models alone, and Chat Completions has none.
+_IMAGES_IN_RESULTS = ("langchain_anthropic",)
+
 
 class LangChainSource:
     """Raises InputError where the class cannot be had, or cannot be made as the model's record says."""
@@ -39,6 +43,7 @@ class LangChainSource:
         self._without_key = blanking(opened.key)
         self._blank: Callable[[str], str] = self._without_key if len(opened.key) >= SECRET_FROM_LENGTH else str
         self._blocks = is_blocking(opened.chat)
+        self._in_results = model.module.partition(".")[0] in _IMAGES_IN_RESULTS
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         return _LangChainChat(self)
@@ -51,7 +56,7 @@ class LangChainSource:
         `bad_reply` or `server_error` where a reply came that is none."""
         allowed = min(seconds, self._model.timeout_seconds)
         try:
-            asked, messages = self._bound(request), written(request)
+            asked, messages = self._bound(request), written(request, in_results=self._in_results)
             if (sent := watched_sending()) is not None:
                 # No client tells when; about now.
                 sent()
@@ -88,19 +93,28 @@ class LangChainSource:
     def _bound(self, request: ModelRequest) -> Runnable[Any, BaseMessage]:
         """The model with the request's tools."""
         form = response_format(request)
-        if not request.tools:
+        if request.provider_tools and request.tool_choice == "none" and self._package not in BARRED:
+            # Only functions are barred by the choice of another.
+            request = request.model_copy(update={"provider_tools": ()})
+        if not (request.tools or request.provider_tools):
             return self._chat.bind(**form) if form else self._chat
         options: dict[str, Any] = chosen(
             tool_choice=self._choice(request.tool_choice), parallel_tool_calls=request.parallel_tool_calls, **form
         )
+        if request.provider_tools and self._package == "langchain_google_genai":
+            # Its `bind_tools` breaks functions that stand beside tools of Google's.
+            return self._chat.bind(tools=written_tools(request), **options)
         return self._chat.bind_tools(written_tools(request), **options)
 
     def _choice(self, choice: str) -> Any:
         """The choice as the class takes it; None where it takes none. A call that is made all the same is not run."""
         if choice != "none":
             return _CHOICES.get(choice, choice)
-        package = self._model.module.partition(".")[0]
-        return BARRED.get(package, "none" if package in BARRED_BY_WORD else None)
+        return BARRED.get(self._package, "none" if self._package in BARRED_BY_WORD else None)
+
+    @property
+    def _package(self) -> str:
+        return self._model.module.partition(".")[0]
 
     def _safe(self, text: str) -> str:
         """Foreign text without the key."""

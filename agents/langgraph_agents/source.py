@@ -65,14 +65,14 @@ class AgentSource:
         self._model = model
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
-        return _AgentChat(self._model)
+        return AgentChat(self._model)
 
     async def close(self) -> None:
         """The clients are the agent's."""
 
 
 @dataclass(frozen=True, slots=True)
-class _AgentChat:
+class AgentChat:
     model: AgentModel
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:

@@ -87,6 +87,8 @@ def asked(model: ServedModel, request: ModelRequest, repeat: int) -> AskedReques
         parameters["sampling"] = model.sampling.model_dump(mode="json", exclude_defaults=True)
     if request.parallel_tool_calls is not None:
         parameters["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.provider_tools:
+        parameters["provider_tools"] = list(request.provider_tools)
     if request.answer_schema:
         parameters["answer_schema"] = request.answer_schema
     return AskedRequest(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolablate.analysis.attribution.belief import RESAMPLES, BeliefFlip
-from toolablate.analysis.attribution.evidence import KINDS, Evidence
+from toolablate.analysis.attribution.evidence import KINDS, LONG_RESULTS, VERY_LONG_RESULTS, Evidence
 from toolablate.analysis.attribution.sequential import HIGH, LOW, information, log_beta
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
 from toolablate.analysis.attribution.trace_rules import faults
@@ -155,6 +155,8 @@ def _falls(mechanism: Mechanism, evidence: Evidence) -> float:
 
 def _named(mechanism: Mechanism, evidence: Evidence) -> Floats:
     """Of each step, how likely it is beside the others."""
+    if mechanism == "volume":
+        return _ELSEWHERE + _piled_up(evidence)
     adopted = _adopted(evidence) if mechanism not in _OF_WHAT_THEY_SAY else None
     found = []
     for begin, end in pairwise(evidence.steps):
@@ -162,6 +164,18 @@ def _named(mechanism: Mechanism, evidence: Evidence) -> Floats:
         of_answer = any(call.event == adopted and KINDS[call.form] in _AT_RESULTS[mechanism] for call in calls)
         found.append(_ELSEWHERE + _names(mechanism, calls, evidence) + _ADOPTED * of_answer)
     return np.array(found)
+
+
+def _piled_up(evidence: Evidence) -> Floats:
+    """Of the way from results that are not long to very long ones, what each step's results go: length does its harm
+    where there is too much of it first, and not at every result."""
+    own = [
+        sum(call.chars for call in evidence.signals.calls if begin <= call.event < end)
+        for begin, end in pairwise(evidence.steps)
+    ]
+    so_far = np.clip(np.cumsum([0, *own]), LONG_RESULTS, VERY_LONG_RESULTS)
+    found: Floats = np.diff(so_far) / (VERY_LONG_RESULTS - LONG_RESULTS)
+    return found
 
 
 def _adopted(evidence: Evidence) -> int | None:

@@ -32,6 +32,7 @@ class ConditionDesign:
     repeats          of each question, the median over questions with and without tools
     kinds            of tools that it has
     without_placebo  those of these of which nothing is kept under a question that is another one
+    of_provider      kinds of tools that the provider runs within a reply, whose results nobody can exchange
     asked_again      whether a model can be asked again: it is neither scripted nor imported
     """
 
@@ -42,6 +43,7 @@ class ConditionDesign:
     kinds: frozenset[ToolKind]
     without_placebo: frozenset[ToolKind] = frozenset()
     asked_again: bool = True
+    of_provider: frozenset[ToolKind] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ _ORDER = (
 _Told = tuple[ToldBy, tuple[str, ...], str]
 _BY_ARMS: _Told = ("arms", (), "")
 PLACEBO = "results of the tool for a second question, or [placebo] store"
+OURS = "a tool of ours that does the same, whose results can be exchanged"
 REPEATS = "repeats = 2 or more"
 
 
@@ -113,10 +116,24 @@ def _of(design: ConditionDesign) -> Iterator[tuple[str, _Told]]:
     for kind in sorted(design.kinds):
         lacking = design.asked_again and kind in design.without_placebo
         yield CONTENT[kind], ("nothing", ("use",), PLACEBO) if lacking else again
-    yield from _of_use(design)
+    if design.of_provider:
+        yield from _of_provider(design)
+    else:
+        yield from _of_use(design)
     yield from (("budget", again), ("tool_fault", again), ("format", again), ("sampling_noise", again))
     one = design.repeats < 2
     yield "own_error", ("nothing", ("sampling_noise",), REPEATS) if one else again
+
+
+def _of_provider(design: ConditionDesign) -> Iterator[tuple[str, _Told]]:
+    """Of tools whose results come within a reply the traces tell alone, and everything between no tools and them is
+    one sum."""
+    for kind in sorted(design.of_provider - design.kinds):
+        yield CONTENT[kind], ("trace", (), "")
+    beside = () if "offered" in design.arms else ("availability",)
+    yield "use", ("nothing", ("content", "calling", *beside), OURS)
+    if not beside:
+        yield "availability", _BY_ARMS
 
 
 def _of_use(design: ConditionDesign) -> Iterator[tuple[str, _Told]]:

@@ -34,7 +34,13 @@ from toolablate.analysis.attribution.level_chances import (
 from toolablate.analysis.attribution.levels import Level, arm_levels, chains, tally_of, told_levels
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, ArmShares, blamed, distraction, faults
+from toolablate.analysis.attribution.trace_rules import (
+    BY_CHANCE,
+    ArmShares,
+    blamed,
+    distraction,
+    faults,
+)
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.statistics.intervals import Floats
 from toolablate.traces.records import Attribution, Distraction, Mechanism, ReplayPurpose

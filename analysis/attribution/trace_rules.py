@@ -1,6 +1,5 @@
 """Trace rules: a first attribution of a wrong trial, from the signals of its trace alone."""
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,17 +73,13 @@ def unrecovered(troubles: Iterable[Trouble]) -> list[Trouble]:
 
 BY_CHANCE: tuple[Mechanism, ...] = ("sampling_noise", "own_error")
 """Two names of one hypothesis: nothing of the condition's is needed to make the trial wrong."""
-_TOGETHER = 0.8
-"""How likely a mechanism has to be, beside that hypothesis as a whole, to be named. On development stores of the
-structural generator pure sampling noise was blamed on tools in .26 in place of .37 by trace and in .09 in place of .16
-by replay; macro-F1 rose by .01 and less."""
 
 
 def blamed(shares: Mapping[Mechanism, float]) -> Mechanism:
-    """The likeliest; of those by chance, where they are about as likely together."""
+    """The likeliest; of those by chance, where they are likelier together."""
     likeliest = max(shares, key=lambda each: shares[each])
     together = sum(shares.get(each, 0.0) for each in BY_CHANCE)
-    if likeliest in BY_CHANCE or shares[likeliest] >= _TOGETHER * together:
+    if likeliest in BY_CHANCE or shares[likeliest] >= together:
         return likeliest
     return max(BY_CHANCE, key=lambda each: shares.get(each, 0.0))
 
@@ -239,13 +234,12 @@ def _beside_bare(
 
 def _beside_arms(finding: _Finding, signals: Signals, arms: ArmShares, expected: Expected, counted: str) -> _Finding:
     """The same where arms tell what the condition does without real results. A sign in the trace makes its own cause
-    likelier, by the square root of its odds: the hand-set confidences are twice as sure as they should be beside arms
-    (on development halves of simulated failures)."""
+    likelier by its odds."""
     if finding.mechanism == "format" and signals.misstated:
         return finding
     if finding is _NOTHING:
         finding = _by_kinds(signals)
-    likelier = math.sqrt(finding.confidence / (1 - finding.confidence))
+    likelier = finding.confidence / (1 - finding.confidence)
     shares, results = _beside_pool(arms, expected)
     found: dict[Mechanism, float] = {each: shares.get(each, 0.0) for each in _BESIDE_ARMS}
     if finding.mechanism in _BESIDE_ARMS:
@@ -274,7 +268,7 @@ def _beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism
 
 _ANYWHERE = ("format", "budget", "tool_fault")
 """What spoils a trial under the arms as well."""
-_SPOILS = 0.6
+_SPOILS = 0.4
 """How likely it spoils a trial that shows a sign of it, beside all that arms leave to the condition: many a limit is
 reached on the way to an answer that is wrong anyway (on development halves of the structural generator)."""
 
@@ -427,7 +421,7 @@ def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _T
     adopted = signals.adoption
     if adopted is not None and adopted.is_new and adopted.form in forms and adopted.event in results:
         if turned is None:
-            return _Taken(0.6, (adopted.event,), "the answer first appears in a result")
+            return _Taken(0.6, (adopted.event,), "its final answer first appears in a result")
         evidence = (turned.before.event, adopted.event, turned.after.event)
         return _Taken(0.8, evidence, "the answer changed to one that occurs in a result")
     if turned is None:

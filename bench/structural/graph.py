@@ -376,11 +376,16 @@ ARMS = {
 
 def played(q: Question, arm: Arm, mark: str) -> Situation:
     """One trial up to its answer, with results as the graph has them."""
-    s = Situation(q, f"{mark}-0", arm.prompt, arm.offered, may_call=arm.results != "none")
+    return played_on(Situation(q, f"{mark}-0", arm.prompt, arm.offered, may_call=arm.results != "none"), arm, mark)
+
+
+def played_on(s: Situation, arm: Arm, mark: str, *, budget: int = BUDGET, chars: int | None = None) -> Situation:
+    """A trial from here up to its answer; results have at most so many `chars`."""
     while calls_tool(s):
-        if len(s.turns) == BUDGET:
+        if len(s.turns) == budget:
             return replace(s, forced="now")
         seen = shown(s, action(s), arm)
+        seen = seen if chars is None else replace(seen, chars=min(seen.chars, chars))
         s = replace(s, turns=(*s.turns, Turn(s.mark, seen)), mark=f"{mark}-{len(s.turns) + 1}")
     return s
 

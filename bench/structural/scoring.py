@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from bench.figures import TableOf, macro_f1
 from bench.structural.graph import (
     ARMS,
@@ -35,6 +36,7 @@ METHODS = ("replay", "trace")
 _NOISE = ("sampling_noise", "own_error")
 _RESAMPLES = 400
 _GRID = 200
+_CHANCES = 100
 
 LABELS = {
     "wrong_page": "retrieval_distraction",
@@ -212,12 +214,23 @@ def at_best(verdicts: Sequence[Verdict]) -> float | None:
 
 def calibration_error(verdicts: Sequence[Verdict]) -> float | None:
     """Expected calibration error in ten bins of equal width."""
-    bins: dict[int, list[Verdict]] = defaultdict(list)
     named = [each for each in verdicts if each.said]
-    for each in named:
-        bins[min(int(each.confidence * 10), 9)].append(each)
-    off = sum(abs(sum(v.confidence for v in some) - sum(v.right for v in some)) for some in bins.values())
-    return off / len(named) if named else None
+    return _off([v.confidence for v in named], [[v.right for v in named]])
+
+
+def chance_calibration_error(verdicts: Sequence[Verdict]) -> float | None:
+    """The same, on average, where each is right exactly as often as its confidence says: so few do not tell less."""
+    sure = [each.confidence for each in verdicts if each.said]
+    return _off(sure, np.random.default_rng(0).random((_CHANCES, len(sure))) < sure)
+
+
+def _off(sure: Sequence[float], right: Any) -> float | None:
+    """Of confidences, the mean calibration error over draws of what is right, draws x verdicts."""
+    if not sure:
+        return None
+    bins = np.minimum((10 * np.array(sure)).astype(int), 9)
+    off = np.array(sure) - np.array(right, dtype=float)
+    return float(np.abs(off @ (bins[:, None] == np.arange(10))).sum(axis=1).mean() / len(sure))
 
 
 def _share(hits: Iterable[bool]) -> float | None:
@@ -233,6 +246,7 @@ _OF_VERDICTS: dict[str, Callable[[Sequence[Verdict]], float | None]] = {
     "cause and step": lambda vs: _share(v.right and v.said_step == v.true_step for v in vs if v.true_step is not None),
     "a step where none is": lambda vs: _share(v.said_step is not None for v in vs if v.true_step is None),
     "calibration error (ECE)": calibration_error,
+    "calibration error by chance": chance_calibration_error,
     "sampling noise blamed on tools": lambda vs: _share(
         v.said is not None and v.said not in _NOISE for v in vs if LABELS[v.truth.label] == "sampling_noise"
     ),
@@ -284,7 +298,10 @@ def _decomposed(
         arm = "real" if each["condition"] == toolset else "flaky"
         wanted = {q.id: _named(shares(q, ARMS[arm]), each["terms"]) for q in questions}
         own = [trial for trial in known.values() if trial.condition == each["condition"]]
-        given = {trial.trial: {**wanted[trial.question.id], **_named(_drawn(trial), each["terms"])} for trial in own}
+        given = {
+            trial.trial: {**wanted[trial.question.id], **_named(_drawn(trial.situation), each["terms"])}
+            for trial in own
+        }
         for term in (each["effect"], *each["terms"]):
             name = term["name"]
             if name == "unresolved":
@@ -315,16 +332,20 @@ def _named(terms: Mapping[str, float], found: Sequence[Mapping[str, Any]]) -> di
     return named
 
 
-def _drawn(trial: Known) -> dict[str, float]:
-    """The terms that are of the trial's own draws."""
-    s = trial.situation
+def _drawn(s: Situation) -> dict[str, float]:
+    lost = frozenset({"budget", "tool_fault", "format"})
+    return drawn_terms(s, (expected(s.question, ARMS["real"], lost), expected(s.question, ARMS["none"])))
+
+
+def drawn_terms(s: Situation, reached: tuple[float, float]) -> dict[str, float]:
+    """The terms that are of the trial's own draws. `reached` are the chances with real results and nothing lost, and
+    without tools."""
     lost = frozenset({"budget", "tool_fault"})
     levels = [scores(s), is_right(s), is_right(s, frozenset({"budget"})), is_right(s, lost)]
     names = ("format", "budget", "tool_fault")
     terms = {name: float(levels[place]) - levels[place + 1] for place, name in enumerate(names)}
-    reached = expected(s.question, ARMS["real"], lost | {"format"})
-    terms["sampling_noise"] = levels[-1] - reached
-    terms["effect"] = levels[0] - expected(s.question, ARMS["none"])
+    terms["sampling_noise"] = levels[-1] - reached[0]
+    terms["effect"] = levels[0] - reached[1]
     return terms
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents.session import is_of_tool
-from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
+from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps, reply_began
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Signals
@@ -104,13 +104,18 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
             for index, event in enumerate(trace.events)
             if isinstance(event, ToolCall) and event.status != "invalid" and is_of_tool(event)
         ),
-        last=asked[-1] if asked else None,
+        last=reply_began(trace.events, asked[-1]) if asked else None,
         ending=ending_of(trace.events),
-        fault=next(iter(faults(signals)), None),
+        fault=next((event for event in faults(signals) if not _is_of_provider(trace.events[event])), None),
         budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),
         kinds=kinds,
         chars=shown_chars(signals),
     )
+
+
+def _is_of_provider(event: Event) -> bool:
+    """What the provider's own tools failed to do cannot be repaired."""
+    return isinstance(event, ToolCall) and event.by_provider
 
 
 def ending_of(conversation: Sequence[Event]) -> int | None:
@@ -130,6 +135,17 @@ def kinds_of(condition: Condition) -> frozenset[ToolKind]:
     """Of the tools that a condition names; a function or server of the user's own is `other` until it was called."""
     names = (name for use in condition.tools for name in TOOLSETS.get(use.name, (use.name,)))
     return frozenset(_OF_RESOURCES.get(resource_of(ToolUse(name=name)), "other") for name in names)
+
+
+def provider_kinds(condition: Condition) -> frozenset[ToolKind]:
+    """Of the tools that the provider runs by itself, by what they are called."""
+    names = (str(tool.get("type") or next(iter(tool), "")) for tool in condition.provider_tools)
+    return frozenset(
+        "code" if "code" in name else "search" if any(part in name for part in _READING) else "other" for name in names
+    )
+
+
+_READING = ("search", "fetch", "url", "maps", "retrieval")
 
 
 def _doubled(budget: Budget, stopped: Limit | None) -> Budget | None:

@@ -30,7 +30,7 @@ from toolablate.analysis.from_store import chosen_run, observe, paired
 from toolablate.analysis.labels.held import AttributedCause, held
 from toolablate.analysis.labels.report import LabelReport, label_report
 from toolablate.analysis.pairing import counts, mean
-from toolablate.experiments.attribution.cases import kinds_of
+from toolablate.experiments.attribution.cases import kinds_of, provider_kinds
 from toolablate.experiments.attribution.explained import explained, outlined
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known, TraceReading, readings_of
 from toolablate.experiments.attribution.replay_evidence import arms_below
@@ -309,6 +309,7 @@ def _reach(
             kinds=(kinds := kinds_of(labelled[name])),
             without_placebo=_without_placebo(kinds, [each for each in seen if each.condition == name], runs[-1]),
             asked_again=again,
+            of_provider=provider_kinds(labelled[name]),
         )
         for name, below in shown.items()
     ]
@@ -431,7 +432,7 @@ def _unexplained(trace: Trace, condition: Condition) -> Unexplained | None:
         return Unexplained(trace.trial.id, "counterfactual", resumed.trial, resumed.event)
     if not trace.scorable:
         return Unexplained(trace.trial.id, "failed")
-    if not condition.tools:
+    if not condition.has_tools:
         return Unexplained(trace.trial.id, "no_tools")
     return None if has_ladder(condition) else Unexplained(trace.trial.id, "arm")
 

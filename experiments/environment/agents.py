@@ -1,23 +1,20 @@
 """The agents among the models of a plan, opened for all their trials."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from toolablate.agents import AgentResult, ChatModel, ModelSource, RetryPolicy, Tools
+from toolablate.agents import AgentResult, ChatModel, RetryPolicy, Start, Tools
 from toolablate.experiments.plans.plan import Plan
 from toolablate.tools import Resources
-from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     AgentModel,
     Condition,
     Event,
     InputCut,
-    Model,
-    ModelReply,
-    ModelRequest,
+    Picture,
     Price,
-    Question,
+    ReplayChange,
 )
 
 # Few plans have agents, whose modules import LangChain.
@@ -26,24 +23,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unrecordable:
-    """In place of a model whose replies are recorded, where the agent makes the event loop stand still."""
-
-    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
-        raise ModelError(
-            "a coroutine of the agent calls its model by invoke(), and this reply cannot be recorded",
-            hint='call it by `await model.ainvoke(...)`; or write replies.mode = "live"',
-            code="blocking_call",
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class OpenedAgent:
-    """An agent, what gives its models' replies, and what gives them where it makes the event loop stand still."""
+    """An agent, for all its trials."""
 
     agent: "Agent"
-    source: ModelSource
-    mode: str
 
     def resources(self, shared: Resources) -> Resources:
         """Those of a trial of its."""
@@ -52,26 +35,25 @@ class OpenedAgent:
     async def run(
         self,
         *,
-        question: Question,
-        condition: Condition,
-        repeat: int,
         prompt: str,
+        images: tuple[Picture, ...],
+        model: ChatModel,
+        condition: Condition,
         tools: Tools,
         record: Callable[[Event], None],
         price: Price | None,
         retry: RetryPolicy,
         seed: str,
-        input_cut: InputCut | None,
+        input_cut: InputCut | None = None,
     ) -> AgentResult:
         """A trial, from its question to its answer."""
-        from toolablate.agents.langgraph_agents.trial import run_own_agent
+        from toolablate.agents.langgraph_agents.running import run_own_agent
 
-        model = self.source.session(question, condition, repeat)
         return await run_own_agent(
             agent=self.agent,
             prompt=prompt,
+            images=images,
             model=model,
-            blocking_model=self._blocking(model, question, condition, repeat),
             condition=condition,
             tools=tools,
             record=record,
@@ -81,21 +63,45 @@ class OpenedAgent:
             input_cut=input_cut,
         )
 
-    def _blocking(self, model: ChatModel, question: Question, condition: Condition, repeat: int) -> ChatModel:
-        from toolablate.agents.langgraph_agents.source import AgentSource
+    async def resume(
+        self,
+        *,
+        prompt: str,
+        images: tuple[Picture, ...],
+        start: Start,
+        conversation: Sequence[Event],
+        change: ReplayChange,
+        model: ChatModel,
+        condition: Condition,
+        tools: Tools,
+        record: Callable[[Event], None],
+        price: Price | None,
+        retry: RetryPolicy,
+        seed: str,
+    ) -> AgentResult:
+        """A trial that goes on from an event of the conversation with a change."""
+        from toolablate.agents.langgraph_agents.past import Past
+        from toolablate.agents.langgraph_agents.running import run_own_agent
 
-        if self.mode == "record":
-            return _Unrecordable()
-        # No line can be waited in.
-        return model if self.mode == "replay" else AgentSource(self.agent.model).session(question, condition, repeat)
+        return await run_own_agent(
+            agent=self.agent,
+            prompt=prompt,
+            images=images,
+            model=model,
+            condition=condition,
+            tools=tools,
+            record=record,
+            price=price,
+            retry=retry,
+            seed=seed,
+            past=Past.of(start, conversation, change),
+        )
 
 
-def open_agents(
-    plan: Plan, models: Sequence[Model], conditions: Sequence[Condition], sources: Mapping[str, ModelSource]
-) -> dict[str, OpenedAgent]:
-    """The agents by the names of their models. Raises InputError where one cannot be had, where it cannot be run under
-    one of these conditions, and where it has tools that no condition of the plan names."""
-    wanted = [model for model in models if isinstance(model, AgentModel)]
+def open_agents(plan: Plan, conditions: Sequence[Condition]) -> dict[str, OpenedAgent]:
+    """The plan's agents by the names of their models. Raises InputError where one cannot be had, and where it has tools
+    that no condition of the plan names, nor one of these."""
+    wanted = [model for model in plan.models if isinstance(model, AgentModel)]
     if not wanted:
         return {}
     from toolablate.agents.langgraph_agents.opening import open_agent, require_known_tools
@@ -104,5 +110,5 @@ def open_agents(
     for model in wanted:
         agent = open_agent(model)
         require_known_tools(agent, (*plan.resolved_conditions(), *conditions))
-        opened[model.name] = OpenedAgent(agent, sources[model.name], plan.replies.mode)
+        opened[model.name] = OpenedAgent(agent)
     return opened

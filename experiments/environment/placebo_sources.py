@@ -115,7 +115,7 @@ def _results(events: Sequence[object], question: Question) -> "Iterator[tuple[st
     from toolablate.tools.placebo_sources import PlaceboSource
 
     for event in events:
-        if not isinstance(event, ToolCall) or event.status == "invalid" or event.changes:
+        if not isinstance(event, ToolCall) or event.status == "invalid" or event.changes or event.by_provider:
             continue
         # A call that the time of its trial ran out under says so in words that are not the tool's.
         if event.error != OUT_OF_TIME:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from toolablate.agents import ChatModel, Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.agents.chat import NoReplyError
@@ -16,7 +16,20 @@ from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools.user_code import said_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.plugins import close
-from toolablate.traces.records import REPLIES, Condition, Model, ModelReply, ModelRequest, Price, Question, ServedModel
+from toolablate.traces.records import (
+    REPLIES,
+    Condition,
+    Model,
+    ModelReply,
+    ModelRequest,
+    OpenAIModel,
+    Price,
+    Question,
+    ServedModel,
+)
+
+if TYPE_CHECKING:
+    from toolablate.agents.batches import Batches
 
 
 @dataclass(slots=True)
@@ -128,13 +141,15 @@ async def open_sources(
     stack: AsyncExitStack,
     lines: Mapping[str, Line],
     warn: Callable[[str], None],
+    batches: "Batches | None" = None,
 ) -> dict[str, ModelSource]:
     """The plan's models by name; the stack closes them, and `warn` hears of those that cannot be closed. `lines` are
-    those that `asked_lines` gives. In replay no client is made and no key is read.
+    those that `asked_lines` gives; `batches` are for the models that are to be asked so. In replay no client is made
+    and no key is read.
 
     Raises InputError where one cannot be had, or where what is replayed is no more what `fingerprint` says.
     """
-    live = await _live(plan, "models", plan.models, stack, lines, warn)
+    live = await _live(plan, "models", plan.models, stack, lines, warn, batches)
     return await _open(plan, plan.models, live, stack, fingerprint)
 
 
@@ -169,11 +184,12 @@ async def _live(
     stack: AsyncExitStack,
     lines: Mapping[str, Line],
     warn: Callable[[str], None],
+    batches: "Batches | None" = None,
 ) -> dict[str, ModelSource]:
     """Those that are asked."""
     return {
         model.name: await stack.enter_async_context(
-            _connected(plan, section, model, lines.get(_line_key(section, model)), warn)
+            _connected(plan, section, model, lines.get(_line_key(section, model)), warn, batches)
         )
         for model in models
         if not is_replayed(plan, model)
@@ -221,12 +237,19 @@ def _replay(root: str) -> str:
 
 @asynccontextmanager
 async def _connected(
-    plan: Asking, section: Section, model: Model, line: Line | None, warn: Callable[[str], None]
+    plan: Asking,
+    section: Section,
+    model: Model,
+    line: Line | None,
+    warn: Callable[[str], None],
+    batches: "Batches | None" = None,
 ) -> AsyncIterator[ModelSource]:
     """A model behind an endpoint waits in line; what a cache holds is given without."""
-    source = connect_of(plan, section, model)
+    source = connected = connect_of(plan, section, model)
     if line is not None and isinstance(model, ServedModel):
         source = PacedSource(source, line, model.max_tokens)
+    if batches is not None and isinstance(model, OpenAIModel) and model.batch is not None:
+        source = batches.source(model, source, connected)
     try:
         yield source
     finally:

@@ -106,7 +106,10 @@ def _unprompted(condition: Condition, arm: Condition) -> Condition:
 
 def _refuse(condition: Condition, shapley: bool) -> None:
     standing_in = [use.name for use in condition.interventions if use.name in SUBSTITUTES]
-    if not condition.tools:
+    if condition.provider_tools:
+        wrong = "has provider_tools, whose results nobody else can substitute: they come within a reply"
+        hint = f"compare {condition.name!r} as it is with 'none', 'scaffold' and a condition with tools of ours"
+    elif not condition.tools:
         wrong, hint = "has no tools", "a ladder is that of a toolset, such as 'python' or 'search'"
     elif condition.tool_choice == "none":
         wrong, hint = "bars its tools by tool_choice = 'none'", _whole(condition)
@@ -284,12 +287,28 @@ class ConditionEntry(Section):
     documents: Annotated[tuple[DocumentPlace, ...], BeforeValidator(_listed)] | None = None
     input_tokens: int | None = Field(default=None, gt=0)
     tools: tuple[Annotated[ToolUse, BeforeValidator(named)], ...] | None = None
+    provider_tools: tuple[dict[str, JsonValue], ...] | None = None
     tool_choice: str | None = Field(default=None, min_length=1)
     parallel_tool_calls: bool | None = None
     reasoning: Literal["keep", "drop"] | None = None
     answer_schema: dict[str, JsonValue] | None = None
+    show_plots: StrictBool | None = None
     interventions: tuple[Annotated[InterventionUse, BeforeValidator(named)], ...] | None = None
     budget: Budget | None = None
+
+    @field_validator("provider_tools")
+    @classmethod
+    def _each_is_named(cls, tools: tuple[dict[str, JsonValue], ...] | None) -> tuple[dict[str, JsonValue], ...] | None:
+        for tool in tools or ():
+            of_gemini = len(tool) == 1 and all(isinstance(options, dict) for options in tool.values())
+            if not (of_gemini or (isinstance(tool.get("type"), str) and tool["type"])):
+                raise ValueError(
+                    'provider_tools: each is a table as the API writes it, { type = "web_search" } of OpenAI and'
+                    " Anthropic or { google_search = {} } of Gemini"
+                )
+            if tool.get("type") in ("function", "custom"):
+                raise ValueError("provider_tools: a function is run by whoever asks; it belongs into `tools`")
+        return tools
 
     @field_validator("answer_schema")
     @classmethod
@@ -314,7 +333,7 @@ class ConditionEntry(Section):
         changes = self.model_dump(
             include={
                 *("prompt", "documents", "input_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-                *("answer_schema", "interventions"),
+                *("answer_schema", "show_plots", "interventions", "provider_tools"),
             },
             exclude_none=True,
         )
@@ -324,7 +343,7 @@ class ConditionEntry(Section):
 
     def _start(self) -> Condition:
         blank = Condition(name=self.name)
-        if self.tools is not None:
+        if self.tools is not None or self.provider_tools is not None:
             return blank
         # A prompt or documents alone make a condition; budgets and the like are changes of one that there is.
         own = self.prompt is not None or self.documents is not None
@@ -386,7 +405,7 @@ def expanded(ladder: Sequence[LadderEntry], entries: Sequence[ConditionEntry], b
     for toolset in ladder:
         for arm in toolset.expand(budget):
             # What has no tools is no toolset's own, whichever of them gave it its name.
-            if arm.tools or arm.identity() not in taken:
+            if arm.has_tools or arm.identity() not in taken:
                 _take(arm, taken)
     for entry in entries:
         _take(entry.resolve(budget), taken)
@@ -394,10 +413,31 @@ def expanded(ladder: Sequence[LadderEntry], entries: Sequence[ConditionEntry], b
 
 
 def _take(condition: Condition, taken: dict[str, Condition]) -> None:
+    substitute = next((use.name for use in condition.interventions if use.name in SUBSTITUTES), None)
+    if condition.provider_tools and (substitute or (condition.interventions and not condition.tools)):
+        raise InputError(
+            f"conditions: {one_line(condition.name, 80)!r} has provider_tools, and no intervention"
+            f" ({substitute or condition.interventions[0].name}) can change what they return: they run within a reply",
+            hint="leave the interventions out, or give them to a condition with tools of ours alone",
+            code="provider_tools",
+        )
+    if condition.provider_tools and condition.reasoning == "drop":
+        raise InputError(
+            f'conditions: {one_line(condition.name, 80)!r} has provider_tools and reasoning = "drop", which would'
+            " take their calls out of the conversation as well",
+            hint="leave one of them out",
+            code="provider_tools",
+        )
     if condition.interventions and not condition.tools:
         raise InputError(
             f"conditions: {one_line(condition.name, 80)!r} has interventions and no tools whose results they change",
             hint="give it tools, or leave the interventions to the conditions that have some",
+            code="no_tools",
+        )
+    if condition.show_plots and not condition.tools:
+        raise InputError(
+            f"conditions: {one_line(condition.name, 80)!r} has show_plots and no tools that could give an image",
+            hint='give it tools: tools = ["python"], or leave show_plots to the conditions that have some',
             code="no_tools",
         )
     if "files" in condition.documents and "sandbox" not in resources_needed(condition.tools):
@@ -437,10 +477,12 @@ def condition(
     documents: DocumentPlace | Sequence[DocumentPlace] | None = None,
     input_tokens: int | None = None,
     tools: Sequence[str | ToolUse | FunctionTool[..., Any] | Mapping[str, Any]] | None = None,
+    provider_tools: Sequence[Mapping[str, Any]] | None = None,
     tool_choice: str | None = None,
     parallel_tool_calls: bool | None = None,
     reasoning: Literal["keep", "drop"] | None = None,
     answer_schema: Mapping[str, Any] | None = None,
+    show_plots: bool | None = None,
     interventions: Sequence[str | InterventionUse | FunctionIntervention[..., Any] | Mapping[str, Any]] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
 ) -> Condition:
@@ -456,10 +498,12 @@ def condition(
         "documents": documents,
         "input_tokens": input_tokens,
         "tools": _uses(tools),
+        "provider_tools": _uses(provider_tools),
         "tool_choice": tool_choice,
         "parallel_tool_calls": parallel_tool_calls,
         "reasoning": reasoning,
         "answer_schema": answer_schema,
+        "show_plots": show_plots,
         "interventions": _uses(interventions),
         "budget": dict(budget) if isinstance(budget, Mapping) else budget,
     }

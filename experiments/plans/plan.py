@@ -247,7 +247,7 @@ def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
     known = _known_conditions(plan)
     plan = _anchored(plan.model_copy(update={"mcp": with_registered(plan.mcp, known)}), path.parent.resolve())
     sources = open_prices(plan.prices)
-    require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
+    require_prices(path, plan.models, known, sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
     plan = plan.model_copy(update=priced)
     plan._file = path

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Budget, Model, Price, Rates, ServedModel
+from toolablate.traces.records import Condition, Model, Price, Rates, ServedModel
 from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
@@ -200,9 +200,9 @@ def with_prices(models: Iterable[Model], sources: PriceSources) -> tuple[Model, 
     return tuple(priced(model) for model in models)
 
 
-def require_prices(plan: Path, models: Iterable[Model], budgets: Iterable[Budget], sources: PriceSources) -> None:
+def require_prices(plan: Path, models: Iterable[Model], conditions: Iterable[Condition], sources: PriceSources) -> None:
     """Refuses a limit on the cost of what has no price. Raises InputError."""
-    limited = any(budget.cost_usd is not None for budget in budgets)
+    limited = [condition for condition in conditions if condition.budget.cost_usd is not None]
     for model in models if limited else ():
         found = sources.find(model, datetime.now(UTC)) if isinstance(model, ServedModel) else None
         if found is not None and not isinstance(found, Price):
@@ -212,12 +212,28 @@ def require_prices(plan: Path, models: Iterable[Model], budgets: Iterable[Budget
                 hint="give it price = { input = ..., output = ... }, in dollars per million tokens",
                 code="bad_plan",
             )
+        if isinstance(model, ServedModel) and isinstance(found, Price):
+            _require_prices_of_calls(plan, model, found, limited)
+
+
+def _require_prices_of_calls(plan: Path, model: ServedModel, price: Price, limited: Iterable[Condition]) -> None:
+    """What the provider's own tools cost may be more than all tokens. How their calls are called is known from replies
+    alone; so any price of calls will do."""
+    running = next((condition for condition in limited if condition.provider_tools), None)
+    if running is not None and not price.calls:
+        raise InputError(
+            f"{plan}: budget.cost_usd: condition {running.name!r} has provider_tools, and the model {model.name!r} has"
+            " no price of their calls, so its cost is unknown",
+            hint="add it: price = { input = ..., output = ..., calls = { web_search = 0.01 } }, in dollars per call",
+            code="bad_plan",
+        )
 
 
 def show_price(price: Price) -> str:
     """`$2.5 in, $1.25 cached, $10 out per million tokens; above 272,000 tokens in: $5 in, $2.5 cached, $20 out`."""
     tiers = (f"; above {tier.above:,} tokens in: {_show_rates(tier)}" for tier in price.tiers)
-    return f"{_show_rates(price)} per million tokens{''.join(tiers)}"
+    calls = ", ".join(f"${amount:g} a call of {name}" for name, amount in price.calls.items())
+    return f"{_show_rates(price)} per million tokens{''.join(tiers)}" + (f"; {calls}" if calls else "")
 
 
 def _show_rates(rates: Rates) -> str:

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import threading
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -205,19 +207,45 @@ def _refused(key: str, wrong: str, hint: str) -> InputError:
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
 _taken: dict[str, str] = {}
+_running = 0
+_changing = threading.Lock()
+
+
+@contextmanager
+def keeping_env() -> Iterator[None]:
+    """While a plan runs, its variables stay, whatever other plan is read."""
+    global _running
+    with _changing:
+        _running += 1
+    try:
+        yield
+    finally:
+        with _changing:
+            _running -= 1
 
 
 def take_env(folder: Path) -> None:
     """Sets the variables of `.env` in the folder of a plan that are not set already, instead of those of the plan
-    before. Values are taken as they stand, without `$` or line breaks; lines of another form are left out.
+    before, unless that runs. Values are taken as they stand, without `$` or line breaks; lines of another form are left
+    out.
 
-    Sandboxes have an environment of their own and see none of it. Raises InputError where it cannot be read; no value
-    is ever told.
+    Sandboxes have an environment of their own and see none of it. Raises InputError where it cannot be read, and where
+    a plan that runs has another value; no value is ever told.
     """
+    with _changing:
+        if not _running:
+            _take_back()
+        _take(folder)
+
+
+def _take_back() -> None:
     for name, value in _taken.items():
         if os.environ.get(name) == value:
             del os.environ[name]
     _taken.clear()
+
+
+def _take(folder: Path) -> None:
     path = folder / ".env"
     if not path.is_file():
         return
@@ -227,8 +255,17 @@ def take_env(folder: Path) -> None:
         raise InputError(f"cannot read {path}: {why_unreadable(error)}", code="unreadable_env") from None
     for line in lines:
         found = _LINE.fullmatch(line)
-        if found and found[1] not in os.environ and "\0" not in found[2]:
-            os.environ[found[1]] = _taken[found[1]] = _unquoted(found[2])
+        if not found or "\0" in found[2]:
+            continue
+        name, value = found[1], _unquoted(found[2])
+        if name not in os.environ:
+            os.environ[name] = _taken[name] = value
+        elif _taken.get(name, value) != value:
+            raise InputError(
+                f"{path}: a plan that is running has another {name}",
+                hint="run this one when that has ended, or name another variable as api_key_env",
+                code="env_in_use",
+            )
 
 
 def _unquoted(text: str) -> str:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pydantic import JsonValue
 
 from toolablate.agents import Start, start_before
+from toolablate.agents.plots import Shown
 from toolablate.agents.resuming import FINAL_REQUEST, answered, shown
 from toolablate.agents.session import NOT_ALLOWED, NOT_EXECUTED
 from toolablate.experiments.replay.replayed_tools import REPLAY, SwappedCall
@@ -117,7 +118,7 @@ def with_shown(start: Start, conversation: Sequence[Event], results: Sequence[Sh
     before = start.before
     for each in results:
         found = conversation[each.event] if each.event < len(conversation) else None
-        if not isinstance(found, ToolCall) or each.event >= len(before):
+        if not isinstance(found, ToolCall) or found.by_provider or each.event >= len(before):
             raise InputError(
                 f"rerun: shown: event {each.event} is no tool call before event {len(before)}",
                 hint="name tool calls whose results the model has seen by then",
@@ -127,7 +128,7 @@ def with_shown(start: Start, conversation: Sequence[Event], results: Sequence[Sh
     turns = list(_turns(before))
     if start.node == "act":
         _, made = turns.pop()
-        waiting = {place: texts[id(event)] for place, event in made.items() if id(event) in texts}
+        waiting = {place: Shown(texts[id(event)]) for place, event in made.items() if id(event) in texts}
         start = replace(start, results={**start.results, **waiting})
         texts = {key: text for key, text in texts.items() if key not in {id(event) for event in made.values()}}
     messages, left = _replaced(start.messages, turns, texts)
@@ -156,7 +157,7 @@ def _replaced(
         for number, event in events.items():
             if id(event) in texts:
                 at = place + 1 + number
-                shown[at] = shown[at].model_copy(update={"content": texts[id(event)]})
+                shown[at] = shown[at].model_copy(update={"content": texts[id(event)], "images": ()})
                 left.discard(id(event))
     return tuple(shown), left
 
@@ -277,6 +278,13 @@ def _tool_call(conversation: Sequence[Event], event: int, option: str) -> ToolCa
             else "this trial has none",
             code="wrong_event",
         )
+    if found.by_provider:
+        raise InputError(
+            f"{option}: event {event} is a call that the provider made within its reply: its result cannot be another",
+            hint="leave the option out, which draws the whole reply anew, or take --answer-now; what the tool does is"
+            " told by a condition without it",
+            code="provider_tool",
+        )
     return found
 
 
@@ -312,7 +320,9 @@ def _with_calls_to_make(start: Start) -> Start:
     """What the budget kept from being called is called now."""
     spoken = [place for place, message in enumerate(start.messages) if message.role == "assistant"]
     given = start.messages[spoken[-1] + 1 :] if spoken else ()
-    results = {place: each.content for place, each in enumerate(given) if each.content != NOT_EXECUTED}
+    results = {
+        place: Shown(each.content, each.images) for place, each in enumerate(given) if each.content != NOT_EXECUTED
+    }
     if len(results) == len(given):
         return replace(start, node="ask")
     return replace(start, messages=start.messages[: -len(given)], node="act", results=results)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from toolablate.agents import AgentResult, ChatModel, Line, ModelSource, RetryPolicy, resume_agent
 from toolablate.agents.session import Tools
+from toolablate.benchmarks.prompt import question_input
+from toolablate.experiments.environment.agents import OpenedAgent, open_agents
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
     TriedSandbox,
@@ -146,15 +148,23 @@ class ReplayEnvironment:
     recorded: frozenset[str | None]
     anew: frozenset[str | None]
     own_results: frozenset[str] = frozenset()
+    agents: Mapping[str, OpenedAgent] = field(default_factory=dict)
 
     def open_tools(self, parent: Parent, condition: Condition, swapped: Sequence[InterventionUse] = ()) -> OpenedTools:
         """For a trial that goes on from the parent under a condition; `swapped` are more interventions than it has."""
         # Those that may not be asked still say which calls do not fit them, as they did in the record.
-        at_rest = {*self.asked, "search", "pages", "documents", None}
+        at_rest = {*self.asked, "search", "pages", "documents", "agent", None}
+        agent = self.agents.get(parent.model.name)
+        resources = agent.resources(self.resources) if agent else self.resources
         uses = [use for use in expanded_uses(condition.tools) if resource_of(use) in at_rest]
         guard = guard_for(parent.question, self.plan.web)
         files = work_files(parent.question, self.plan.questions.files_folder, condition)
-        opened = [self._as_allowed(each) for each in open_tools(uses, self.resources, files, guard, parent.question)]
+        # What an agent keeps to itself is asked of nobody, and later steps depend on it.
+        kept = {each.call.name for each in parent.conversation if isinstance(each, ToolCall) and each.to_state}
+        opened = [
+            each if each.tool.spec.name in kept else self._as_allowed(each)
+            for each in open_tools(uses, resources, files, guard, parent.question)
+        ]
         there = {each.tool.spec.name for each in opened}
         opened += [OpenedTool(UnrecordedTool(spec), "mcp") for spec in parent.specs if spec.name not in there]
         by_name = {each.tool.spec.name: each.resource for each in opened}
@@ -177,7 +187,7 @@ class ReplayEnvironment:
             ),
             frozenset(coding),
             askable=frozenset(name for name in there if by_name[name] in self.asked and name not in stand_ins),
-            kept_up=frozenset(stateful | at_hand),
+            kept_up=frozenset(stateful | at_hand | kept),
             rebuilt=frozenset(stateful | at_hand if condition.interventions else stateful),
         )
 
@@ -229,7 +239,7 @@ async def open_replay_environment(
     parts = needed(conditions)
     plan, recorded = _at_rest(plan, parts) if not live else (plan, _recorded(plan))
     asked: frozenset[str | None] = (
-        frozenset({"sandbox", "search", "pages", "mcp", "documents", None}) if live else recorded
+        frozenset({"sandbox", "search", "pages", "mcp", "documents", "agent", None}) if live else recorded
     )
     servers = servers_needed(conditions) if "mcp" in asked else ()
     web = await open_web(plan, frozenset(part for part in parts if part in asked), stack, servers=servers)
@@ -249,7 +259,8 @@ async def open_replay_environment(
         found = await asyncio.to_thread(_own_results, Path(plan.store), anew)
         own = {tool: results for tool, results in found.items() if tool not in sources.kept}
         sources = replace(sources, kept={**sources.kept, **own})
-    return ReplayEnvironment(plan, resources, tried, sources, asked, recorded, anew, frozenset(own))
+    agents = open_agents(plan, conditions)
+    return ReplayEnvironment(plan, resources, tried, sources, asked, recorded, anew, frozenset(own), agents)
 
 
 def _swaps_others(condition: Condition, anew: AbstractSet[str | None]) -> bool:
@@ -330,7 +341,8 @@ class ReplayExecutor:
                 unwanted=partial(_is_unwanted, change, opened),
             )
             swapped = swapped_call(parent.conversation, len(before), change)
-            tools = ReplayedTools(parent.specs, toolset, recorded, opened.kept_up, swapped)
+            specs = toolset.specs if parent.model.name in self.replay_environment.agents else parent.specs
+            tools = ReplayedTools(specs, toolset, recorded, opened.kept_up, swapped)
             try:
                 return await self._go_on(forked, planned, tools, record)
             finally:
@@ -339,14 +351,32 @@ class ReplayExecutor:
     async def _go_on(
         self, forked: ForkedTrial, planned: PlannedTrial, tools: Tools, record: Callable[[Event], None]
     ) -> AgentResult:
-        model = forked.parent.model
+        parent, model = forked.parent, forked.parent.model
+        price = model.price if isinstance(model, ServedModel) else None
+        agent = self.replay_environment.agents.get(model.name)
+        if agent is not None:
+            assert forked.resumption is not None
+            return await agent.resume(
+                prompt=question_input(parent.question, parent.condition).prompt,
+                images=parent.question.images,
+                start=forked.start,
+                conversation=parent.conversation,
+                change=forked.resumption.change,
+                model=self._chat(forked, planned),
+                condition=forked.condition,
+                tools=tools,
+                record=record,
+                price=price,
+                retry=self.retry,
+                seed=planned.trial.id,
+            )
         return await resume_agent(
             start=forked.start,
             model=self._chat(forked, planned),
             condition=forked.condition,
             tools=tools,
             record=record,
-            price=model.price if isinstance(model, ServedModel) else None,
+            price=price,
             retry=self.retry,
             seed=planned.trial.id,
         )

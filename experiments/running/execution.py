@@ -4,11 +4,12 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
+from toolablate.agents.spending import batched_price, goes_in_batches
 from toolablate.benchmarks.prompt import question_input
 from toolablate.experiments.environment.agents import OpenedAgent, open_agents
 from toolablate.experiments.environment.environment import (
@@ -29,6 +30,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Environment, Event, Model, Price, ServedModel
 
 if TYPE_CHECKING:
+    from toolablate.agents.batches import Batches
     from toolablate.tools.placebo_sources import PlaceboSources
 
 
@@ -64,9 +66,15 @@ class LocalExecutor:
     lines: Mapping[str, Line]
     placebo_sources: "PlaceboSources | None"
     agents: Mapping[str, OpenedAgent] = field(default_factory=dict)
+    batches: "Batches | None" = None
+
+    def batched(self, planned: PlannedTrial) -> bool:
+        """Whether a trial waits for a batch, so that any number may be in flight, for a day."""
+        return self.batches is not None and goes_in_batches(planned.model, planned.condition)
 
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
         question, condition = planned.question, planned.condition
+        model = self.sources[planned.model.name].session(question, condition, planned.trial.repeat)
         agent = self.agents.get(planned.model.name)
         opened = open_toolset(
             condition.tools,
@@ -79,13 +87,17 @@ class LocalExecutor:
             placebo_sources=self.placebo_sources,
         )
         asked = question_input(question, condition)
+        price, retry = _price(planned.model), self.retry
+        if self.batched(planned):
+            # What a batch refused has waited long enough; there is no line in which more is waited.
+            price, retry = batched_price(planned.model), replace(retry, paced=False)
         async with opened as tools:
             if agent is not None:
                 return await agent.run(
-                    question=question,
-                    condition=condition,
-                    repeat=planned.trial.repeat,
                     prompt=asked.prompt,
+                    images=question.images,
+                    model=model,
+                    condition=condition,
                     tools=tools,
                     record=record,
                     price=_price(planned.model),
@@ -96,12 +108,12 @@ class LocalExecutor:
             return await run_agent(
                 prompt=asked.prompt,
                 images=question.images,
-                model=self.sources[planned.model.name].session(question, condition, planned.trial.repeat),
+                model=model,
                 condition=condition,
                 tools=tools,
                 record=record,
-                price=_price(planned.model),
-                retry=self.retry,
+                price=price,
+                retry=retry,
                 seed=planned.trial.id,
                 input_cut=asked.cut,
             )
@@ -119,9 +131,11 @@ async def open_executor(
     *,
     tell: Tell = silent,
     warn: Tell = silent,
+    batches: "Batches | None" = None,
 ) -> LocalExecutor:
     """Opens what trials under these conditions of the plan need; the stack closes it. `fingerprint` is what the run
-    says of itself; `tell` hears of what may take a while, `warn` of what a user should know.
+    says of itself; `tell` hears of what may take a while, `warn` of what a user should know. Without `batches`, models
+    that may be asked so are asked directly.
 
     Raises ToolablateError for what cannot be had.
     """
@@ -133,8 +147,8 @@ async def open_executor(
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp, documents)
     placebo_sources = await open_placebo_sources(plan, conditions, resources)
     lines = asked_lines(plan)
-    sources = await open_sources(plan, fingerprint, stack, lines, warn)
-    agents = open_agents(plan, plan.models, conditions, sources)
+    sources = await open_sources(plan, fingerprint, stack, lines, warn, batches)
+    agents = open_agents(plan, conditions)
     for condition in conditions:
         for model in plan.models:
             agent = agents.get(model.name)
@@ -149,6 +163,7 @@ async def open_executor(
         lines=lines,
         placebo_sources=placebo_sources,
         agents=agents,
+        batches=batches,
     )
 
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities
+from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities, require_images
 from toolablate.agents.pacing import Pressure, pressures
+from toolablate.agents.spending import goes_in_batches
 from toolablate.analysis.from_store import changed_kernels, environments
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
@@ -24,17 +26,28 @@ from toolablate.experiments.environment.environment import (
     require_same_environment,
     unbounded,
 )
-from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, open_judges
+from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, is_replayed, open_judges
 from toolablate.experiments.plans.plan import Design, Only, Plan, PlannedTrial, design
+from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.running.execution import LocalExecutor, open_executor
 from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import Failures, GivenUp, Setting, StopSwitch, run_trials
 from toolablate.experiments.scoring import Scorers, Unscored, idle_judges, judges_of_their_own, score_unscored
 from toolablate.reports.numbers import counted
+from toolablate.traces.database import beside
 from toolablate.traces.errors import StoreError
-from toolablate.traces.records import Run
+from toolablate.traces.records import Condition, Run
 from toolablate.traces.store import FailureCount, Recorder
+
+if TYPE_CHECKING:
+    from toolablate.agents.batches import Batches
+
+
+def batches_beside(store: Path) -> Path:
+    """Where the batches of a store's runs are kept until their replies are in the store."""
+    return beside(store, "-batches")
+
 
 # As an endpoint says them; a body of status 200 that says the same counts as well.
 _STATUS = {"rate_limited": "429", "overloaded": "503"}
@@ -73,10 +86,14 @@ def _codes(refused: Mapping[str, int]) -> str:
 
 @asynccontextmanager
 async def beating(
-    progress: RunProgress, lines: Mapping[str, Line], recorder: Recorder, standing: Callable[[], Sequence[str]]
+    progress: RunProgress,
+    lines: Mapping[str, Line],
+    recorder: Recorder,
+    standing: Callable[[], Sequence[str]],
+    batches: "Batches | None" = None,
 ) -> AsyncIterator[None]:
     """Every second the progress is told what is waited for, and the store how far it is, by what `standing` gives."""
-    beats = asyncio.create_task(_beat(progress, lines, recorder, standing))
+    beats = asyncio.create_task(_beat(progress, lines, recorder, standing, batches))
     try:
         yield
     finally:
@@ -84,12 +101,16 @@ async def beating(
 
 
 async def _beat(
-    progress: RunProgress, lines: Mapping[str, Line], recorder: Recorder, standing: Callable[[], Sequence[str]]
+    progress: RunProgress,
+    lines: Mapping[str, Line],
+    recorder: Recorder,
+    standing: Callable[[], Sequence[str]],
+    batches: "Batches | None",
 ) -> None:
     told: tuple[str, ...] = ()
     while True:
         await asyncio.sleep(1)
-        slow = waits(pressures(lines.values()), datetime.now())
+        slow = (*waits(pressures(lines.values()), datetime.now()), *(batches.standing if batches else ()))
         progress.slowed(slow)
         now = (*standing(), *slow)
         if now != told:
@@ -142,7 +163,9 @@ class Presses:
 
 
 @contextmanager
-def interruptible(stop: StopSwitch, progress: RunProgress, lines: Mapping[str, Line]) -> Iterator[None]:
+def interruptible(
+    stop: StopSwitch, progress: RunProgress, lines: Mapping[str, Line], batches: "Batches | None" = None
+) -> Iterator[None]:
     """Ctrl-C once: no new trial or grading is started, and none waits for its first reply's turn. Ctrl-C again, or
     SIGTERM: those in flight are cancelled too; they are not finished, so the next run does them again."""
     loop = asyncio.get_running_loop()
@@ -157,6 +180,8 @@ def interruptible(stop: StopSwitch, progress: RunProgress, lines: Mapping[str, L
             progress.stopping()
             for line in lines.values():
                 line.let_go()
+            if batches is not None:
+                batches.let_go()
         stop.stop()
 
     def terminate() -> None:
@@ -209,12 +234,14 @@ class Launched:
 @dataclass(frozen=True, slots=True)
 class Opened:
     """What a run stands on besides the executor of its trials: by name the models of its `judges` and what they cost,
-    the `lines` in which requests wait, and how often they are made."""
+    the `lines` in which requests wait, and how often they are made; the `batches` of its models, where one is asked
+    so."""
 
     judges: Mapping[str, ModelSource]
     costs: Mapping[str, JudgeCosts]
     lines: Mapping[str, Line]
     retry: RetryPolicy
+    batches: "Batches | None" = None
 
 
 def launch(plan: Plan, plan_text: str, progress: RunProgress, only: Only = Only()) -> Launched:  # noqa: B008 - frozen
@@ -222,7 +249,8 @@ def launch(plan: Plan, plan_text: str, progress: RunProgress, only: Only = Only(
     Raises ToolablateError; what was finished stays finished."""
     if plan.sandbox.backend == "none":
         progress.warn('sandbox = "none": code that models write runs unprotected.')
-    return asyncio.run(_launch(plan, plan_text, design(plan, only), progress))
+    with keeping_env():
+        return asyncio.run(_launch(plan, plan_text, design(plan, only), progress))
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProgress) -> Launched:
@@ -250,11 +278,16 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProg
         await scorers.open(entry.question for entry in planned.trials if entry.trial.id not in finished)
         failures = Failures()
         runner = plan.runner
-        setting = Setting(executor, scorers, progress, failures, runner.kernels, runner.trial_seconds)
+        setting = Setting(
+            executor, scorers, progress, failures, runner.kernels, runner.trial_seconds, batched=executor.batched
+        )
         recorder = stack.enter_context(Recorder(store))
         trials = [entry.trial for entry in planned.trials]
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
-        return await carry_out(planned, setting, opened, recorder, run=run.id)
+        launched = await carry_out(planned, setting, opened, recorder, run=run.id)
+        if not launched.missing:
+            _tidy_batches(store)
+        return launched
 
 
 async def carry_out(
@@ -273,8 +306,8 @@ async def carry_out(
     missing = [entry for entry in planned.trials if entry.trial.id not in finished]
     progress.begin(len(planned.trials), missing)
     gradings = Gradings(recorder, opened.judges, opened.costs, opened.retry, progress, stop)
-    async with beating(progress, opened.lines, recorder, lambda: gradings.standing):
-        with interruptible(stop, progress, opened.lines):
+    async with beating(progress, opened.lines, recorder, lambda: gradings.standing, opened.batches):
+        with interruptible(stop, progress, opened.lines, opened.batches):
             await _run_missing(missing, setting, recorder, stop)
         with interruptible(stop, progress, opened.lines):
             unscored = await score_unscored(store, planned, scorers, recorder, lambda: stop.stopped)
@@ -308,20 +341,44 @@ async def _open(
     for condition in left:
         for model in planned.models:
             require_capabilities(model, condition)
+    for model in planned.models if left else ():
+        require_images(model, planned.questions)
     if "sandbox" in needed(left):
         if (roughly := unbounded(plan.sandbox.backend)) is not None:
             progress.warn(f"{roughly.reason}. To bound it: {roughly.remedy or 'run as root'}")
         progress.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
     # What only grades needs no key but its judges'.
     asked = plan if left else plan.model_copy(update={"models": ()})
-    executor = await open_executor(asked, left, run.fingerprint, stack, tell=progress.tell, warn=progress.warn)
+    batches = _batches(asked, left, progress)
+    executor = await open_executor(
+        asked, left, run.fingerprint, stack, tell=progress.tell, warn=progress.warn, batches=batches
+    )
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):
         progress.warn(f"{changed}. To keep such trials apart, name another store (--store)")
     lines = executor.lines if left else asked_lines(plan)
     judged = any(map(scorers.is_judged, planned.questions))
     costs = {judge.name: JudgeCosts() for judge in plan.judges}
     judges = await open_judges(plan, stack, lines, costs, progress.warn) if judged else {}
-    return executor, Opened(judges, costs, lines, executor.retry)
+    return executor, Opened(judges, costs, lines, executor.retry, batches)
+
+
+def _batches(plan: Plan, conditions: Sequence[Condition], progress: RunProgress) -> "Batches | None":
+    """For the models of the plan that are asked in batches under any of these conditions."""
+    models = [model for model in plan.models if not is_replayed(plan, model)]
+    if not any(goes_in_batches(model, condition) for model in models for condition in conditions):
+        return None
+    from toolablate.agents.batches import Batches
+
+    return Batches(batches_beside(Path(plan.store)), progress.tell)
+
+
+def _tidy_batches(store: Path) -> None:
+    """What was asked in batches is in the store."""
+    path = batches_beside(store)
+    if path.exists():
+        from toolablate.agents.batches import KeptBatches
+
+        KeptBatches(path).tidy()
 
 
 async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch) -> None:

@@ -18,7 +18,7 @@ from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import Executor, KernelShares
 from toolablate.experiments.scoring import Scorers
 from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
-from toolablate.traces.records import Event, Failure, ModelCall, ServedModel, Trace
+from toolablate.traces.records import Event, Failure, ModelCall, OpenAIModel, ServedModel, Trace
 from toolablate.traces.store import FailureCount, Recorder, TrialRecorder
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _DOWN_CODES = _FINAL_UNHEARD_CODES | {
 }
 
 # What is refused of one question, or of all where nothing was ever replied to.
-_REFUSED_CODES = frozenset({"bad_request", "forbidden", "request_too_large"})
+_REFUSED_CODES = frozenset({"bad_request", "forbidden", "request_too_large", "no_images", "bad_image"})
 
 
 @dataclass(slots=True)
@@ -79,17 +79,25 @@ class GivenUp:
 
 @dataclass(slots=True)
 class ModelQueue:
-    """What one model is still to do, and how its endpoint, and the sandbox, have done so far. `coding` holds the ids of
-    the conditions whose trials may start a kernel."""
+    """What one model is still to do, directly or in batches, and how its endpoint, and the sandbox, have done so far.
+    `coding` holds the ids of the conditions whose trials may start a kernel; `in_batches` tells that trials wait for
+    batches, which takes neither places in line nor time of theirs."""
 
     coding: frozenset[str]
+    in_batches: bool = False
     trials: deque[PlannedTrial] = field(default_factory=deque)
     endpoint: EndpointStanding = field(default_factory=EndpointStanding)
     kernels_failed_in_a_row: int = 0
     given_up: bool = False
 
+    @property
+    def at_once(self) -> int:
+        model = self.trials[0].model
+        batch = model.batch if self.in_batches and isinstance(model, OpenAIModel) else None
+        return min(batch.requests if batch else model.concurrency, len(self.trials))
+
     def runs_code(self, planned: PlannedTrial) -> bool:
-        return planned.trial.condition in self.coding
+        return not self.in_batches and planned.trial.condition in self.coding
 
     def note(self, planned: PlannedTrial, trace: Trace) -> tuple[GivenUp | None, Sequence[PlannedTrial]]:
         """Takes note of a trial that has ended, and gives up those that would only fail like it; returns these."""
@@ -179,7 +187,8 @@ class _DeadlineError(ToolablateError):
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What the trials of one run share. `trial_seconds` is the most that one may last, waits included. `coding` are the
-    ids of the conditions whose trials may start a kernel, where more is known of that than what the conditions say."""
+    ids of the conditions whose trials may start a kernel, where more is known of that than what the conditions say;
+    `batched` tells which trials wait for batches."""
 
     executor: Executor
     scorers: Scorers
@@ -188,6 +197,7 @@ class Setting:
     kernels: int = 4
     trial_seconds: float | None = None
     coding: frozenset[str] | None = None
+    batched: Callable[[PlannedTrial], bool] = lambda _: False
 
 
 @dataclass(slots=True)
@@ -204,7 +214,8 @@ class StopSwitch:
 async def run_trials(
     missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch
 ) -> list[PlannedTrial]:
-    """Runs trials, each model with its own workers, so that one slow endpoint does not hold up another. Returns those
+    """Runs trials, each model with its own workers, so that one slow endpoint does not hold up another, nor batches
+    what is asked directly. Returns those
     that another recorder had, or had done, when their turn came.
 
     An error of the store ends the run; anything else ends a trial, as a recorded failure.
@@ -213,18 +224,19 @@ async def run_trials(
     if coding is None:
         conditions = {planned.trial.condition: planned.condition for planned in missing}
         coding = frozenset(identity for identity, each in conditions.items() if starts_kernel(each))
-    queues: dict[str, ModelQueue] = {}
+    queues: dict[tuple[str, bool], ModelQueue] = {}
     for planned in missing:
-        queues.setdefault(planned.model.name, ModelQueue(coding)).trials.append(planned)
-    needing = {name: sum(map(queue.runs_code, queue.trials)) for name, queue in queues.items()}
-    workers = {name: min(queue.trials[0].model.concurrency, len(queue.trials)) for name, queue in queues.items()}
-    kernels = KernelShares(setting.kernels, needing, workers)
+        key = planned.model.name, setting.batched(planned)
+        queues.setdefault(key, ModelQueue(coding, key[1])).trials.append(planned)
+    direct = {name: queue for (name, in_batches), queue in queues.items() if not in_batches}
+    needing = {name: sum(map(queue.runs_code, queue.trials)) for name, queue in direct.items()}
+    kernels = KernelShares(setting.kernels, needing, {name: queue.at_once for name, queue in direct.items()})
     skipped: list[PlannedTrial] = []
     try:
         async with asyncio.TaskGroup() as group:
-            for name, queue in queues.items():
+            for queue in queues.values():
                 work = _Work(queue, kernels, setting, recorder, stop, skipped)
-                for _ in range(workers[name]):
+                for _ in range(queue.at_once):
                     group.create_task(work.run())
     except* ToolablateError as errors:
         raise first_error(errors) from None
@@ -308,7 +320,7 @@ class _Work:
         return trace
 
     async def _in_time(self, planned: PlannedTrial, session: TrialRecorder) -> AgentResult:
-        deadline = asyncio.timeout(self.setting.trial_seconds)
+        deadline = asyncio.timeout(None if self.queue.in_batches else self.setting.trial_seconds)
 
         def record(event: Event) -> None:
             if isinstance(event, ModelCall):

@@ -33,7 +33,8 @@ def part_text(event: Event, part: str) -> str | None:
 
 def offered_text(request: ModelRequest) -> str:
     """The tools that a model is told of, as JSON."""
-    return json.dumps([tool.model_dump() for tool in request.tools], ensure_ascii=False, indent=2)
+    tools = [*(tool.model_dump() for tool in request.tools), *request.provider_tools]
+    return json.dumps(tools, ensure_ascii=False, indent=2)
 
 
 def _parts(event: Event) -> Iterator[tuple[str, str]]:
@@ -197,7 +198,13 @@ class _Seen:
             took=event.seconds,
             panels=(*messages, *self._offer(event), said, *_alternatives(reply)),
             sign="budget" if odd == "length" else "failed" if odd else "",
-            notes=_there(final, f"ended by {odd.replace('_', ' ')}" if odd else "", usage_of(reply.usage), cost),
+            notes=_there(
+                one_line(event.node, max_chars=80),
+                final,
+                f"ended by {odd.replace('_', ' ')}" if odd else "",
+                usage_of(reply.usage),
+                cost,
+            ),
         )
 
     def _new_messages(self, event: ModelCall) -> Iterator[Panel]:
@@ -213,7 +220,9 @@ class _Seen:
 
     def _offer(self, event: ModelCall) -> Iterator[Panel]:
         """Which tools the model is told of, where these are others than before."""
-        names = tuple(one_line(tool.name, max_chars=80) for tool in event.request.tools)
+        theirs = (str(tool.get("type") or next(iter(tool), "")) for tool in event.request.provider_tools)
+        offer = (*(tool.name for tool in event.request.tools), *(f"{name} (the provider's)" for name in theirs))
+        names = tuple(one_line(name, max_chars=80) for name in offer)
         offered = (names, event.request.tool_choice)
         before, self.offered = self.offered, offered
         if offered == before or (not names and before is None):
@@ -247,7 +256,9 @@ class _Seen:
             took=event.seconds,
             panels=(given, *_changes(event, name)),
             sign=next((sign for sign, there in signs if there), ""),
-            notes=_there(_state(event)),
+            notes=_there(
+                one_line(event.node, max_chars=80), _state(event), numbers.OF_PROVIDER if event.by_provider else ""
+            ),
         )
 
     def _answer(self, event: Answer, number: int) -> Card:

@@ -349,6 +349,7 @@ def _spread(standard_error: float) -> str:
 
 
 PAGE_CELLS = 80
+EARLY = "Early answers are asked for at once after a step: how many are right, and what most say."
 
 
 def explanation_view(told: Explanation) -> RenderableType:
@@ -361,15 +362,16 @@ class _Page:
     told: Explanation
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        told = self.told
+        told, evidence = self.told, self.told.explained.evidence
         yield from _heading(told)
         for part in why_parts(told):
             yield from _section(part.title, part.lines)
         yield Text()
         yield Text("What it did", style="bold")
         yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
+        if evidence.trajectory is not None:
+            yield from _lines([EARLY])
         yield from _section("Where the answers turn", turned(told))
-        evidence = told.explained.evidence
         yield from _section("Runs to compare with", ())
         for title, some in rows(evidence):
             yield from _lines([f"{title}:"])

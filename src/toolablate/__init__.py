@@ -17,7 +17,10 @@ __all__ = [
     "attribute",
     "attribute_async",
     "condition",
+    "doctor",
+    "doctor_async",
     "open",
+    "power",
     "replay",
     "report",
     "run",
@@ -29,6 +32,7 @@ __getattr__ = importing(
     {
         "api.plans": ("Plan",),
         "api.running": ("run", "run_async"),
+        "api.looking": ("doctor", "doctor_async", "power"),
         "api.stores": ("Store", "open"),
         "api.asking": ("attribute", "attribute_async", "replay", "report"),
         "experiments.plans.conditions": ("condition",),

@@ -25,7 +25,7 @@ def unsupported(key: str) -> Status:
 
 @dataclass(frozen=True)
 class Chat:
-    """A Chat Completions server. `refuses` are keys that it answers 400 to, `limits` the names of a limit that it
+    """A Chat Completions server that `sees` images, takes them unseen, or refuses them (None). `refuses` are keys that it answers 400 to, `limits` the names of a limit that it
     keeps; `thoughts` come with each message, and a call whose thoughts are missing is refused if it `insists`."""
 
     refuses: tuple[str, ...] = ()
@@ -36,6 +36,7 @@ class Chat:
     keeps_single: bool = True
     thoughts: Mapping[str, Any] | None = None
     insists: bool = False
+    sees: bool | None = True
 
     def __call__(self, body: dict[str, Any]) -> Step:
         if "input" in body:
@@ -48,6 +49,9 @@ class Chat:
         return self._tool_reply(body) if self.tools and body.get("tools") else self._text_reply(body)
 
     def _text_reply(self, body: dict[str, Any]) -> Step:
+        if isinstance(body["messages"][-1]["content"], list):
+            refusal = Status(500, {"message": "image input is not supported - hint: provide the mmproj"})
+            return refusal if self.sees is None else reply("Blue, yellow and red." if self.sees else "I see no image.")
         if "Count" in body["messages"][-1]["content"]:
             cut = any(key in body for key in self.limits)
             wrote = 16 if cut else 290
@@ -94,6 +98,8 @@ class Responses:
             text["logprobs"] = [{"token": "ready", "logprob": -0.1, "top_logprobs": []}]
         message = {"type": "message", "role": "assistant", "id": "msg_1", "status": "completed", "content": [text]}
         asked = str(conversation[-1].get("content", ""))
+        if "input_image" in asked:
+            text["text"] = "blue\nyellow\nred"
         if "Count" in asked:
             cut = "max_output_tokens" in body
             return self._reply([message], 16 if cut else 290, cut=cut)

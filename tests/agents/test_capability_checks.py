@@ -18,7 +18,7 @@ from toolablate.traces.records import Capabilities, OpenAIModel, Sampling
 
 OPENAI_LIKE = Chat(refuses=("max_tokens",), limits=("max_completion_tokens",))
 VLLM_LIKE = Chat(required="refused", thoughts={"reasoning_content": "hm"})
-LLAMA_LIKE = Chat(tools=False, limits=("max_tokens",), logprobs=False)
+LLAMA_LIKE = Chat(tools=False, limits=("max_tokens",), logprobs=False, sees=None)
 INSISTING = Chat(thoughts={"reasoning_content": "hm"}, insists=True)
 
 
@@ -42,6 +42,7 @@ async def checked(server: ChatServer, personality: Personality, **model: Any) ->
                 parallel_tool_calls=True,
                 seed=True,
                 logprobs=True,
+                images=True,
             ),
         ),
         (
@@ -53,26 +54,44 @@ async def checked(server: ChatServer, personality: Personality, **model: Any) ->
                 parallel_tool_calls=True,
                 seed=True,
                 logprobs=True,
+                images=True,
             ),
         ),
         (
             LLAMA_LIKE,
             Capabilities(
-                max_tokens_key="max_tokens", tools=False, tool_choice_required=False, seed=True, logprobs=False
+                max_tokens_key="max_tokens",
+                tools=False,
+                tool_choice_required=False,
+                seed=True,
+                logprobs=False,
+                images=False,
             ),
         ),
         (
             Chat(refuses=("seed", "logprobs", "parallel_tool_calls"), limits=(), required="ignored"),
-            Capabilities(tools=True, tool_choice_required=False, parallel_tool_calls=False, seed=False, logprobs=False),
+            Capabilities(
+                tools=True,
+                tool_choice_required=False,
+                parallel_tool_calls=False,
+                seed=False,
+                logprobs=False,
+                images=True,
+            ),
         ),
         (
             Chat(refuses=("tools",)),
             Capabilities(
-                max_tokens_key="max_tokens", tools=False, tool_choice_required=False, seed=True, logprobs=True
+                max_tokens_key="max_tokens",
+                tools=False,
+                tool_choice_required=False,
+                seed=True,
+                logprobs=True,
+                images=True,
             ),
         ),
         (
-            Chat(keeps_single=False),
+            Chat(keeps_single=False, sees=False),
             Capabilities(
                 max_tokens_key="max_tokens",
                 tools=True,
@@ -80,6 +99,7 @@ async def checked(server: ChatServer, personality: Personality, **model: Any) ->
                 parallel_tool_calls=False,
                 seed=True,
                 logprobs=True,
+                images=False,
             ),
         ),
     ],
@@ -115,7 +135,12 @@ async def test_an_endpoint_that_insists_on_its_reasoning_is_found_out(chat_serve
 async def test_responses_are_probed_by_themselves(chat_server: ChatServer, encrypts: bool, back: str) -> None:
     found = await checked(chat_server, Responses(encrypts=encrypts), api="responses")
     assert found.capabilities == Capabilities(
-        tools=True, tool_choice_required=True, parallel_tool_calls=True, logprobs=True, encrypted_reasoning=encrypts
+        tools=True,
+        tool_choice_required=True,
+        parallel_tool_calls=True,
+        logprobs=True,
+        encrypted_reasoning=encrypts,
+        images=True,
     )
     assert found.state("chat") == "no"
     assert found.state("max_output_tokens") == "yes"

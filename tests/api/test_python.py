@@ -259,8 +259,8 @@ async def test_a_run_that_is_cancelled_ends_cleanly_and_goes_on(tmp_path: Path, 
         (lambda folder: plan(folder, questions=["q"]), r"^Plan: questions: found 'q'\n  a file, a table, or questions"),
         (lambda folder: plan(folder, conditions=[object()]), r"^plan: found object, where a plan has texts"),
         (lambda folder: tb.run(folder / "none.toml"), r"^there is no plan at .*none.toml"),
-        (lambda folder: tb.run(plan(folder), set={"models.9.x": 1}), r"^--set models.9.x: models has no item '9'"),
-        (lambda folder: tb.run(plan(folder), condition="nne"), r"--condition: the plan has no condition 'nne'"),
+        (lambda folder: tb.run(plan(folder), set={"models.9.x": 1}), r"^set models.9.x: models has no item '9'"),
+        (lambda folder: tb.run(plan(folder), condition="nne"), r"^condition: the plan has no condition 'nne'"),
     ],
 )
 def test_what_is_wrong_is_an_exception_with_its_key(tmp_path: Path, make: Any, said: str) -> None:

@@ -8,16 +8,19 @@ import urllib.request
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from bench.structural import wording
+from bench.structural.allocation import ALLOCATIONS, Run, error
 from bench.structural.graph import (
     ARMS,
     Cause,
     Question,
     Seen,
     Situation,
+    Truth,
     Turn,
     belief,
     draw,
@@ -27,6 +30,7 @@ from bench.structural.graph import (
     turning_place,
 )
 from bench.structural.questions import kinds_of, make_questions, pages
+from bench.structural.scoring import Verdict, calibration_error, chance_calibration_error
 from bench.structural.server import Model, serving, situation_of
 from tests.reports.attribution.contradictions import contradictions_of
 
@@ -154,6 +158,31 @@ def test_the_state_is_in_the_messages() -> None:
     s = situation_of({"messages": messages}, {q.name: q}, "0")
     assert (s.forced, s.prompt, s.offered) == ("ignore", False, False)
     assert s.turns == (Turn(mark, Seen("page", frozenset({q.letters["page"]}), len(messages[2]["content"]))),)
+
+
+def test_replaying_every_trial_once_costs_less_than_the_wrong_ones_twice_and_errs_less() -> None:
+    questions, off = make_questions(6, 5, "all", 0.2), {}
+    for allocation in ALLOCATIONS[:3]:
+        runs = [Run(allocation, Random(number)) for number in range(12)]
+        errors = [error(run, questions, 2) for run in runs]
+        off[allocation.name] = sum(errors), sum(run.requests for run in runs)
+    few, more, once = off.values()
+    assert once[1] < few[1] < more[1]
+    assert once[0] < few[0]
+
+
+def test_confidences_that_are_true_have_a_calibration_error_by_chance() -> None:
+    wrong = Truth("noise", frozenset({"noise"}), (), pure=True)
+    said = [
+        Verdict("q", wrong, "sampling_noise", "sampling_noise" if each < 50 else "budget", 0.5, None, None)
+        for each in range(100)
+    ]
+    assert calibration_error(said) == 0
+    assert calibration_error(said[:50]) == 0.5
+    assert chance_calibration_error(said[:1]) == 0.5
+    # The mean distance of a binomial share from its chance is the root of 2 p (1 - p) / (pi n).
+    assert chance_calibration_error(said) == pytest.approx(0.04, abs=0.01)
+    assert chance_calibration_error([]) is None
 
 
 @pytest.mark.timeout(400)

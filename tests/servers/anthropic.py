@@ -36,6 +36,32 @@ def tool_use(name: str, given: dict[str, Any], identity: str = "toolu_01A") -> d
     return {"type": "tool_use", "id": identity, "name": name, "input": given}
 
 
+def server_tool_use(name: str, given: dict[str, Any], identity: str) -> dict[str, Any]:
+    """A call that the API makes by itself."""
+    return {"type": "server_tool_use", "id": identity, "name": name, "input": given}
+
+
+def found(identity: str, *pages: tuple[str, str]) -> dict[str, Any]:
+    """What a web search found: (title, address) of each page, whose text is encrypted."""
+    results = [
+        {"type": "web_search_result", "title": title, "url": url, "encrypted_content": "EqgfCioIARgB", "page_age": None}
+        for title, url in pages
+    ]
+    return {"type": "web_search_tool_result", "tool_use_id": identity, "content": results}
+
+
+def result(kind: str, identity: str, **content: Any) -> dict[str, Any]:
+    """Of another tool, or of one that failed: `web_search_tool_result_error`, `bash_code_execution_result` ..."""
+    block = kind.removesuffix("_error") if kind.endswith("_error") else kind.replace("_result", "_tool_result")
+    return {"type": block, "tool_use_id": identity, "content": {"type": kind, **content}}
+
+
+def cited(said: str, url: str, title: str, words: str) -> dict[str, Any]:
+    """A text that cites a page of a search."""
+    place = {"type": "web_search_result_location", "encrypted_index": "Eo8BCioIAhgB"}
+    return text(said) | {"citations": [{**place, "url": url, "title": title, "cited_text": words}]}
+
+
 def message(*content: dict[str, Any], stop_reason: str | None = None, **usage: Any) -> Json:
     """A reply; what is not told of its usage is what an API without a cache tells."""
     calls = any(block["type"] == "tool_use" for block in content)

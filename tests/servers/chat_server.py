@@ -10,7 +10,7 @@ import json
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -21,6 +21,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from tests.servers.batches import LOST, Answer, BatchDesk
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ class ChatServer:
         self._steps: deque[Step] = deque()
         self._decide: Callable[[dict[str, Any]], Step] | None = None
         self._closing = closing
+        self.batches = BatchDesk(self._answer_in_batch)
 
     def plays(self, *steps: Step) -> "ChatServer":
         """Appends steps."""
@@ -172,6 +174,12 @@ class ChatServer:
         if self._decide:
             return await self._play(self._decide(body), request)
         return JSONResponse({"error": {"message": "the server was told of no further step"}}, 418)
+
+    def _answer_in_batch(self, body: dict[str, Any]) -> Answer:
+        step = self._decide(body) if self._decide else Status(418)
+        if isinstance(step, Status):
+            return step.status, {"error": dict(step.error or {"message": f"planned {step.status}"})}
+        return (200, step.value) if isinstance(step, Json) else LOST
 
     async def _play(self, step: Step, request: Request) -> Response:
         match step:
@@ -225,6 +233,15 @@ class ChatServer:
         await self._until_closed()
 
 
+_OF_BATCHES = (
+    ("files", "POST", "upload"),
+    ("files/{id}/content", "GET", "content"),
+    ("batches", "POST", "create"),
+    ("batches", "GET", "page"),
+    ("batches/{id}", "GET", "standing"),
+)
+
+
 class ChatServers:
     """One listening socket for all tests, since starting and stopping a server takes longer than most of them; each
     test has an address, and so a server, of its own.
@@ -245,6 +262,8 @@ class ChatServers:
             self._port = listening.getsockname()[1]
             paths = ("chat/completions", "completions", "responses", "pooling", "score", "predict", "messages")
             routes = [Route(f"/{{key}}/v1/{path}", self._complete, methods=["POST"]) for path in paths]
+            for path, method, name in _OF_BATCHES:
+                routes.append(Route(f"/{{key}}/v1/{path}", self._at_the_desk(name), methods=[method]))
             routes.append(Route("/{key}/{version}/models/{method:path}", self._complete, methods=["POST"]))
             app = Starlette(routes=routes)
             # A planned broken body makes uvicorn complain in its log; that is the point of it.
@@ -273,6 +292,13 @@ class ChatServers:
     async def _complete(self, request: Request) -> Response:
         server = self._open.get(request.path_params["key"])
         return await server.complete(request) if server else Response(status_code=410)
+
+    def _at_the_desk(self, name: str) -> Callable[[Request], Awaitable[Response]]:
+        async def serve(request: Request) -> Response:
+            server = self._open.get(request.path_params["key"])
+            return await getattr(server.batches, name)(request) if server else Response(status_code=410)
+
+        return serve
 
 
 def closed_port() -> int:

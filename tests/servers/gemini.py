@@ -33,6 +33,29 @@ def call(name: str, arguments: dict[str, Any], signature: str = "") -> dict[str,
     return {"functionCall": {"name": name, "args": arguments}, **signed}
 
 
+def ran(code: str, output: str, outcome: str = "OUTCOME_OK") -> tuple[dict[str, Any], dict[str, Any]]:
+    """Code that the API ran by itself, and what it printed."""
+    return (
+        {"executableCode": {"language": "PYTHON", "code": code}},
+        {"codeExecutionResult": {"outcome": outcome, "output": output}},
+    )
+
+
+def grounded(reply: Json, *queries: str, pages: tuple[tuple[str, str], ...] = ()) -> Json:
+    """A reply that a search of Google's was made for, and the (title, address) of the pages that it cites."""
+    chunks = [{"web": {"title": title, "uri": uri}} for title, uri in pages]
+    segment = {"startIndex": 0, "endIndex": 6, "text": "Answer"}
+    support = {"segment": segment, "groundingChunkIndices": [0], "confidenceScores": [0.9]}
+    (candidate,) = reply.value["candidates"]
+    candidate["groundingMetadata"] = {
+        "webSearchQueries": list(queries),
+        "groundingChunks": chunks,
+        "groundingSupports": [support] if pages else [],
+        "searchEntryPoint": {"renderedContent": "<div>long</div>"},
+    }
+    return reply
+
+
 def content(*parts: dict[str, Any], finish_reason: str = "STOP", **usage: Any) -> Json:
     told = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15, **usage}
     candidate = {"content": {"parts": list(parts), "role": "model"}, "finishReason": finish_reason, "index": 0}

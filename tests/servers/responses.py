@@ -50,6 +50,36 @@ def calls(name: str, arguments: Any, call_id: str = "") -> dict[str, Any]:
     }
 
 
+def searched(*queries: str, sources: tuple[str, ...] = (), status: str = "completed") -> dict[str, Any]:
+    """A web search of the endpoint's own; sources are there where `include` asks for them."""
+    told = {"sources": [{"type": "url", "url": url} for url in sources]} if sources else {}
+    action = {"type": "search", "query": queries[0], "queries": list(queries), **told}
+    return {"id": f"ws_{next(_numbers)}", "type": "web_search_call", "status": status, "action": action}
+
+
+def looked(kind: str, **action: str) -> dict[str, Any]:
+    """`open_page` or `find_in_page` of the endpoint's web search."""
+    action = {"type": kind, **action}
+    return {"id": f"ws_{next(_numbers)}", "type": "web_search_call", "status": "completed", "action": action}
+
+
+def ran(code: str, *outputs: dict[str, Any], container: str = "cntr_1", status: str = "completed") -> dict[str, Any]:
+    """A call of the endpoint's code interpreter; outputs are there where `include` asks for them."""
+    return {
+        "id": f"ci_{next(_numbers)}",
+        "type": "code_interpreter_call",
+        "status": status,
+        "code": code,
+        "container_id": container,
+        "outputs": list(outputs) or None,
+    }
+
+
+def cites(url: str, title: str) -> dict[str, Any]:
+    """An annotation of a text that cites a page."""
+    return {"type": "url_citation", "url": url, "title": title, "start_index": 0, "end_index": 6}
+
+
 def thinks(summary: str = "", encrypted: str = "") -> dict[str, Any]:
     return {
         "id": f"rs_{next(_numbers)}",

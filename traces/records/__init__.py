@@ -84,6 +84,7 @@ from toolablate.traces.records.judgements import (
 )
 from toolablate.traces.records.models import (
     AgentModel,
+    Batch,
     Capabilities,
     ImportedModel,
     LangChainModel,
@@ -133,6 +134,7 @@ __all__ = [
     "AnswerNow",
     "Artifact",
     "Attribution",
+    "Batch",
     "Budget",
     "Capabilities",
     "Change",

@@ -194,10 +194,12 @@ class Condition(TaggedRecord):
     as read-only `files` in the kernel's working folder. `input_tokens` is how long the question may be, documents
     included, by estimate; what is longer is cut at its end, and the first `ModelCall` says so.
 
+    `provider_tools` are tools that the model's provider runs by itself, within a reply, as its API writes them.
     `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
     whether what the model thought between its tool calls is given back to it. `parallel_tool_calls` None leaves to the
     endpoint whether a reply may call several tools. `answer_schema` is the JSON schema that the endpoint holds replies
-    to, {} for none: an object whose property `answer` is the answer. `resumed` is set where its trials go on from an
+    to, {} for none: an object whose property `answer` is the answer. With `show_plots` a model is shown the images that
+    its tools give, as the plots of a cell. `resumed` is set where its trials go on from an
     event of another trial: they are counterfactuals of that one, and no arm of any plan. `imported` is what another
     harness says of the arm, where a log of it was imported (solvers, few-shot examples, parameters); such a condition
     cannot be run.
@@ -211,14 +213,21 @@ class Condition(TaggedRecord):
     documents: tuple[DocumentPlace, ...] = ()
     input_tokens: int | None = Field(default=None, gt=0)
     tools: tuple[ToolUse, ...] = ()
+    provider_tools: tuple[dict[str, JsonValue], ...] = ()
     tool_choice: str = Field(default="auto", min_length=1)
     parallel_tool_calls: bool | None = None
     reasoning: Literal["keep", "drop"] = "keep"
     answer_schema: dict[str, JsonValue] = Field(default_factory=dict)
+    show_plots: bool = False
     budget: Budget = Budget()
     interventions: tuple[InterventionUse, ...] = ()
     resumed: Resumption | None = None
     imported: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether there is any tool, ours or the provider's."""
+        return bool(self.tools or self.provider_tools)
 
 
 class ReplayDesign(TaggedRecord):
@@ -233,6 +242,8 @@ class ReplayDesign(TaggedRecord):
     steps       after every step, or at the ends and where a search for the fall wants to know
     precision   of a wrong trial more is run until its mechanism is as likely as this, or more would not tell
     each_result  whether results are also left out one by one
+
+    Defaults are those of stored designs, which leave them out; the command's own are others.
     """
 
     version: Literal[1] = 1

@@ -199,7 +199,8 @@ class Marker(Record):
     excerpt: str = ""
 
 
-FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "paused", "other"]
+"""`paused`: the provider broke its own tools' work off, and goes on with it when it is given the reply back."""
 Refusal = Literal["unknown_tool", "not_allowed"]
 """The `error` of an invalid call whose tool was not among those of the request, or was there and may not be called."""
 
@@ -216,12 +217,14 @@ class _Event(TaggedRecord):
 
 
 class ModelRequest(Record):
-    """`tool_choice` is `auto`, `none`, `required` or the name of a tool; `parallel_tool_calls` None leaves to the
+    """`provider_tools` are those that the provider runs by itself, as its API writes them. `tool_choice` is `auto`,
+    `none`, `required` or the name of a tool; `parallel_tool_calls` None leaves to the
     endpoint whether a reply may call several. `answer_schema` is the JSON schema of a reply that calls none, {} for
     none."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
+    provider_tools: tuple[dict[str, JsonValue], ...] = ()
     tool_choice: str = "auto"
     parallel_tool_calls: bool | None = None
     answer_schema: dict[str, JsonValue] = Field(default_factory=dict)
@@ -277,8 +280,12 @@ class ToolCall(_Event):
     `truncated` tells that `output` is less than there was. `lookup` is set by tools that ask the web or its archive;
     `markers` tell what was noticed in the result. Where interventions of the condition had a part in it, `changes` says
     which, in their order, and `original` is what the tool itself gave; None where it was not called, or nothing was
-    changed. `node` is that of `ModelCall`; `to_state` tells that it changed more of
-    the agent's state than its messages.
+    changed. `node` is that of `ModelCall`; `to_state` tells that it changed more of the agent's state than its
+    messages.
+
+    `by_provider` is set for a tool that the provider ran by itself within a reply: the call stands before the
+    `ModelCall` with that reply, when it began is told as when the request was sent, and `output` is what the provider
+    tells of the results, which may be less than the model was shown.
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -294,6 +301,7 @@ class ToolCall(_Event):
     original: ToolReply | None = None
     node: str = ""
     to_state: bool = False
+    by_provider: bool = False
 
 
 class Failure(_Event):

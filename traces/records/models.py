@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, field_validator, model_validator
 
 from toolablate.traces.paths import PathText
 from toolablate.traces.records._base import Record, TaggedRecord
@@ -53,12 +53,14 @@ class PriceTier(Rates):
 class Price(Rates):
     """The rates of a model, and those of its longer requests in `tiers`, by ascending length.
 
-    `source` tells where it comes from: the plan, a file of prices, or the price table with its version.
+    `calls` has the US dollars per call of the provider's own tools, by the names of the calls. `source` tells where it
+    comes from: the plan, a file of prices, or the price table with its version.
     """
 
     table: ClassVar[str] = "genai-prices"
 
     tiers: tuple[PriceTier, ...] = ()
+    calls: dict[str, Amount] = Field(default_factory=dict)
     source: str = ""
 
     @property
@@ -89,6 +91,18 @@ class Capabilities(Record):
     seed: bool | None = None
     logprobs: bool | None = None
     encrypted_reasoning: bool | None = None
+    images: bool | None = None
+
+
+class Batch(Record):
+    """How requests go into batches of OpenAI's batch API, https://platform.openai.com/docs/guides/batch.
+
+    `price_factor` is what a batch costs of the price of direct requests; `requests` is the most that wait for a batch
+    at a time, over all of them.
+    """
+
+    price_factor: float = Field(default=0.5, ge=0, le=1)
+    requests: int = Field(default=50_000, gt=0)
 
 
 class _Model(TaggedRecord):
@@ -99,7 +113,8 @@ class OpenAIModel(_Model):
     """A model behind an OpenAI-compatible endpoint, by Chat Completions or by Responses.
 
     `concurrency` is the most requests in flight; how many there are adapts to what the endpoint takes. The two rates
-    are limits of the account. `timeout_seconds` is for one request.
+    are limits of the account. `timeout_seconds` is for one request. With `batch`, in a plan also `batch = true`, a run
+    asks in batches where a condition lets no tool be called; the pace of direct requests is not that of batches.
 
     The key is read from the environment variable `api_key_env`. Where that is "", the variable is OPENAI_API_KEY for
     OpenAI itself, and any other endpoint gets no key.
@@ -117,6 +132,7 @@ class OpenAIModel(_Model):
             "requests_per_minute",
             "tokens_per_minute",
             "capabilities",
+            "batch",
         }
     )
 
@@ -134,6 +150,7 @@ class OpenAIModel(_Model):
     concurrency: int = Field(default=32, gt=0)
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
+    batch: Batch | None = None
 
     @property
     def wire_name(self) -> str:
@@ -163,6 +180,11 @@ class OpenAIModel(_Model):
     def key_variable(self) -> str:
         """The environment variable that holds the key to send; "" where none is sent."""
         return self.api_key_env or ("OPENAI_API_KEY" if self.is_openai else "")
+
+    @field_validator("batch", mode="before")
+    @classmethod
+    def _true_or_false(cls, given: object) -> object:
+        return (Batch() if given else None) if isinstance(given, bool) else given
 
     @model_validator(mode="after")
     def _endpoint_holds_no_secret(self) -> Self:
@@ -345,7 +367,7 @@ class AgentModel(_Model):
     version: Literal[1] = 1
     provider: Literal["langgraph"] = "langgraph"
     name: str = Field(min_length=1)
-    agent: str = Field(pattern=r"^\w[\w.]*:\w[\w.]*$")
+    agent: str
     keep_tools: tuple[str, ...] = ()
     package: str = ""
     source_digest: str = ""
@@ -354,6 +376,13 @@ class AgentModel(_Model):
     concurrency: int = Field(default=8, gt=0)
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
+
+    @field_validator("agent")
+    @classmethod
+    def _agent_is_named(cls, agent: str) -> str:
+        if not re.fullmatch(r"\w[\w.]*:\w[\w.]*", agent):
+            raise ValueError(f"agent: should be module:attribute, as in 'my_agent:graph'; found {agent[:80]!r}")
+        return agent
 
     @property
     def module(self) -> str:

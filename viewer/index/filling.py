@@ -136,7 +136,7 @@ def gather(
         standings=arms,
         figures={name: figures(trials, arms[name], baseline) for name, trials in groups.items()},
         arms=arm_rows(store.counts(), summaries, {places[arm]: number for arm, number in numbers.items()}, arms),
-        unequipped=frozenset(condition.identity() for condition in store.conditions() if not condition.tools),
+        unequipped=frozenset(condition.identity() for condition in store.conditions() if not condition.has_tools),
     )
 
 

@@ -21,6 +21,17 @@ _BY_NAME: dict[str, Form] = {
     "document_find": "page",
     "open": "page",
     "find": "page",
+    # Those of providers.
+    "code_interpreter": "code",
+    "code_execution": "code",
+    "bash_code_execution": "code",
+    "text_editor_code_execution": "code",
+    "google_search": "search",
+    "google_maps": "search",
+    "file_search": "search",
+    "web_fetch": "page",
+    "open_page": "page",
+    "find_in_page": "page",
 }
 _BY_ARGUMENT: dict[str, Form] = {"code": "code", "query": "search", "url": "page"}
 
@@ -81,7 +92,7 @@ def _call(index: int, event: ToolCall) -> CallSignal:
     arguments = _arguments(event.call.arguments)
     by_argument: Form = next((_BY_ARGUMENT[name] for name in _BY_ARGUMENT if name in arguments), "other")
     form = _BY_NAME.get(event.call.name.rpartition(".")[2], by_argument)
-    named = ("code", "query", "url", "id", "pattern")
+    named = ("code", "query", "url", "id", "pattern", "command")
     texts = (arguments[name] for name in named if isinstance(arguments.get(name), str))
     return CallSignal(index, form, str(next(texts, event.call.arguments)), event)
 
@@ -135,7 +146,8 @@ class UnusedTool:
 class CallSeen:
     """A call that was answered. `gave` tells whether it gave the model something of the tool's own to go by: it worked
     (or printed something before it raised), found something, and was not a substitute. `worked` tells whether it ended
-    without an error, also as a substitute. `chars` is the length of what the model was shown."""
+    without an error, also as a substitute. `chars` is the length of what the model was shown. `by_provider` calls were
+    made within a reply."""
 
     event: int
     tool: str
@@ -143,6 +155,7 @@ class CallSeen:
     gave: bool
     chars: int = 0
     worked: bool = True
+    by_provider: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,25 @@ TOO_LONG = [
     "The number of input tokens (5000) is greater than the model's context window (4096)",
     "litellm.ContextWindowExceededError: no",
 ]
+NO_IMAGES = [
+    "Invalid content type. image_url is only supported by certain models.",
+    "No endpoints found that support image input",
+    "Failed to deserialize the JSON body into the target type: messages[0]: unknown variant `image_url`, expected `text`",
+    "gemma-7b is not a multimodal model",
+    "At most 0 image(s) may be provided in one prompt.",
+    "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+    "This model does not support images.",
+    "llama3 doesn't support vision",
+    "Image input is unsupported for this deployment",
+]
+BAD_IMAGE = [
+    "Could not process image",
+    "Unable to process input image. Please retry or report in",
+    "You uploaded an unsupported image. Please make sure your image is valid.",
+    "messages.0.content.0.image.source.base64: image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes",
+    "Invalid image data",
+    "cannot identify image file <_io.BytesIO object>",
+]
 OF_SOMETHING_ELSE = [
     "tool description: maximum 1024 tokens",
     "tools[0].function.description is too long: maximum 1024",
@@ -46,6 +65,16 @@ OF_SOMETHING_ELSE = [
 
 def code_of(status: int, said: str, word: str = "invalid_request_error") -> str:
     return refused(status, {}, {"error": {"message": said, "code": word}}, key_variable="").code
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [*(("no_images", s) for s in NO_IMAGES), *(("bad_image", s) for s in BAD_IMAGE)]
+)
+@pytest.mark.parametrize("status", [400, 500])
+def test_what_is_said_of_images_is_no_passing_trouble(status: int, code: str, said: str) -> None:
+    error = refused(status, {}, {"error": {"message": said}}, key_variable="")
+    assert (error.code, error.retryable) == (code, False)
+    assert "image" in error.hint
 
 
 @pytest.mark.parametrize("said", TOO_LONG)

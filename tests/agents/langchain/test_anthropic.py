@@ -1,16 +1,18 @@
 """The real ChatAnthropic against a server that speaks the Messages API: what is asked, what is read, what fails."""
 
+import base64
 from typing import Any
 
 import pytest
 from tests.agents.langchain.conftest import DOUBLE, HI, KEY, Ask, model
+from tests.browser.hostile import png
 from tests.servers import anthropic as api
 from tests.servers.chat_server import ChatServer, Hang, Raw, closed_port
 
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.spending import known_cost
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Message, Price, ToolRequest, Usage
+from toolablate.traces.records import Message, Picture, Price, ToolRequest, Usage
 
 pytest.importorskip("langchain_anthropic", reason="langchain-anthropic is not installed (pip install -e .[dev])")
 
@@ -138,7 +140,7 @@ async def test_no_reply_at_all(chat_server: ChatServer, ask: Ask) -> None:
         ((api.text("cut"),), "model_context_window_exceeded", "length"),
         ((api.text("I will not."),), "refusal", "refusal"),
         ((api.text("done"),), "stop_sequence", "stop"),
-        ((api.text("so far"),), "pause_turn", "other"),
+        ((api.text("so far"),), "pause_turn", "paused"),
         ((api.thinking("all of it"),), "max_tokens", "length"),
     ],
 )
@@ -184,3 +186,22 @@ async def test_the_form_of_an_answer(chat_server: ChatServer, ask: Ask) -> None:
     for tools in ((), (DOUBLE,)):
         await ask(claude(chat_server), HI, tools=tools, answer_schema=schema)
         assert chat_server.requests[-1]["output_config"]["format"]["schema"]["properties"] == schema["properties"]
+
+
+async def test_pictures_stand_in_questions_and_in_results(chat_server: ChatServer, ask: Ask) -> None:
+    picture = Picture.of(base64.b64decode(png()))
+    chat_server.plays(api.message(api.tool_use("double", {"x": 1})), api.message(api.text("ok")))
+    asked = Message(role="user", content="See <image 1> now", images=(picture,))
+    reply = await ask(claude(chat_server), asked, tools=(DOUBLE,))
+    drawn = Message(role="tool", content="drawn", tool_call_id="toolu_01A", images=(picture,))
+    await ask(claude(chat_server), asked, reply.message, drawn, tools=(DOUBLE,))
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": picture.data}}
+    question, _, results = chat_server.requests[1]["messages"]
+    assert question["content"] == [
+        {"type": "text", "text": "See <image 1>"},
+        image,
+        {"type": "text", "text": " now"},
+    ]
+    (result,) = results["content"]
+    assert (result["type"], result["tool_use_id"]) == ("tool_result", "toolu_01A")
+    assert result["content"] == [image, {"type": "text", "text": "drawn"}]

@@ -1,16 +1,19 @@
 """The real ChatGoogleGenerativeAI against a server that speaks generateContent."""
 
+import base64
 from importlib.metadata import version
 from typing import Any
 
 import pytest
 from tests.agents.langchain.conftest import DOUBLE, HI, KEY, Ask, model
+from tests.browser.hostile import png
 from tests.servers import gemini as api
 from tests.servers.chat_server import ChatServer, Hang
 
+from toolablate.agents import require_images
 from toolablate.agents.chat import NoReplyError
-from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Message, Usage
+from toolablate.traces.errors import InputError, ModelError
+from toolablate.traces.records import Message, NumberTarget, Picture, Question, Usage
 
 pytest.importorskip("langchain_google_genai", reason="langchain-google-genai is not installed (pip install -e .[dev])")
 # A client of Google's inherits from a class of aiohttp that does not like it; and langchain-core reads a refusal of
@@ -120,3 +123,40 @@ async def test_the_form_of_an_answer(chat_server: ChatServer, ask: Ask) -> None:
     chat_server.plays(api.content(api.text('{"answer": "A"}')))
     await ask(gemini(chat_server), HI, answer_schema=schema)
     assert chat_server.requests[0]["generationConfig"]["responseJsonSchema"] == schema
+
+
+async def test_pictures_stand_in_questions_and_behind_results(chat_server: ChatServer, ask: Ask) -> None:
+    picture = Picture.of(base64.b64decode(png()))
+    chat_server.plays(api.content(api.call("double", {"x": 1}, api.SIGNATURE)), api.content(api.text("ok")))
+    asked = Message(role="user", content="See <image 1> now", images=(picture,))
+    reply = await ask(gemini(chat_server), asked, tools=(DOUBLE,))
+    (call,) = reply.message.tool_calls
+    drawn = Message(role="tool", content="drawn", tool_call_id=call.id, images=(picture,))
+    await ask(gemini(chat_server), asked, reply.message, drawn, tools=(DOUBLE,))
+    question, _, *behind = chat_server.requests[1]["contents"]
+    parts = [part for content in behind for part in content["parts"]]
+    assert [set(part) for part in question["parts"]] == [{"text"}, {"inlineData"}, {"text"}]
+    data = question["parts"][1]["inlineData"]
+    assert base64.b64decode(data["data"], altchars=b"-_") == picture.content
+    assert "image/png" in data.values()
+    assert "functionResponse" in parts[0]
+    assert parts[0]["functionResponse"]["response"] == {"output": "drawn"}
+    assert parts[1]["text"] == f"Images of the result of call {call.id}:"
+    assert parts[2]["inlineData"] == data
+
+
+def test_a_class_whose_profile_has_no_images_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEY_OF_TEST", KEY)
+    picture = Picture.of(base64.b64decode(png()))
+    plain = Question(id="plain", prompt="p", target=NumberTarget(value=1))
+    seen = plain.model_copy(update={"id": "seen", "images": (picture,)})
+
+    def record(**profile: Any) -> Any:
+        path = "langchain_google_genai:ChatGoogleGenerativeAI"
+        return model(path, "gemini-x", kwargs={"profile": profile}, api_key_env="KEY_OF_TEST")
+
+    for allowed in (record(), record(image_inputs=True)):
+        require_images(allowed, [plain, seen])
+    require_images(record(image_inputs=False), [plain])
+    with pytest.raises(InputError, match="question 'seen' has images, but by the profile of its class"):
+        require_images(record(image_inputs=False), [plain, seen])

@@ -15,6 +15,7 @@ from toolablate.analysis.attribution.belief import Probe, belief_steps, trajecto
 from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Where, arm_rate
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult, decomposition_signals
+from toolablate.analysis.attribution.fall_search import fall_prior
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally, drawn_chances
 from toolablate.analysis.attribution.levels import arm_levels, chains
@@ -364,6 +365,16 @@ def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall
     each = replace(each, trajectory=None, flip=None)
     assert label(replace(each, signals=signals, shapley=shapley)).evidence == (3,)
     assert label(replace(each, signals=signals)).evidence == (1, 3)
+
+
+def test_by_volume_the_belief_falls_first_of_all_where_results_become_very_long() -> None:
+    lengths = (3_000, 14_000, 14_000, 14_000)
+    events = [*(each for chars in lengths for each in searched("gas", "plants " * (chars // 7))), *REPLY]
+    known = replace(drawn("search"), signals=read(*events), steps=belief_steps(events), flip=None)
+    by_volume, by_page = (fall_prior(known, {name: 1.0})[:-2] for name in ("volume", "other_results"))
+    assert int(np.argmax(by_volume)) + 1 == 4
+    assert by_volume[3] > 5 * max(by_volume[:3] + by_volume[4:])
+    assert max(by_page) == min(by_page)
 
 
 def test_between_two_ends_the_belief_falls_first_of_all_at_the_result_that_has_the_wrong_answer() -> None:

@@ -19,6 +19,7 @@ from toolablate.analysis.attribution.decomposition import (
     ToolKind,
     decompositions,
 )
+from toolablate.cli.attributing import attribute_command
 
 POPULATION = 400
 """Kinds of questions; a run draws its questions from these, so that questions differ as they do in a benchmark."""
@@ -109,11 +110,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Replaying:
-    """With which probability a wrong trial and a right one are replayed, and with how many rollouts."""
+    """With which probability a wrong trial and a right one are replayed, and with how many rollouts, `of_right` of a
+    right one; as many as of a wrong one where that is 0."""
 
     wrong: float = 1.0
     right: float = 1.0
     rollouts: int = 6
+    of_right: int = 0
 
 
 def trials(
@@ -140,14 +143,14 @@ def _trial(
     re_asked = 0.0 if rng.random() < world.budget else extended
     score = 0.0 if rng.random() < world.format else re_asked
     probability = replaying.right if score else replaying.wrong
+    runs = replaying.of_right or replaying.rollouts if score else replaying.rollouts
     swaps = joined.from_iterable(combinations(sorted(tools), size) for size in range(len(tools) + 1))
     rollouts = {
-        frozenset(swapped): _drawn(question.chance(tools - frozenset(swapped), tools), replaying.rollouts, rng)
-        for swapped in swaps
+        frozenset(swapped): _drawn(question.chance(tools - frozenset(swapped), tools), runs, rng) for swapped in swaps
     }
     # From a generator of its own, so that all else is drawn as in a world without volume.
     (apart,) = rng.spawn(1)
-    short = _drawn(question.arm(4), replaying.rollouts, apart) if tools and world.volume else None
+    short = _drawn(question.arm(4), runs, apart) if tools and world.volume else None
     replay = Replay(extended=(extended,), repaired=(repaired,), rollouts=rollouts, short=short)
     return DecompositionInputs(
         *("m", "T", name, ("question", name), f"{name}-{repeat}", score, arms, tools, re_asked, probability),
@@ -167,6 +170,8 @@ HARMED = World(
     prompt=-0.03, availability=-0.02, calling=-0.03, use=-0.04, volume=-0.03, search=-0.12, code=0.08, together=-0.06,
     fault=0.25, budget=0.25, format=0.25, spread=0.05,
 )  # fmt: skip
+MIXED = World(base=0.75, search=-0.2, code=-0.1, volume=-0.03, spread=0.03)
+"""About as many right trials as wrong ones."""
 NAMES = {"content": "content", "retrieval_distraction": "search", "computation_misled": "code"}
 """Mechanisms whose truth the world has under another name."""
 
@@ -186,8 +191,8 @@ def simulated(world: World, replaying: Replaying) -> list[Decomposition]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "replaying",
-    [Replaying(), Replaying(wrong=0.3, right=0.3), Replaying(wrong=0.35, right=0.2)],
-    ids=["all", "30 %", "failures more often"],
+    [Replaying(), Replaying(rollouts=1), Replaying(wrong=0.35, right=0.2)],
+    ids=["all", "as by default", "failures more often"],
 )
 def test_terms_are_unbiased_and_their_intervals_cover_the_truth(replaying: Replaying) -> None:
     truth = HARMED.truth()
@@ -205,7 +210,7 @@ def test_terms_are_unbiased_and_their_intervals_cover_the_truth(replaying: Repla
     for name, values in off.items():
         assert abs(np.mean(values)) <= 3.5 * np.std(values) / np.sqrt(RUNS) + 1e-9, name
     # Where all are replayed nothing is unresolved, and that has no interval.
-    assert covered.keys() == off.keys() - ({"unresolved"} if replaying == Replaying() else set())
+    assert covered.keys() == off.keys() - ({"unresolved"} if replaying.right == 1 else set())
     shares = {name: np.mean(values, axis=0) for name, values in covered.items()}
     assert np.mean(list(shares.values()), axis=0) == pytest.approx([0.9, 0.95], abs=0.02)
     for name, share in shares.items():
@@ -238,3 +243,25 @@ def test_without_any_effect_at_most_one_mechanism_in_twenty_is_significant(world
     assert 0.015 <= np.mean(list(rates.values())) <= 0.06
     assert max(rates.values()) <= 0.085
     assert np.mean(np.array(corrected) < 0.05) <= 0.06
+
+
+def usual() -> dict[str, float]:
+    """What `attribute` replays unless it is told otherwise."""
+    return {each.name: each.default for each in attribute_command.params if each.name in ("successes", "rollouts")}
+
+
+def test_one_run_of_every_trial_errs_less_than_two_of_the_wrong_and_one_of_a_third_of_the_right() -> None:
+    """Neyman allocation: a trial more tells of the draws of trials as well, a run more of one trial does not."""
+    default = Replaying(right=usual()["successes"], rollouts=int(usual()["rollouts"]))
+    kinds, errors, runs = MIXED.kinds(), {}, {}
+    more = Replaying(right=0.3, rollouts=2, of_right=1)
+    for replaying in (default, more):
+        found = [list(trials(kinds, 30, replaying, np.random.default_rng([run, 5]))) for run in range(60)]
+        points = [each for of_run in found for each in decompositions(of_run, resamples=2)[0].terms]
+        errors[replaying] = np.mean(
+            [abs(each.points - MIXED.truth()["content"]) for each in points if each.name == "content"]
+        )
+        replayed = [each.replay for of_run in found for each in of_run if each.replay]
+        runs[replaying] = sum(len(scores) for replay in replayed for scores in replay.rollouts.values())
+    assert runs[default] < 0.95 * runs[more]
+    assert errors[default] < 0.85 * errors[more]

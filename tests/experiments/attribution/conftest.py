@@ -18,7 +18,7 @@ name = "trusting"
 provider = "simulated"
 playbook = "builtin"
 """
-REPLAY = ("--replay", "--samples", "2", "--rollouts", "2")
+REPLAY = ("--replay", "--samples", "2", "--rollouts", "2", "--successes", "0.3")
 
 
 @pytest.fixture(scope="module")

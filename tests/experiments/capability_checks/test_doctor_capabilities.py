@@ -33,7 +33,7 @@ def test_what_it_prints_can_be_pasted_into_the_plan(chat_server: ChatServer, tmp
     plan = plan_of(tmp_path, chat_server.url, "['none', { name = 'python', tool_choice = 'required' }]")
     ran = cli("doctor", "--capabilities", plan)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "at most 16 small requests" in ran.stderr
+    assert "at most 17 small requests" in ran.stderr
     assert "what that costs is unknown" in ran.stderr
     assert "Unsupported parameter: 'max_tokens'" in " ".join(ran.stdout.split())
     (line,) = [line for line in ran.stdout.splitlines() if line.startswith("capabilities = ")]

@@ -10,7 +10,7 @@ from tests.experiments.scripted import write_scripted
 
 from toolablate.experiments.plans import written
 from toolablate.experiments.plans.plan import Only, design, load_plan, read_plan
-from toolablate.experiments.plans.written import take_env, values_given
+from toolablate.experiments.plans.written import keeping_env, take_env, values_given
 from toolablate.experiments.running.launch import launch
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
@@ -208,3 +208,22 @@ def test_a_value_is_as_toml_has_it_or_a_text() -> None:
         "i": "a=b\nj=1",
     }
     assert written._value("1\nother = 2") == "1\nother = 2"
+
+
+def test_variables_of_a_plan_that_runs_stay_when_another_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ONE_KEY", raising=False)
+    folders = [tmp_path / name for name in ("first", "second", "third")]
+    for folder, text in zip(folders, ("ONE_KEY=one", "OTHER_KEY=two", "ONE_KEY=three"), strict=True):
+        folder.mkdir()
+        put(folder, ".env", text)
+    take_env(folders[0])
+    with keeping_env():
+        take_env(folders[1])
+        assert (os.environ["ONE_KEY"], os.environ["OTHER_KEY"]) == ("one", "two")
+        with pytest.raises(InputError, match="a plan that is running has another ONE_KEY"):
+            take_env(folders[2])
+    take_env(folders[2])
+    assert os.environ["ONE_KEY"] == "three"
+    assert "OTHER_KEY" not in os.environ

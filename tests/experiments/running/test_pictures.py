@@ -13,7 +13,8 @@ from typing import Any
 from tests.browser.hostile import png
 from tests.browser.serving import indexed, serving, viewing
 from tests.conftest import Cli
-from tests.servers.chat_server import ChatServer, reply
+from tests.experiments.plan_files import outcomes
+from tests.servers.chat_server import ChatServer, Status, reply
 
 from toolablate.traces.records import Picture, Question
 from toolablate.traces.store import Store
@@ -95,3 +96,33 @@ def test_the_id_of_a_question_follows_its_picture() -> None:
     question = Question.model_validate({"id": "q", "prompt": "p", "target": {"kind": "number", "value": 1}})
     ids = {question.model_copy(update={"images": images}).identity() for images in ((), (one,), (other,), (one, other))}
     assert len(ids) == 4
+
+
+def test_a_model_that_sees_nothing_is_refused_before_a_request_or_fails(
+    tmp_path: Path, cli: Cli, store: Path, chat_server: ChatServer
+) -> None:
+    rows = [row("a"), row("b", image=Picture.of(noisy()).url)]
+    blind = {"conditions": "conditions = ['none']", "model": "capabilities = { images = false }"}
+    refused = cli("run", write_plan(tmp_path, chat_server.url, rows, **blind))
+    assert (refused.returncode, chat_server.requests, store.exists()) == (2, [], False)
+    assert "model 'm': question 'b' has images, but capabilities.images is false" in refused.stderr
+    plots = "conditions = [{ name = 'python', show_plots = true }]"
+    refused = cli("run", write_plan(tmp_path, chat_server.url, rows[:1], conditions=plots, model=blind["model"]))
+    assert (refused.returncode, chat_server.requests) == (2, [])
+    assert "condition 'python' sets show_plots, but capabilities.images is false" in refused.stderr
+    none = "conditions = [{ name = 'none', show_plots = true }]"
+    refused = cli("run", write_plan(tmp_path, chat_server.url, rows, conditions=none))
+    assert "'none' has show_plots and no tools that could give an image" in refused.stderr
+
+    def blindly(request: dict[str, Any]) -> Any:
+        pictured = isinstance(request["messages"][-1]["content"], list)
+        return Status(400, {"message": "m is not a multimodal model"}) if pictured else reply("Answer: 7")
+
+    chat_server.answers(blindly)
+    ran = cli("run", write_plan(tmp_path, chat_server.url, rows, conditions="conditions = ['none']"))
+    assert ran.returncode == 1
+    assert len(chat_server.requests) == 2
+    assert outcomes(store) == {("a", "none"): ("answered", "correct"), ("b", "none"): ("failed", None)}
+    with Store(store) as opened:
+        failures = [event for trace in opened.traces() for event in trace.events if event.kind == "failure"]
+    assert [(each.code, "capabilities.images = false" in each.message) for each in failures] == [("no_images", True)]

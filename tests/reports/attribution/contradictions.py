@@ -71,6 +71,8 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         attribution.method != "replay" and "They decide it" in whole
     ):
         yield f"measured, or not: {whole}"
+    if re.match(r"(Almost certainly|Very likely|Probably) (chance|the model's own error)", headline):
+        yield from _of_chance(headline, text["How this is known"])
     if "because of" in headline:
         yield from _of_restoring(text["How this is known"])
     yield from _of_late_signs(told, text.get("How this is known", ""))
@@ -166,6 +168,17 @@ def _of_the_turn(told: Explanation, text: str) -> Iterator[str]:
             yield f"a turn at {event} by {sums}: {text}"
         if "inferred from" not in text:
             yield f"a turn that nobody says is inferred: {text}"
+
+
+def _of_chance(headline: str, known: str) -> Iterator[str]:
+    """Own error: something is mostly wrong whatever is taken away. Chance: something is right with nothing taken away,
+    or without tools."""
+    if "own error" in headline.partition(":")[0]:
+        pairs = re.findall(r"Mostly wrong [^.]*?(\d+) of (\d+) answers are right", known)
+        if not any(2 * int(right) < int(runs) for right, runs in pairs):
+            yield f"an error of the model's own that no row shows: {known}"
+    elif not any(int(right) for right, _ in _COUNT.findall(known)) and "mean score" not in known:
+        yield f"chance, where nothing is right: {known}"
 
 
 def _of_late_signs(told: Explanation, known: str) -> Iterator[str]:

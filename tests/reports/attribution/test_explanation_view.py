@@ -138,11 +138,11 @@ def test_a_trial_is_told_in_four_parts() -> None:
     )
     assert part(told, "How this is known") == (
         "Without this cause (with no result at event 1), 3 of 4 answers are right; with it (with the same results,"
-        " reasoned again), 2 of 8. They decide it: one thing after another was taken away from this trial, and at this"
-        " stage right answers become more frequent than at any before."
+        " reasoned again), 2 of 8. They decide it: one thing after another was taken away from this trial, and no stage"
+        " before this one gave right answers so often."
         " Right before any tool: 8 of 8 early answers, asked for before the first call, are right."
         " So the model had the right answer before its first call."
-        " The trace has a sign of it: the answer first appears in a result."
+        " The trace has a sign of it: its final answer first appears in a result."
         " Early answers get worse most likely at event 1, a place that is inferred (see below): before it 15 of 16 are"
         " right, after it 0 of 8. Look at event 1. The probability weighs all runs in the table below, and how many they are."
     )

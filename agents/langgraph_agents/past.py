@@ -1,0 +1,195 @@
+"""A trial that is taken up again at an event: until then the agent is given the replies and results of the record, so
+that it comes to stand where it stood, whatever state it keeps."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+
+from toolablate.agents.langchain.messages import written_message
+from toolablate.agents.resuming import Start
+from toolablate.traces.errors import ModelError
+from toolablate.traces.records import (
+    Again,
+    Drop,
+    Event,
+    Message,
+    ModelCall,
+    ModelRequest,
+    ReplayChange,
+    Rerun,
+    Say,
+    ToolCall,
+    ToolRequest,
+)
+
+
+@dataclass(slots=True)
+class Past:
+    """`replies` and `results` are those before the event that the agent has not asked for yet, `later` the requests of
+    the record from the event on. `splice` are the messages that stand at the beginning of the agent's requests, and
+    those that are sent in their place. `dropped` is a call that no model is to see."""
+
+    start: Start
+    change: ReplayChange
+    later: tuple[ModelRequest, ...]
+    replies: list[ModelCall]
+    results: list[ToolCall]
+    dropped: ToolRequest | None = None
+    over: bool = False
+    splice: tuple[tuple[Message, ...], tuple[Message, ...]] | None = None
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @classmethod
+    def of(cls, start: Start, conversation: Sequence[Event], change: ReplayChange) -> "Past":
+        at = conversation[len(start.before)] if len(start.before) < len(conversation) else None
+        return cls(
+            start,
+            change,
+            tuple(each.request for each in conversation[len(start.before) :] if isinstance(each, ModelCall)),
+            [each for each in start.before if isinstance(each, ModelCall)],
+            [each for each in start.before if isinstance(each, ToolCall)],
+            at.call if isinstance(change, Drop) and isinstance(at, ToolCall) else None,
+        )
+
+    @classmethod
+    def so_far(cls, events: Sequence[Event]) -> "Past":
+        """Of an attempt whose agent is run once more from its beginning, in another way."""
+        return cls.of(Start((), before=tuple(events)), events, Again())
+
+    def again(self) -> None:
+        """From the beginning."""
+        self.replies = [each for each in self.start.before if isinstance(each, ModelCall)]
+        self.results = [each for each in self.start.before if isinstance(each, ToolCall)]
+        self.over, self.splice = False, None
+
+    async def reply_to(self, request: ModelRequest) -> ModelCall | None:
+        """The recorded reply; None where the record ends, and the model is to be asked. Raises ModelError where the
+        agent asks something else than it did."""
+        while not self.over:
+            for recorded in self.replies:
+                if recorded.request.messages == request.messages:
+                    self.replies.remove(recorded)
+                    self._tell()
+                    return recorded
+            if not self.replies:
+                self._begin(request)
+                break
+            if request.messages not in [each.messages for each in self.later]:
+                raise self._diverged(request, [each.request for each in self.replies])
+            # Of nodes that work at once, one may be further than the other was.
+            await self._moved.wait()
+        return None
+
+    def result_for(self, request: ToolRequest) -> ToolCall | None:
+        """The recorded result of a call before the event."""
+        found = next((each for each in self.results if each.call == request), None)
+        if found is not None:
+            self.results.remove(found)
+            changed = dict(zip(self._last_calls(), self._given(), strict=True)).get(request.id)
+            if changed is not None and changed != found.output:
+                return found.model_copy(update={"output": changed})
+        return found
+
+    def is_dropped(self, request: ToolRequest) -> bool:
+        return self.dropped is not None and self.dropped == request and not self.over
+
+    def _last_calls(self) -> list[str]:
+        calls = self.start.messages[-1].tool_calls if self.start.node == "act" else ()
+        return [call.id for call in calls]
+
+    def _given(self) -> list[str | None]:
+        given = (self.start.results.get(place) for place in range(len(self._last_calls())))
+        return [shown.text if shown else None for shown in given]
+
+    def _tell(self) -> None:
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    def _begin(self, request: ModelRequest) -> None:
+        """The first request behind the event: from here on the model is asked."""
+        self.over = True
+        self._tell()
+        wanted, node = self.start.messages, self.start.node
+        if node == "final" or self.dropped is not None or not wanted:
+            return
+        there = request.messages if node == "ask" else request.messages[: len(wanted)]
+        if there == wanted:
+            return
+        if not (isinstance(self.change, Say) or (isinstance(self.change, Rerun) and self.change.shown)):
+            raise self._diverged(request, self.later[:1])
+        self.splice = there, wanted
+
+    def _diverged(self, request: ModelRequest, recorded: Iterable[ModelRequest]) -> ModelError:
+        return ModelError(
+            "the agent cannot be brought back to this event: with the recorded replies and results it asks its model"
+            f" something else than in the record{_difference(request, recorded)}",
+            hint="it draws at random, reads a clock, or keeps something from trial to trial; only an agent that does"
+            " the same with the same replies can be replayed",
+            code="agent_diverged",
+        )
+
+
+def _difference(request: ModelRequest, recorded: Iterable[ModelRequest]) -> str:
+    """Where it first differs from the nearest of these."""
+
+    def alike(other: ModelRequest) -> int:
+        pairs = zip(other.messages, request.messages, strict=False)
+        return next((place for place, (left, right) in enumerate(pairs) if left != right), len(other.messages))
+
+    nearest = max(recorded, key=alike, default=None)
+    if nearest is None:
+        return ""
+    place = alike(nearest)
+    told = [each.messages[place].content[:80] if place < len(each.messages) else "" for each in (nearest, request)]
+    return f": message {place} was {told[0]!r} and is {told[1]!r}"
+
+
+# Messages as they are sent, from those that the agent wanted to send.
+
+
+def sent(past: Past | None, records: Sequence[Message], messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """`records` are the messages as records, in order."""
+    if past is None:
+        return list(messages)
+    if past.dropped is not None:
+        return without_call(messages, past.dropped.id)
+    if past.splice is None or tuple(records[: len(past.splice[0])]) != past.splice[0]:
+        return list(messages)
+    there, wanted = past.splice
+    return [*in_place_of(wanted, there, messages), *messages[len(there) :]]
+
+
+def in_place_of(
+    wanted: Sequence[Message], records: Sequence[Message], messages: Sequence[BaseMessage]
+) -> list[BaseMessage]:
+    """The wanted ones, as the agent has them where it has them."""
+    left = list(zip(records, messages, strict=False))
+    found: list[BaseMessage] = []
+    for each in wanted:
+        place = next((place for place, (record, _) in enumerate(left) if record == each), None)
+        found.append(written_message(each) if place is None else left.pop(place)[1])
+    return found
+
+
+def without_call(messages: Sequence[BaseMessage], call_id: str) -> list[BaseMessage]:
+    """Without a call and its result, and without the message that called nothing else."""
+    kept: list[BaseMessage] = []
+    found = answered = False
+    for message in messages:
+        # The first: some models give a later call the same id.
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id and not answered:
+            answered = True
+            continue
+        if isinstance(message, AIMessage) and not found and any(call["id"] == call_id for call in message.tool_calls):
+            found = True
+            calls = [call for call in message.tool_calls if call["id"] != call_id]
+            if not calls:
+                continue
+            content = message.content
+            if isinstance(content, list):
+                content = [each for each in content if not (isinstance(each, dict) and each.get("id") == call_id)]
+            message = message.model_copy(update={"tool_calls": calls, "content": content})
+        kept.append(message)
+    return kept

@@ -1,0 +1,180 @@
+"""Trials of agents of the user's own, taken up again at their events, and with recorded replies."""
+
+from pathlib import Path
+
+import pytest
+from tests.experiments.agent_files import agent_plan, run, shown
+
+from toolablate.experiments.replay.batch import replay
+from toolablate.traces.records import (
+    AnswerNow,
+    Drop,
+    Extend,
+    Failure,
+    ModelCall,
+    Rebuilt,
+    ReplayChange,
+    Rerun,
+    Say,
+    ShownResult,
+    Swap,
+    ToolCall,
+    Trace,
+)
+from toolablate.traces.records.conditions import Again, Budget
+from toolablate.traces.store import Store, verify
+
+TWICE = """
+class Sums(Rules):
+    def _reply(self, messages, offered):
+        if messages[-1].type == "human" and messages[-1].text == "Think again.":
+            return AIMessage("Answer: 99")
+        return super()._reply(messages, offered)
+agent = create_agent(Sums(wants=[PRODUCT, ("divide", {"a": 84, "b": 2})]), [multiply, divide])
+"""
+
+
+def _trial(store: Path, condition: str) -> str:
+    with Store(store) as opened:
+        return next(each.trial for each in opened.summaries() if each.condition == condition)
+
+
+def _trace(store: Path, trial: str) -> Trace:
+    with Store(store) as opened:
+        return opened.trace(trial)
+
+
+def _again(store: Path, trial: str, event: int, change: ReplayChange, *, live: bool = True) -> Trace:
+    return _trace(store, replay(store, trial, event, change, live=live).trials[0])
+
+
+def test_an_agent_is_taken_up_at_any_event_with_any_change(tmp_path: Path) -> None:
+    run(agent_plan(tmp_path, TWICE, "['agent', {name = 'short', tools = ['agent'], budget = { tool_calls = 1 }}]"))
+    store = tmp_path / "store.sqlite"
+    trial = _trial(store, "agent")
+    recorded = _trace(store, trial)
+    kinds = [event.kind for event in recorded.events]
+    assert kinds == ["model_call", "tool_call", "model_call", "tool_call", "model_call", "answer"]
+    for event in range(len(kinds)):
+        trace = _again(store, trial, event, Again(), live=False)
+        assert (trace.outcome, trace.answer) == (recorded.outcome, recorded.answer)
+        own = [each for each in trace.events if not isinstance(each, Rebuilt)]
+        assert [each.kind for each in own] == kinds[event:]
+    swapped = _again(store, trial, 3, Swap(content="text", text="5"))
+    assert (shown(swapped.events), swapped.answer) == ([("divide", "5", "ok")], "Answer: 5")
+    earlier = _again(store, trial, 4, Rerun(shown=(ShownResult(event=1, text="43"),)))
+    (asked,) = [each for each in earlier.events if isinstance(each, ModelCall)]
+    assert [each.content for each in asked.request.messages if each.role == "tool"] == ["43", "42.0"]
+    assert _again(store, trial, 4, Say(text="Think again.")).answer == "Answer: 99"
+    dropped = _again(store, trial, 3, Drop())
+    assert [each.call.name for each in dropped.events if isinstance(each, ToolCall)] == ["divide"]
+    (first, *_) = [each for each in dropped.events if isinstance(each, ModelCall)]
+    assert [each.role for each in first.request.messages] == ["user", "assistant", "tool"]
+    probe = _again(store, trial, 2, AnswerNow())
+    assert [each.kind for each in probe.events] == ["model_call", "answer"]
+    assert probe.answer == "Answer: 13"
+    short = _trial(store, "short")
+    end = len(_trace(store, short).events) - 2
+    extended = _again(store, short, end, Extend(budget=Budget(tool_calls=5)))
+    assert (extended.outcome, extended.answer) == ("answered", "Answer: 42.0")
+    assert verify(store).ok
+
+
+def test_what_an_agent_keeps_besides_its_messages_is_there_again(tmp_path: Path) -> None:
+    code = """
+from deepagents import create_deep_agent
+class Deep(Rules):
+    def _reply(self, messages, offered):
+        given = [each.name for each in messages if each.type == "tool"]
+        for name, args in (
+            ("write_file", {"file_path": "/notes.txt", "content": "the sum is 42"}),
+            ("multiply", {"a": 2, "b": 3}),
+            ("read_file", {"file_path": "/notes.txt"}),
+        ):
+            if name not in given:
+                return call(name, **args)
+        return AIMessage("Answer: " + [each for each in messages if each.type == "tool"][-1].text)
+agent = create_deep_agent(model=Deep(), tools=[multiply])
+"""
+    run(agent_plan(tmp_path, code, "['agent']"))
+    store = tmp_path / "store.sqlite"
+    trial = _trial(store, "agent")
+    events = _trace(store, trial).events
+    wrote, read = [
+        next(i for i, e in enumerate(events) if isinstance(e, ToolCall) and e.call.name == name)
+        for name in ("write_file", "read_file")
+    ]
+    assert events[wrote].to_state  # type: ignore[union-attr]
+    for event in (0, wrote, wrote + 1, read):
+        # A call that is made anew reads what was written.
+        trace = _again(store, trial, event, Say(text="Go on.") if event == wrote + 1 else Again())
+        assert "the sum is 42" in (trace.answer or ""), event
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+def test_a_supervisor_is_taken_up_within_one_of_its_agents(tmp_path: Path) -> None:
+    code = """
+from langgraph_supervisor import create_supervisor
+class Math(Rules):
+    def _reply(self, messages, offered):
+        return super()._reply([each for each in messages if each.name != "transfer_to_math"], offered)
+math = create_agent(Math(wants=[PRODUCT]), [multiply, divide], name="math")
+class Boss(Rules):
+    def _reply(self, messages, offered):
+        if messages[-1].type == "human":
+            return call("transfer_to_math")
+        return AIMessage([each for each in messages if each.type == "ai" and each.name == "math" and each.text][0].text)
+agent = create_supervisor([math], model=Boss()).compile()
+"""
+    run(agent_plan(tmp_path, code, "['agent']"))
+    store = tmp_path / "store.sqlite"
+    trial = _trial(store, "agent")
+    events = _trace(store, trial).events
+    place = next(i for i, each in enumerate(events) if isinstance(each, ToolCall) and each.call.name == "multiply")
+    swapped = _again(store, trial, place, Swap(content="text", text="5"))
+    assert swapped.answer == "Answer: 5"
+    assert [each.node for each in swapped.events if isinstance(each, ModelCall)] == ["math/model", "supervisor/agent"]
+    assert _again(store, trial, len(events) - 2, Again()).answer == "Answer: 42"
+
+
+def test_an_agent_that_does_not_repeat_itself_says_so(tmp_path: Path) -> None:
+    code = """
+import itertools
+drawn = itertools.count()
+model = Rules(wants=[PRODUCT]).bind_tools([multiply])
+def agent(messages):
+    messages = [SystemMessage(f"It is the hour {next(drawn)}."), *messages]
+    reply = model.invoke(messages)
+    return model.invoke([*messages, reply, multiply.invoke(reply.tool_calls[0])])
+"""
+    run(agent_plan(tmp_path, code, "['agent']"))
+    store = tmp_path / "store.sqlite"
+    trace = _again(store, _trial(store, "agent"), 2, Again())
+    assert trace.outcome == "failed"
+    failure = trace.events[-1]
+    assert isinstance(failure, Failure)
+    assert failure.code == "agent_diverged"
+    assert "'It is the hour 0.' and is 'It is the hour 1.'" in failure.message
+
+
+def test_recorded_replies_of_an_agents_models_are_given_again(tmp_path: Path) -> None:
+    code = """
+class Once(Rules):
+    def _reply(self, messages, offered):
+        import pathlib
+        if pathlib.Path(__file__).with_name("down").exists():
+            raise ConnectionError("no model is asked in a replay")
+        return super()._reply(messages, offered)
+agent = create_agent(Once(wants=[PRODUCT]), [multiply, divide])
+"""
+    plan = agent_plan(tmp_path, code, "['none', 'agent']", extra="replies = { mode = 'record', file = 'r.sqlite' }")
+    first = run(plan)
+    (tmp_path / "down").touch()
+    (tmp_path / "store.sqlite").unlink()
+    plan.write_text(plan.read_text(encoding="utf-8").replace("'record'", "'replay'"), encoding="utf-8")
+    again = run(plan)
+    for condition in ("none", "agent"):
+        assert again.answer(condition) == first.answer(condition)
+        requests = [[each.request for each in ran.requests(condition)] for ran in (first, again)]
+        assert requests[0] == requests[1]
+        assert again.requests(condition)[0].reply.usage.input_tokens == 10
