@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Locator, Page, expect
 
 from toolablate.analysis.failures import Failure, read_failures, with_mechanisms
-from toolablate.cli.failures import mechanisms_of
+from toolablate.api.failing import mechanisms_of
 
 LABEL_KEYS = "1234567lou"
 """Of ten codes of the codebook of mechanisms."""
