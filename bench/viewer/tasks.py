@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Locator, Page, expect
 
 from toolablate.analysis.failures import Failure, read_failures, with_mechanisms
-from toolablate.cli.failures import mechanisms_of
+from toolablate.api.failing import mechanisms_of
 
 LABEL_KEYS = "1234567lou"
 """Of ten codes of the codebook of mechanisms."""
@@ -84,8 +84,7 @@ def why_it_hurt(hand: Hand, hurt: Failure) -> str:
     wrong."""
     turned = urlencode({"model": hurt.seen.model, "condition": hurt.condition, "flip": "right_to_wrong"})
     hand.click(hand.page.locator(f"table.results a[href*='{turned}']").first)
-    row = hand.page.locator("tr[data-step]", has=hand.page.get_by_text(hurt.seen.question, exact=True))
-    hand.click(row.locator("td.right_to_wrong a.mark.wrong:not(.beside)").first)
+    hand.click(hand.page.locator(f"td.right_to_wrong a.mark[href*='{hurt.trial}']"))
     sentence = hand.page.locator(".pinned-verdict")
     expect(sentence).to_be_visible()
     return sentence.inner_text()
