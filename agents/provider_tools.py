@@ -162,6 +162,7 @@ def _citations(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def _of_langchain(item: Mapping[str, Any]) -> Iterator[ProviderCall]:
     blocks = dicts_in(item.get("content"))
+    yield from _of_earlier_calls(blocks)
     asked = [(place, block) for place, block in enumerate(blocks) if block.get("type") in _ASKING]
     cited = _lines("Cited in the reply:", _passages(blocks)) if asked else ""
     for number, (place, block) in enumerate(asked):
@@ -179,6 +180,17 @@ def _of_langchain(item: Mapping[str, Any]) -> Iterator[ProviderCall]:
     grounding = item.get("grounding_metadata")
     if isinstance(grounding, dict):
         yield from _grounded(grounding)
+
+
+def _of_earlier_calls(blocks: list[dict[str, Any]]) -> Iterator[ProviderCall]:
+    """What a reply has of calls that an earlier one made and paused at; they are charged there."""
+    own = {block.get("id") for block in blocks}
+    for block in blocks:
+        kind, of_call = str(block.get("type")), text_of(block.get("tool_use_id"))
+        if kind.endswith("_tool_result") and of_call and of_call not in own:
+            text, error = _told(block)
+            name = kind.removesuffix("_tool_result")
+            yield ProviderCall(of_call, name, {}, text, "error" if error else "ok", error, charged=False)
 
 
 _ASKING = ("server_tool_use", "mcp_tool_use", "server_tool_call", "executable_code")

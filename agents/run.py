@@ -99,9 +99,11 @@ def _request(state: AgentState, session: TrialSession, *more: Message, tool_choi
 def _tool_choice(state: AgentState, session: TrialSession) -> str:
     """A model that has to call a tool is free to answer once it has, or it never could."""
     choice = session.condition.tool_choice
+    if choice in ("auto", "none"):
+        return choice
     offered = session.specs or session.condition.provider_tools
     called = any(message.role == "tool" or calls_of_provider(message) for message in state["messages"])
-    return "auto" if choice not in ("auto", "none") and (called or not offered) else choice
+    return "auto" if called or not offered else choice
 
 
 async def run_steps(session: TrialSession, start: Start) -> Limit | None:

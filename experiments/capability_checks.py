@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from toolablate.agents import require_capabilities
+from toolablate.agents import require_capabilities, require_images
 from toolablate.agents.capability_checks import (
     MOST_REQUESTS,
     MOST_TOKENS_IN,
@@ -21,7 +21,7 @@ from toolablate.agents.capability_checks import (
     Observation,
     check_capabilities,
 )
-from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.plan import Plan, all_questions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Capabilities, Condition, OpenAIModel
 from toolablate.traces.terminal_text import plain_text
@@ -80,7 +80,11 @@ def check_models(
 def problems(plan: Plan, model: OpenAIModel, checked: CheckedModel) -> list[str]:
     """What the plan wants of the endpoint and cannot have, a sentence each."""
     unusable = list(_unusable(model, checked))
-    return unusable or [*_of_sampling(model, checked), *_of_conditions(plan, model, checked)]
+    return unusable or [
+        *_of_sampling(model, checked),
+        *_of_conditions(plan, model, checked),
+        *_of_questions(plan, model, checked),
+    ]
 
 
 def _unusable(model: OpenAIModel, checked: CheckedModel) -> Iterator[str]:
@@ -131,6 +135,15 @@ def _of_conditions(plan: Plan, model: OpenAIModel, checked: CheckedModel) -> Ite
             lacking[f"model {model.name!r} does not take {results}, but conditions need it"].append(condition.name)
     for message, names in lacking.items():
         yield f"{message}: {', '.join(map(repr, names))}"
+
+
+def _of_questions(plan: Plan, model: OpenAIModel, checked: CheckedModel) -> Iterator[str]:
+    if checked.state("images") != "no" or model not in plan.models:
+        return
+    try:
+        require_images(model.model_copy(update={"capabilities": Capabilities(images=False)}), all_questions(plan))
+    except InputError as error:
+        yield error.message
 
 
 def _of_results(condition: Condition, checked: CheckedModel) -> str:

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.agents import read_api_key
+from toolablate.experiments.environment.agents import open_agents
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
     fingerprint_of,
@@ -380,6 +381,8 @@ def _connect_all(plan: Plan, section: Section, warn: Tell) -> str:
                 await close_source(model, connect_of(plan, section, model), warn)
 
     asyncio.run(connect_all())
+    if section == "models":
+        open_agents(plan, ())
     return f"{len(models)} can be set up"
 
 

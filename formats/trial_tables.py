@@ -218,6 +218,7 @@ EVENTS = ExportTable(
         ("markers", "names", "`answer_leak`, `instruction_like`, `withheld`"),
         ("changes", "names", "interventions that acted on the result"),
         ("original", "text", "the tool's own result, where it was changed"),
+        ("by_provider", "bool", "the provider made the call by itself, within the next reply"),
         ("boundary", "name", "of a failure: what failed, such as `model` or `sandbox`"),
         ("code", "name", "stable error code"),
         ("retried", "bool", "it was retried"),
@@ -310,6 +311,7 @@ def _tool_call(event: ToolCall) -> Row:
         "markers": [each.kind for each in event.markers],
         "changes": [each.intervention for each in event.changes],
         "original": event.original and event.original.output,
+        "by_provider": event.by_provider,
     }
 
 
@@ -483,6 +485,7 @@ QUESTIONS = ExportTable(
         ("key", "name", "digest of the answer key; see `scores`"),
         ("files", "names", "its files"),
         ("documents", "names", "its documents"),
+        ("images", "artifacts", "its images"),
         ("domain", "name", "may be empty, as the next two"),
         ("difficulty", "name", ""),
         ("language", "name", ""),
@@ -537,6 +540,7 @@ def row_of_question(question: Question, key: str, name: str) -> Row:
         "key": question.key_identity(),
         "files": [file.name for file in question.files],
         "documents": [document.name for document in question.documents],
+        "images": [{"mime": picture.mime, "data": picture.data} for picture in question.images],
         "domain": question.domain,
         "difficulty": question.difficulty,
         "language": question.language,

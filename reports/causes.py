@@ -4,7 +4,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.levels import AGAIN, LAST_REPLY, REPEATED, WITHOUT_TOOLS, swapped_results
+from toolablate.analysis.attribution.levels import (
+    AGAIN,
+    EXTENDED,
+    LAST_REPLY,
+    REPAIRED,
+    REPEATED,
+    WITHOUT_TOOLS,
+    swapped_results,
+)
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
@@ -57,7 +65,14 @@ def named(cause: Mechanism) -> str:
 
 
 def restores(cause: Mechanism, evidence: Evidence) -> bool:
-    """Whether runs without a cause are right more often than any in which it is at work."""
+    """Whether runs show a cause. Without it they are right more often than any in which it is at work; or what needs no
+    tool stands in the counts."""
+    if cause in BY_CHANCE:
+        return any(of_chance(cause, evidence))
+    return _more_often(cause, evidence)
+
+
+def _more_often(cause: Mechanism, evidence: Evidence) -> bool:
     found = deciding_rows(cause, evidence)
     return found is not None and found[0].share > (found[1].share if found[1] else 0.0)
 
@@ -68,9 +83,9 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     if cause == "format" and evidence.re_asked:
         return of_scores(RE_ASKED, evidence.re_asked, evidence), None
     if cause == "interaction":
-        again = next((row for row in levels_of(evidence) if row.changed.startswith(AGAIN)), None)
+        kept = [row for row in levels_of(evidence) if row.changed.startswith((AGAIN, LAST_REPLY, EXTENDED, REPAIRED))]
         both = of_kinds(evidence)
-        return (both[-1], again) if both else None
+        return (both[-1], max(kept, key=lambda row: row.share, default=None)) if both else None
     found = deciding(cause, evidence)
     if found is None:
         return None
@@ -134,7 +149,7 @@ def without_cause(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
 def deciding_told(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     """The runs that decide it, with and without the cause in one sentence, and why they decide."""
     cause = ranked(attribution)[0][0]
-    said = tuple(_of_chance(cause, evidence) if cause in BY_CHANCE else decided(cause, evidence))
+    said = tuple(of_chance(cause, evidence) if cause in BY_CHANCE else decided(cause, evidence))
     yield from said
     rows = [row for row in deciding_rows(cause, evidence) or () if row]
     if not said:
@@ -175,7 +190,7 @@ def _why_they_decide(attribution: Attribution, evidence: Evidence, rows: Sequenc
     )
 
 
-def _of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+def of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     """Of what needs no tool: the runs that show it."""
     found = {row.changed == WITHOUT_TOOLS: row for row in without_cause(cause, evidence)}
     without, best = found.get(True), found.get(False)
@@ -190,12 +205,13 @@ def _of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
             yield from (f"Mostly wrong {row.changed}: {row.said}." for row in low)
         return
     rows, can = deciding_rows(cause, evidence), without is not None and without.share >= RIGHT
-    if rows and restores(cause, evidence):
+    if rows and _more_often(cause, evidence):
         undone = rows[0]
         yield f"{undone.sentence}{f'; without tools, {without.count}' if can and without else ''}."
         if undone.changed in _NOTHING_TAKEN:
             same = "the same question" if undone.of_others else "this same trial"
-            yield f"Nothing was taken away in the first of these: {same} can come out right, so chance is enough."
+            where = "in the first of these" if can else "there"
+            yield f"Nothing was taken away {where}: {same} can come out right, so chance is enough."
     elif can and without:
         yield f"{without.sentence}: the model can answer the question."
 

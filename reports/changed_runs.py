@@ -9,6 +9,7 @@ from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOL
 from toolablate.analysis.attribution.trace_rules import faults, ran_out
 from toolablate.reports.cause_wording import chance
 
+BEFORE_CALLS = "asked for its answer before any call"
 AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
 IGNORING, RE_ASKED, REPEATS = (
     "told to ignore its tool results",

@@ -145,7 +145,9 @@ def _not_apart(attribution: Attribution, evidence: Evidence) -> Iterator[Said]:
     beside = [each for each in taken_together(cause, evidence) if each not in (cause, *BY_CHANCE)]
     if beside and cause not in BY_CHANCE:
         yield f"Whether it is {named(cause)} or {' or '.join(map(named, beside))}: no run takes away one alone."
-        if "prompt" in (cause, *beside) and not evidence.inputs.arms.scaffold:
+        if any(call.by_provider for call in evidence.signals.calls):
+            yield "Results within a reply of the provider's nobody can exchange. Add a condition with a tool of ours:"
+        elif "prompt" in (cause, *beside) and not evidence.inputs.arms.scaffold:
             yield "Add the condition 'scaffold' (the prompt without tools) to the plan, then:"
         else:
             yield 'Add its arms to the ladder of the plan (`arms = ["offered", "sham", "placebo"]`), then:'

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import AGAIN, WITHOUT_TOOLS, Level, told_levels
-from toolablate.analysis.attribution.replay_rules import LIKELY, deciding
+from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS, Level, told_levels
+from toolablate.analysis.attribution.replay_rules import LIKELY, OF_PARTS, ORDER, deciding, taken_together
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance, distraction_name
@@ -29,11 +29,13 @@ from toolablate.reports.causes import (
     deciding_told,
     how_sure,
     named,
+    of_chance,
     ranked,
     restores,
     without_cause,
 )
 from toolablate.reports.changed_runs import (
+    BEFORE_CALLS,
     IGNORING,
     Row,
     capital,
@@ -119,10 +121,10 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
             f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
             f"{_without_tools_alike(attribution)}"
         )
-    if attribution.method == "replay" and cause not in BY_CHANCE:
-        if restores(cause, evidence):
-            return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
+    if (attribution.method == "replay" or cause in BY_CHANCE) and not restores(cause, evidence):
         return f"The likeliest cause is {named(cause)}: probability {known}. No run shows it by itself."
+    if attribution.method == "replay" and cause not in BY_CHANCE:
+        return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
     return f"{capital(word)} {named(cause)}: probability {known}."
 
 
@@ -280,6 +282,8 @@ def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
 # What speaks against it.
 
 
+_MUCH = 0.5
+"""So much more often other trials of the question are right without another cause that a page tells it."""
 _POSSIBLE, MOST_OTHERS = 0.1, 2
 """Other causes are named from this probability on, and so many at most."""
 
@@ -293,6 +297,7 @@ def _against(told: Explanation) -> Iterator[Said]:
         *_runs_against(attribution, evidence),
         *_ignoring(ranked(attribution)[0][0], evidence, comes_back=False),
         *_other_causes(attribution, evidence),
+        *_other_trials(attribution, evidence),
         *_trace_against(told),
     ]
     yield from said or [_nothing_against(attribution)]
@@ -309,7 +314,11 @@ def _nothing_against(attribution: Attribution) -> str:
 def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     cause = ranked(attribution)[0][0]
     if cause in BY_CHANCE:
-        against = [row for row in without_cause(cause, evidence) if (row.share >= RIGHT) != (cause == "sampling_noise")]
+        against = [
+            row
+            for row in without_cause(cause, evidence)
+            if (row.share >= RIGHT) != (cause == "sampling_noise") and not row.changed.startswith(BEFORE_CALLS)
+        ]
         if cause == "sampling_noise":
             against += [row for row in levels_of(evidence) if row.changed.startswith(AGAIN) and not row.right]
         yield from (f"{row.sentence}." for row in against)
@@ -342,10 +351,30 @@ def _others(attribution: Attribution) -> list[tuple[Mechanism, float]]:
 
 def _runs_of(cause: Mechanism, evidence: Evidence) -> str:
     """What runs say of another cause, where they say something for it."""
+    if cause in BY_CHANCE:
+        found = next(of_chance(cause, evidence), "")
+        return f" {found}" if found else ""
     rows = deciding_rows(cause, evidence)
-    if rows is None or not restores(cause, evidence):
-        return ""
-    return f" {rows[0].sentence}." if cause in BY_CHANCE else f" {beside(*rows, what='it')}."
+    return f" {beside(*rows, what='it')}." if rows and restores(cause, evidence) else ""
+
+
+def _other_trials(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """Of a trial that was not replayed the other cause that its question's other trials show most."""
+    if attribution.method == "replay":
+        return
+    cause, kinds = ranked(attribution)[0][0], evidence.inputs.tools
+    beside_it = {cause, *taken_together(cause, evidence)}
+    causes = {*(OF_PARTS[kind] for kind in kinds if len(kinds) == 1), "volume", "calling", "availability", "prompt"}
+    shown: list[tuple[Mechanism, Row, Row]] = []
+    for each in ORDER:
+        undone, before = (deciding_rows(each, evidence) if each in causes - beside_it else None) or (None, None)
+        # What all of a condition adds is no one cause.
+        whole = undone and before and (undone.changed, before.changed) == (WITHOUT_TOOLS, REPEATED)
+        if undone and before and not whole and undone.share - before.share >= _MUCH:
+            shown.append((each, undone, before))
+    if shown:
+        other, undone, before = max(shown, key=lambda each: (each[1].share - each[2].share, each[1].share))
+        yield f"Other trials fit {named(other)} as well. {beside(undone, before, what='it')}."
 
 
 def _trace_against(told: Explanation) -> Iterator[str]:

@@ -200,12 +200,12 @@ class Transport:
         *,
         seconds: float,
         headers: Mapping[str, str] = NO_HEADERS,
-        most_bytes: int = MAX_BODY_BYTES,
+        most_bytes: int | None = None,
     ) -> bytes:
         """The body of the reply. Raises as `post`."""
         try:
             async with asyncio.timeout(seconds):
-                return await self._read(method, path, content, headers, most_bytes)
+                return await self._read(method, path, content, headers, most_bytes or MAX_BODY_BYTES)
         except (TimeoutError, httpx2.TimeoutException):
             raise ModelError(
                 f"{self._model.endpoint} did not reply within {seconds:g} s", code="timeout", retryable=True

@@ -35,7 +35,7 @@ from toolablate.traces.records import (
     Usage,
     clean_text,
 )
-from toolablate.traces.records.pictures import parts_of
+from toolablate.traces.records.pictures import order_of, parts_of, picture_of_base64
 
 _CALLS = frozenset({"tool_use", "tool_call", "function_call", "invalid_tool_call"})
 # What the calls of the message say already.
@@ -181,8 +181,23 @@ def said_before(message: BaseMessage, turn: int, blank: Callable[[str], str]) ->
     text, content = blank(clean_text(str(message.text))), _plain(message.content, blank)
     items = () if _is_text(content) else ({"type": LANGCHAIN, "content": content},)
     role = _ROLES.get(message.type) or _ROLES.get(getattr(message, "role", ""), "user")
+    if role == "user" and (images := _pictures(content, text)):
+        return Message(role=role, content=text, images=images)
     answers = str(getattr(message, "tool_call_id", ""))
     return Message(role=role, content=text, items=items, tool_call_id=answers)
+
+
+def _pictures(content: Any, text: str) -> tuple[Picture, ...]:
+    """Those of a content that has nothing but texts and such images as requests of ours hold, as its marks number them;
+    else none."""
+    others = [block for block in dicts_in(content) if not _is_text([block])]
+    found = [block.get("base64") for block in others if set(block) == {"type", "base64", "mime_type"}]
+    try:
+        pictures = [picture_of_base64(data) for data in found if isinstance(data, str)]
+    except ValueError:
+        return ()
+    order = order_of(text, len(pictures))
+    return tuple(pictures[order.index(number)] for number in sorted(order)) if len(pictures) == len(others) else ()
 
 
 _ROLES: dict[str, Literal["system", "user", "assistant", "tool"]] = {

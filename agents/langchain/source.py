@@ -101,6 +101,9 @@ class LangChainSource:
         options: dict[str, Any] = chosen(
             tool_choice=self._choice(request.tool_choice), parallel_tool_calls=request.parallel_tool_calls, **form
         )
+        if request.provider_tools and self._package == "langchain_google_genai":
+            # Its `bind_tools` breaks functions that stand beside tools of Google's.
+            return self._chat.bind(tools=written_tools(request), **options)
         return self._chat.bind_tools(written_tools(request), **options)
 
     def _choice(self, choice: str) -> Any:

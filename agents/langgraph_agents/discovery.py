@@ -27,12 +27,12 @@ _HANDOFF = "__handoff_destination"
 @dataclass(slots=True)
 class Parts:
     """`tools` are the agent's by name, `bound` the names of other functions that a model of its is offered, `schemas`
-    those by which a reply is put into a form."""
+    those by which a reply is put into a form. `blocks` tells of a part that has no coroutine."""
 
     tools: dict[str, BaseTool] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
     schemas: set[str] = field(default_factory=set)
-    chat_models: list[BaseChatModel] = field(default_factory=list)
+    blocks: bool = False
 
 
 def parts_of(agent: object, module: Mapping[str, object]) -> Parts:
@@ -59,13 +59,25 @@ def parts_of(agent: object, module: Mapping[str, object]) -> Parts:
 def _take(part: object, found: Parts) -> None:
     if isinstance(part, BaseTool):
         found.tools.setdefault(part.name, part)
-    elif isinstance(part, BaseChatModel):
-        found.chat_models.append(part)
+    elif _blocks(type(part)):
+        found.blocks = True
     elif type(part).__name__ == "OutputToolBinding":
         found.schemas.add(getattr(part, "tool").name)  # noqa: B009 - of any version of langchain
     elif isinstance(part, Runnable) and isinstance(kwargs := getattr(part, "kwargs", None), Mapping):
         names = tool_names_of(kwargs)
         (found.schemas if "ls_structured_output_format" in kwargs else found.bound).update(names)
+
+
+def _blocks(kind: type) -> bool:
+    """Whether it is a middleware of langchain's that wraps calls by plain functions alone."""
+    base = next((each for each in kind.__mro__ if each.__name__ == "AgentMiddleware"), None)
+    if base is None or base is kind:
+        return False
+
+    def own(name: str) -> bool:
+        return getattr(kind, name, None) is not getattr(base, name, None)
+
+    return any(own(name) and not own(f"a{name}") for name in ("wrap_tool_call", "wrap_model_call"))
 
 
 def _inside(part: object) -> Iterator[Any]:

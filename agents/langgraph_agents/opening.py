@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableBinding
+from langchain_core.tools import BaseTool
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
@@ -25,10 +26,11 @@ from toolablate.traces.records import AgentModel, Condition
 _KEY_WORDS = ("api_key", "api key", "apikey", "credential", "access token")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Agent:
     """An opened agent: `graph`, or else `function`. `tools` are those that conditions name; `kept` names those that
-    always pass, `schemas` the forms of replies that look like tools."""
+    always pass, forms of replies among them. `in_thread` is set once a part of the graph was found to have no
+    coroutine, such as a middleware with plain functions alone."""
 
     model: AgentModel
     graph: Runnable[Any, Any] | None
@@ -36,6 +38,7 @@ class Agent:
     parts: Parts
     tools: Mapping[str, AgentTool]
     kept: frozenset[str]
+    in_thread: bool = False
 
     def is_kept(self, name: str) -> bool:
         return name in self.kept or any(fnmatchcase(name, pattern) for pattern in self.model.keep_tools)
@@ -61,7 +64,7 @@ def open_agent(model: AgentModel) -> Agent:
         for name, tool in parts.tools.items()
         if name not in kept and not any(fnmatchcase(name, pattern) for pattern in model.keep_tools)
     }
-    return Agent(model, graph, function, parts, tools, frozenset(kept))
+    return Agent(model, graph, function, parts, tools, frozenset(kept), parts.blocks)
 
 
 def _found(model: AgentModel) -> object:
@@ -74,7 +77,7 @@ def _found(model: AgentModel) -> object:
         try:
             found = getattr(found, part)
         except AttributeError:
-            there = [key for key, value in vars(found).items() if isinstance(value, Runnable | StateGraph)]
+            there = [key for key, value in vars(found).items() if isinstance(value, Pregel | StateGraph)]
             near = get_close_matches(part, [key for key in vars(found) if not key.startswith("_")], n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"its graphs are {', '.join(there)}" if there else ""
             raise _refused(model, f"there is no {part!r} in {module!r}", hint, "unknown_agent") from None
@@ -104,8 +107,11 @@ def _made(model: AgentModel, found: object) -> Runnable[Any, Any] | Callable[...
         raise _refused(
             model, "it is a chat model, and no agent", 'write provider = "langchain" and class = "module:Class"'
         )
-    if inspect.isfunction(found) and not _required(found):
-        found = _called(model, found)
+    if isinstance(found, BaseTool) or (isinstance(found, type) and issubclass(found, BaseTool)):
+        raise _refused(model, "it is a tool, and no agent", 'name a graph, as in agent = "my_agent:graph"')
+    if inspect.isfunction(found) and _required(found) in ([], ["config"]):
+        # As LangGraph's own server calls what makes a graph.
+        found = _called(model, partial(found, *({} for _ in _required(found))))
     if isinstance(found, StateGraph):
         found = _called(model, found.compile)
     if isinstance(found, Runnable):
@@ -182,6 +188,7 @@ def require_agent_condition(model: AgentModel, condition: Condition) -> None:
         ("parallel_tool_calls", condition.parallel_tool_calls is not None),
         ("answer_schema", bool(condition.answer_schema)),
         ("reasoning", condition.reasoning != "keep"),
+        ("provider_tools", bool(condition.provider_tools)),
         ("show_plots", condition.show_plots),
     ):
         if is_set:

@@ -11,6 +11,7 @@ from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.resuming import Start
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
+    Again,
     Drop,
     Event,
     Message,
@@ -52,6 +53,17 @@ class Past:
             at.call if isinstance(change, Drop) and isinstance(at, ToolCall) else None,
         )
 
+    @classmethod
+    def so_far(cls, events: Sequence[Event]) -> "Past":
+        """Of an attempt whose agent is run once more from its beginning, in another way."""
+        return cls.of(Start((), before=tuple(events)), events, Again())
+
+    def again(self) -> None:
+        """From the beginning."""
+        self.replies = [each for each in self.start.before if isinstance(each, ModelCall)]
+        self.results = [each for each in self.start.before if isinstance(each, ToolCall)]
+        self.over, self.splice = False, None
+
     async def reply_to(self, request: ModelRequest) -> ModelCall | None:
         """The recorded reply; None where the record ends, and the model is to be asked. Raises ModelError where the
         agent asks something else than it did."""
@@ -81,7 +93,7 @@ class Past:
         return found
 
     def is_dropped(self, request: ToolRequest) -> bool:
-        return self.dropped is not None and self.dropped == request
+        return self.dropped is not None and self.dropped == request and not self.over
 
     def _last_calls(self) -> list[str]:
         calls = self.start.messages[-1].tool_calls if self.start.node == "act" else ()
@@ -100,7 +112,7 @@ class Past:
         self.over = True
         self._tell()
         wanted, node = self.start.messages, self.start.node
-        if node == "final" or self.dropped is not None:
+        if node == "final" or self.dropped is not None or not wanted:
             return
         there = request.messages if node == "ask" else request.messages[: len(wanted)]
         if there == wanted:
@@ -164,10 +176,14 @@ def in_place_of(
 def without_call(messages: Sequence[BaseMessage], call_id: str) -> list[BaseMessage]:
     """Without a call and its result, and without the message that called nothing else."""
     kept: list[BaseMessage] = []
+    found = answered = False
     for message in messages:
-        if isinstance(message, ToolMessage) and message.tool_call_id == call_id:
+        # The first: some models give a later call the same id.
+        if isinstance(message, ToolMessage) and message.tool_call_id == call_id and not answered:
+            answered = True
             continue
-        if isinstance(message, AIMessage) and any(call["id"] == call_id for call in message.tool_calls):
+        if isinstance(message, AIMessage) and not found and any(call["id"] == call_id for call in message.tool_calls):
+            found = True
             calls = [call for call in message.tool_calls if call["id"] != call_id]
             if not calls:
                 continue

@@ -105,9 +105,9 @@ def choice_of(kwargs: Mapping[str, Any]) -> str:
     """As a record has it: `auto`, `none`, `required` or a tool's name."""
     choice = kwargs.get("tool_choice", kwargs.get("function_call"))
     if isinstance(choice, Mapping):
-        named = choice.get("function")
-        inner = named if isinstance(named, Mapping) else choice
-        choice = inner.get("name") or inner.get("type")
+        inner = choice.get("function")
+        named = inner if isinstance(inner, Mapping) else choice
+        choice = named.get("name") or named.get("type")
     if choice in (True, "any", "required"):
         return "required"
     return choice if isinstance(choice, str) and choice else "auto"

@@ -3,13 +3,12 @@
 import asyncio
 import inspect
 import random
-import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -22,32 +21,35 @@ from langchain_core.outputs import ChatResult
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 from langsmith.run_helpers import tracing_context
+from pydantic_core import to_json
 
 from toolablate.agents.chat import ChatModel, RetryPolicy
 from toolablate.agents.langchain.clients import is_blocking
+from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
 from toolablate.agents.langgraph_agents.requests import specs_of, without_tools
-from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, Errands, ModelAsked, OwnThreads, install
+from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, install, on_agents_loop
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original
 from toolablate.agents.langgraph_agents.tools import SeenTools
-from toolablate.agents.langgraph_agents.trial import AgentTrial, Chats, Recording
+from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.run import AgentResult
-from toolablate.agents.session import NOT_EXECUTED, Tools, TrialFailed, TrialSession
+from toolablate.agents.session import NOT_EXECUTED, Tools, TrialFailed, TrialSession, with_answer_line
 from toolablate.agents.spending import Spending, worked_seconds
+from toolablate.tools import Toolset
 from toolablate.tools.function import outcome_of
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Condition, Event, InputCut, Limit, ModelRequest, Outcome, Price
+from toolablate.traces.records import Condition, Event, InputCut, Limit, Message, ModelRequest, Outcome, Picture, Price
 
 
 async def run_own_agent(
     *,
     agent: Agent,
     prompt: str,
+    images: tuple[Picture, ...] = (),
     model: ChatModel,
-    blocking_model: ChatModel,
     condition: Condition,
     tools: Tools,
     record: Callable[[Event], None],
@@ -59,19 +61,17 @@ async def run_own_agent(
     past: Past | None = None,
 ) -> AgentResult:
     """Runs the agent until it ends, a limit of the condition's budget, or a failure for good. As `run_agent`;
-    `blocking_model` is asked where the agent blocks the event loop. With a `past` it goes on from there as
-    `resume_agent` does."""
+    with a `past` it goes on from there as `resume_agent` does."""
     install()
-    loop, thread, errands = asyncio.get_running_loop(), threading.get_ident(), Errands()
-    loop.set_default_executor(_threads(loop))
+    events: list[Event] = []
     spending = Spending(condition.budget, price)
     before = past.start.before if past else ()
     spending.charge_before(before)
     session = TrialSession(
-        model=Chats(model, blocking_model),
+        model=model,
         tools=SeenTools(tools),
         condition=condition,
-        record=Recording(record, thread, errands),
+        record=Recording(record, events),
         spending=spending,
         retry=retry or RetryPolicy(),
         clock=clock,
@@ -81,27 +81,28 @@ async def run_own_agent(
         taken=past.start.taken if past else None,
         input_cut=input_cut,
     )
-    trial = AgentTrial(agent, condition, session, loop, thread, errands, past=past)
+    trial = AgentTrial(agent, condition, session, asyncio.get_running_loop(), past=past, events=events)
+    if isinstance(tools, Toolset) and condition.tool_choice != "none":
+        trial.number = tools.pass_over
     try:
-        limit = await _to_its_end(trial, prompt)
+        limit = await _to_its_end(trial, Message(role="user", content=prompt, images=images))
         outcome: Outcome = "budget" if limit else "answered"
     except TrialFailed:
         outcome = "failed"
     return AgentResult(outcome, spending.usage, spending.cost_usd, session.elapsed())
 
 
-def _threads(loop: asyncio.AbstractEventLoop) -> OwnThreads:
-    held = getattr(loop, "_default_executor", None)
-    return held if isinstance(held, OwnThreads) else OwnThreads()
-
-
-async def _to_its_end(trial: AgentTrial, prompt: str) -> Limit | None:
+async def _to_its_end(trial: AgentTrial, question: Message) -> Limit | None:
     """The limit that ended it. Raises TrialFailed."""
     session, past = trial.session, trial.past
     if past is not None and past.start.node == "end":
         session.answer(past.start.messages[-1].content, past.start.limit)
         return past.start.limit
-    ended = await _ended(trial, prompt)
+    try:
+        ended = await _ended(trial, question)
+    except NotImplementedError:
+        trial.run_again_in_thread()
+        ended = await _ended(trial, question)
     if past is not None and (past.start.node == "final" or not past.over):
         return await _end_of_past(trial, past)
     limit = trial.limit or _cut(trial)
@@ -110,15 +111,16 @@ async def _to_its_end(trial: AgentTrial, prompt: str) -> Limit | None:
     return limit
 
 
-async def _ended(trial: AgentTrial, prompt: str) -> Any:
-    """What the agent ended with; None where it was to end. Raises TrialFailed."""
-    asked: list[BaseMessage] = [HumanMessage(prompt)]
+async def _ended(trial: AgentTrial, question: Message) -> Any:
+    """What the agent ended with; None where it was to end. Raises TrialFailed, and NotImplementedError where the graph
+    can only be run in a thread."""
+    asked: list[BaseMessage] = [written_message(question)]
     if trial.condition.prompt:
         asked.insert(0, SystemMessage(trial.condition.prompt))
     token = TRIAL.set(trial)
     try:
         with tracing_context(enabled=False):
-            running = asyncio.ensure_future(_run(trial.agent, asked, trial.session.spending.budget.turns))
+            running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns))
     finally:
         TRIAL.reset(token)
     try:
@@ -132,10 +134,15 @@ async def _ended(trial: AgentTrial, prompt: str) -> Any:
     error = None if running.cancelled() else running.exception()
     if trial.failed:
         raise TrialFailed
+    if trial.stopped.is_set():
+        # Whatever came of it inside the agent.
+        return None
     if error is None:
         return None if running.cancelled() else running.result()
     if isinstance(error, GraphRecursionError):
         trial.limit = trial.limit or "turns"
+    elif isinstance(error, NotImplementedError) and trial.agent.graph is not None and not trial.agent.in_thread:
+        raise error
     elif not isinstance(error, AgentStopped):
         trial.record_failure(_agent_failed(trial.agent, error))
         raise TrialFailed from error
@@ -144,7 +151,7 @@ async def _ended(trial: AgentTrial, prompt: str) -> Any:
 
 def _answer_of(trial: AgentTrial, ended: Any) -> str:
     """Raises TrialFailed where it is none."""
-    text = _answer(ended)
+    text = _in_form(ended) or _answer(ended)
     if text is not None:
         return text
     agent = trial.agent.model.agent
@@ -180,13 +187,22 @@ async def _run(agent: Agent, messages: list[BaseMessage], turns: int) -> Any:
         "recursion_limit": max(agent.recursion_limit, 20 * turns + 50),
         "callbacks": [],
     }
-    return await agent.graph.ainvoke({"messages": messages}, config)
+    if not agent.in_thread:
+        return await agent.graph.ainvoke({"messages": messages}, config)
+    graph = agent.graph
+    value, error = await outcome_of(lambda: graph.invoke({"messages": messages}, config))
+    if error is not None:
+        raise error
+    return value
 
 
 async def _called(function: Callable[..., Any], messages: list[BaseMessage]) -> Any:
     first = next(iter(inspect.signature(function).parameters), "messages")
     given: Any = {"messages": messages} if first in ("state", "inputs", "input") else messages
-    value, error = await outcome_of(function, given)
+    if inspect.iscoroutinefunction(function):
+        return await function(given)
+    # In a function of its own, since an object that can be called has no name.
+    value, error = await outcome_of(lambda: function(given))
     if error is not None:
         raise error
     return value
@@ -233,8 +249,7 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     messages.append(HumanMessage(closing))
     kwargs = without_tools(asked.chat, asked.kwargs)
     final = ModelRequest(messages=trial.conversations.written(messages), tools=specs_of(kwargs), tool_choice="none")
-    own = partial(_own_now, asked)
-    token = ORIGINAL.set(Original(asked.chat, partial(own, messages, kwargs)))
+    token = ORIGINAL.set(Original(asked.chat, lambda: on_agents_loop(_own_now(asked.chat, messages, kwargs))))
     try:
         with tracing_context(enabled=False):
             _, reply = await trial.session.ask_at_last(final, limit)
@@ -243,9 +258,8 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     return reply.message.content
 
 
-async def _own_now(asked: ModelAsked, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
-    """The agent's chat model, on this loop: the coroutine or thread that asked it before is gone."""
-    chat = asked.chat
+async def _own_now(chat: BaseChatModel, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
+    """What the agent's chat model replies: the coroutine or thread that asked it before is gone."""
     if not is_blocking(chat):
         return await chat._agenerate_with_cache(list(messages), **kwargs)
     value, error = await outcome_of(lambda: chat._generate_with_cache(list(messages), **kwargs))
@@ -287,7 +301,17 @@ def _answer(ended: Any) -> str | None:
         messages = convert_to_messages(ended)
     except (ValueError, TypeError, NotImplementedError):
         return None
-    return next((str(each.text) for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    said = next((str(each.text) for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    # What a tool gave may be the answer, as it is.
+    return str(messages[-1].text) if said == "" and isinstance(messages[-1], ToolMessage) else said
+
+
+def _in_form(ended: Any) -> str:
+    """The reply in the form that the agent asks of it, with its `answer` on a line that scorers read; "" for none."""
+    form = ended.get("structured_response") if isinstance(ended, dict) else None
+    if form is None:
+        return ""
+    return with_answer_line(form if isinstance(form, str) else to_json(form, fallback=str).decode())
 
 
 def _answer_of_message(message: dict[str, Any]) -> str:

@@ -2,13 +2,10 @@
 which an agent can make them.
 
 The methods are replaced once in a process, and pass straight through where no trial is under way. They may be called
-from a coroutine of the trial's loop, from one of another loop, from a thread, and from a plain function that runs on
-the trial's loop and cannot wait for it.
+from a coroutine of any loop and from any thread but the trial's own, where no agent runs.
 """
 
 import asyncio
-import contextvars
-import queue
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -44,12 +41,13 @@ class ModelAsked:
 @dataclass(frozen=True, slots=True)
 class ToolAsked:
     """A call that the agent makes; `own` runs the tool itself. `call_id` is that of the model's call, where the agent
-    gives it."""
+    gives it. `writes` fills with what the tool writes into the graph's state beside its result."""
 
     tool: BaseTool
     given: str | dict[str, Any]
     call_id: str | None
     own: Callable[[], Awaitable[Any]]
+    writes: list[Any]
 
 
 class Watching(Protocol):
@@ -57,10 +55,6 @@ class Watching(Protocol):
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop: ...
-    @property
-    def thread(self) -> int: ...
-    @property
-    def errands(self) -> "Errands": ...
     async def model(self, asked: ModelAsked) -> ChatResult: ...
     async def tool(self, asked: ToolAsked) -> Any: ...
     def reach(self) -> None:
@@ -71,8 +65,6 @@ class Watching(Protocol):
 TRIAL: ContextVar[Watching | None] = ContextVar("trial", default=None)
 INSIDE_MODEL: ContextVar[bool] = ContextVar("inside_model", default=False)
 INSIDE_TOOL: ContextVar[bool] = ContextVar("inside_tool", default=False)
-BLOCKING: ContextVar[bool] = ContextVar("blocking", default=False)
-"""Set where the trial's loop stands still until the call is done."""
 
 
 @cache
@@ -106,7 +98,7 @@ def _catch_models() -> None:
         async def here(messages: Any, kwargs: Any) -> ChatResult:
             return await agenerate(self, messages, stop, run_manager, **kwargs)
 
-        own = _there(trial, here)
+        own = _there(here)
         return await _across(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
 
     BaseChatModel._generate_with_cache = caught  # type: ignore[method-assign]
@@ -135,32 +127,50 @@ def _catch_tools() -> None:
 
     def caught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
-        if trial is None or _is_part_of_tool(call_id):
+        if trial is None:
             return run(self, tool_input, *args, **kwargs)
+
+        kwargs, writes = _noting_writes(kwargs)
 
         async def own() -> Any:
             return await _in_thread(lambda: run(self, tool_input, *args, **kwargs))
 
-        return _wait_for(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own)))
+        return _wait_for(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own, writes)))
 
     async def acaught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
         trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
-        if trial is None or _is_part_of_tool(call_id):
+        if trial is None:
             return await arun(self, tool_input, *args, **kwargs)
+
+        kwargs, writes = _noting_writes(kwargs)
 
         async def here() -> Any:
             return await arun(self, tool_input, *args, **kwargs)
 
-        own = _there(trial, here)
-        return await _across(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own)))
+        own = _there(here)
+        return await _across(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own, writes)))
 
     BaseTool.run = caught  # type: ignore[method-assign]
     BaseTool.arun = acaught  # type: ignore[method-assign]
 
 
-def _is_part_of_tool(call_id: str | None) -> bool:
-    """Whether one tool calls another by itself; a model that works inside a tool gives its calls ids."""
-    return INSIDE_TOOL.get() and call_id is None
+# The key under which LangGraph's configuration has what writes into a graph's state.
+_WRITE = "__pregel_send"
+
+
+def _noting_writes(kwargs: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The arguments of a call, and a list that fills with what it writes into the graph's state by itself."""
+    writes: list[Any] = []
+    config = kwargs.get("config")
+    held = config.get("configurable") if isinstance(config, Mapping) else None
+    if not isinstance(config, Mapping) or not isinstance(held, Mapping) or not callable(write := held.get(_WRITE)):
+        return kwargs, writes
+
+    def noted(update: Any) -> Any:
+        writes.append(update)
+        return write(update)
+
+    return {**kwargs, "config": {**config, "configurable": {**held, _WRITE: noted}}}, writes
 
 
 async def _in_thread(function: Callable[[], T]) -> T:
@@ -171,14 +181,26 @@ async def _in_thread(function: Callable[[], T]) -> T:
     return result
 
 
-# From where the agent is to the trial's loop, and back.
+# Agents run on a loop of their own, so that what blocks it never keeps the trial's loop from answering.
 
 
-def _there(trial: Watching, here: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Awaitable[T]]:
+@cache
+def agents_loop() -> asyncio.AbstractEventLoop:
+    """One for all agents of this process, in a thread that lasts as long: their clients keep connections."""
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(_OwnThreads())
+    threading.Thread(target=loop.run_forever, name="agents", daemon=True).start()
+    return loop
+
+
+def on_agents_loop(work: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
+    """Runs it there; the future is one of the loop that runs now."""
+    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, agents_loop()))
+
+
+def _there(here: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Awaitable[T]]:
     """Runs it on the loop that it is called from, whose connections it may use."""
     loop = asyncio.get_running_loop()
-    if loop is trial.loop:
-        return here
 
     async def there(*args: Any) -> T:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(here(*args), loop))
@@ -187,18 +209,13 @@ def _there(trial: Watching, here: Callable[..., Coroutine[Any, Any, T]]) -> Call
 
 
 async def _across(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    if asyncio.get_running_loop() is trial.loop:
-        return await work()
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_noted(trial, work), trial.loop))
 
 
 def _wait_for(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Blocks until it is done."""
-    if threading.get_ident() == trial.thread:
-        return _beside(trial, work)
-    waiting = asyncio.run_coroutine_threadsafe(_noted(trial, work), trial.loop)
     try:
-        return waiting.result()
+        return asyncio.run_coroutine_threadsafe(_noted(trial, work), trial.loop).result()
     except (CancelledError, asyncio.CancelledError):
         raise AgentStopped from None
 
@@ -208,50 +225,7 @@ async def _noted(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) ->
     return await work()
 
 
-def _beside(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """On a loop of its own, in a thread of its own, while the trial's loop stands still: an agent's coroutine has
-    called something that blocks."""
-    context = contextvars.copy_context()
-    context.run(BLOCKING.set, True)
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(context.run(asyncio.run, work()))
-        except BaseException as error:  # noqa: BLE001 - raised where it was called
-            done.set_exception(error)
-        trial.errands.end()
-
-    threading.Thread(target=run, name="agent's blocking call", daemon=True).start()
-    trial.errands.run_until_end()
-    return done.result()
-
-
-class Errands:
-    """What another thread has done by the thread of the trial's loop, which waits for it meanwhile."""
-
-    def __init__(self) -> None:
-        self._left: queue.SimpleQueue[tuple[Callable[[], None], Future[None]] | None] = queue.SimpleQueue()
-
-    def do(self, errand: Callable[[], None]) -> None:
-        done: Future[None] = Future()
-        self._left.put((errand, done))
-        done.result()
-
-    def end(self) -> None:
-        self._left.put(None)
-
-    def run_until_end(self) -> None:
-        while (errand := self._left.get()) is not None:
-            try:
-                errand[0]()
-            except BaseException as error:  # noqa: BLE001 - raised where it was asked for
-                errand[1].set_exception(error)
-            else:
-                errand[1].set_result(None)
-
-
-class OwnThreads(ThreadPoolExecutor):
+class _OwnThreads(ThreadPoolExecutor):
     """A thread for each call: those of agents wait for each other, and one that hangs must not keep the process."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,6 +38,10 @@ class Pending:
     @property
     def to_state(self) -> bool:
         """Whether the tool changed more of the agent's state than its messages."""
+        return bool(self.asked.writes) or self._commands
+
+    @property
+    def _commands(self) -> bool:
         return any(isinstance(part, Command) for part in _parts(self.raw))
 
     def given_back(self) -> Any:
@@ -46,7 +51,7 @@ class Pending:
         same = self.own is not None and self.error is None and clean_text(self.own.output) == clean_text(shown.output)
         if same:
             return self.raw
-        if self.to_state and self.own is not None:
+        if self._commands and self.own is not None:
             return _with_text(self.raw, shown.output, call_id)
         return _as_message(shown, self.asked)
 
@@ -61,11 +66,10 @@ class AgentTool:
     def __init__(self, tool: BaseTool) -> None:
         self.spec = spec_of(tool)
         self.template: ResultTemplate = PLAIN
-        self._checked: LangChainTool | None
-        try:
+        self._checked: LangChainTool | None = None
+        # What cannot be checked beforehand is checked by the tool.
+        with suppress(InputError, ValueError, TypeError):
             self._checked = langchain_tool(tool, tool.name)
-        except (InputError, ValueError, TypeError):
-            self._checked = None
 
     def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
         if self._checked is None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +14,6 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables.config import var_child_runnable_config
 
-from toolablate.agents.chat import ChatModel
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, sent
 from toolablate.agents.langgraph_agents.requests import (
@@ -28,10 +26,8 @@ from toolablate.agents.langgraph_agents.requests import (
     specs_of,
 )
 from toolablate.agents.langgraph_agents.seam import (
-    BLOCKING,
     INSIDE_TOOL,
     AgentStopped,
-    Errands,
     ModelAsked,
     ToolAsked,
 )
@@ -68,16 +64,16 @@ class Last:
 class AgentTrial:
     """What the seam is told of while the agent runs.
 
-    `waiting` are calls without results, `answered` the numbers of
-    those that went through here, by id. `limit` is what has run out, `stopped` is set when the agent has to end.
+    `waiting` are calls of its models without results, `shown` the texts that others got, by their ids. `limit` is what
+    has run out, `wanted` the request that it kept from being made, `last` the one that was answered last. `over` tells
+    that no more calls are answered; `stopped` is set when the agent is to end. `past` is what it is given again,
+    `events` are those of this attempt. `number` has interventions number a call before it is made.
     """
 
     agent: Agent
     condition: Condition
     session: TrialSession
     loop: asyncio.AbstractEventLoop
-    thread: int
-    errands: Errands = field(default_factory=Errands)
     conversations: Conversations = field(default_factory=Conversations)
     waiting: list[ToolRequest] = field(default_factory=list)
     shown: dict[str, str] = field(default_factory=dict)
@@ -86,6 +82,8 @@ class AgentTrial:
     over: bool = False
     last: Last | None = None
     past: Past | None = None
+    events: list[Event] = field(default_factory=list)
+    number: Callable[[ToolRequest], None] = lambda _: None
     wanted: ModelAsked | None = None
     in_flight: int = 0
     direct: int = 0
@@ -139,6 +137,9 @@ class AgentTrial:
         """What the agent is given. Raises AgentStopped; what the tool raised, where no model had called it."""
         self._require_going_on()
         called = self._called(asked)
+        if called is None and INSIDE_TOOL.get() and asked.call_id is None:
+            # One tool calls another by itself, and no model did.
+            return await asked.own()
         request = called or self._direct(asked)
         pending = Pending(asked)
         name = asked.tool.name
@@ -160,6 +161,14 @@ class AgentTrial:
             PENDING.reset(tokens[0])
             INSIDE_TOOL.reset(tokens[1])
             self.in_flight -= 1
+
+    def run_again_in_thread(self) -> None:
+        """Makes ready for the agent to be run from its beginning once more; what it did is given to it again."""
+        self.agent.in_thread, self.over = True, False
+        if self.past is None:
+            self.past = Past.so_far(self.events)
+        self.past.again()
+        self.waiting.clear()
 
     # Models.
 
@@ -207,6 +216,9 @@ class AgentTrial:
     def _note(self, asked: ModelAsked, request: ModelRequest, reply: ModelReply, result: ChatResult) -> None:
         self.conversations.note(reply)
         self.waiting += reply.message.tool_calls
+        for call in reply.message.tool_calls:
+            # Numbered as they stand in the reply: which of them comes first is chance.
+            self.number(call)
         self.last = Last(asked, request, reply, result.generations[0].message)
 
     def _take_results(self, messages: Sequence[BaseMessage]) -> None:
@@ -246,7 +258,9 @@ class AgentTrial:
         """The call of a model that this is, the latest that has no result."""
         name, written = asked.tool.name, None if asked.call_id else _parsed(arguments_of(asked))
         for request in reversed(self.waiting):
-            same = request.id == asked.call_id if asked.call_id else _parsed(request.arguments) == written
+            parsed = _parsed(request.arguments)
+            alone = isinstance(parsed, dict) and list(parsed.values()) == [asked.given]
+            same = request.id == asked.call_id if asked.call_id else alone or parsed == written
             if request.name == name and same:
                 self.waiting.remove(request)
                 return request
@@ -329,10 +343,7 @@ class AgentTrial:
 
     def _end(self) -> None:
         self.over = True
-        if threading.get_ident() == self.thread:
-            self.stopped.set()
-        else:
-            self.loop.call_soon_threadsafe(self.stopped.set)
+        self.stopped.set()
 
 
 async def _ask(asked: ModelAsked, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
@@ -360,11 +371,10 @@ def node_now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Events with the node that they happened in, recorded by the thread of the trial's loop."""
+    """Events with the node that they happened in."""
 
     record: Callable[[Event], None]
-    thread: int
-    errands: Errands
+    events: list[Event]
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, ModelCall | ToolCall):
@@ -373,19 +383,5 @@ class Recording:
             if isinstance(event, ToolCall) and pending is not None:
                 update["to_state"] = pending.to_state
             event = event.model_copy(update=update)
-        if threading.get_ident() == self.thread:
-            self.record(event)
-        else:
-            self.errands.do(partial(self.record, event))
-
-
-@dataclass(frozen=True, slots=True)
-class Chats:
-    """The model of a trial, and the one that is asked while the loop stands still and no line can be waited in."""
-
-    usual: ChatModel
-    blocking: ChatModel
-
-    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
-        chat = self.blocking if BLOCKING.get() else self.usual
-        return await chat.complete(request, seconds=seconds)
+        self.events.append(event)
+        self.record(event)

@@ -224,7 +224,6 @@ def _heights(right: NDArray[np.int64], samples: NDArray[np.int64], levels: Cuts)
 
 
 def _is_result(event: Event) -> bool:
-    """What the provider's own tools gave is a part of the reply."""
     return isinstance(event, ToolCall) and not event.by_provider
 
 
@@ -232,7 +231,7 @@ def belief_steps(conversation: Sequence[Event]) -> tuple[int, ...]:
     """Events before which the belief can have changed, by their indices: every request that was answered, and the first
     tool call after each. So between two neighbours lies either one reply of the model, with the calls that it makes, or
     the results of these. Before the first the model knows the question alone, before the last all but its own final
-    reasoning.
+    reasoning. What the provider's own tools gave is a part of the reply, and stands before it.
     """
     asked = [index for index, event in enumerate(conversation) if isinstance(event, ModelCall)]
     called = [index for index, event in enumerate(conversation) if _is_result(event)]
@@ -240,4 +239,12 @@ def belief_steps(conversation: Sequence[Event]) -> tuple[int, ...]:
     first = (
         next((call for call in called if start < call < end), None) for start, end in zip(asked, ends, strict=True)
     )
-    return tuple(sorted({*asked, *(index for index in first if index is not None)}))
+    requests = (reply_began(conversation, index) for index in asked)
+    return tuple(sorted({*requests, *(index for index in first if index is not None)}))
+
+
+def reply_began(conversation: Sequence[Event], reply: int) -> int:
+    """The first of the calls that the provider made within a reply, by its event; without any the reply itself."""
+    while reply and isinstance(made := conversation[reply - 1], ToolCall) and made.by_provider:
+        reply -= 1
+    return reply

@@ -8,7 +8,7 @@ from itertools import permutations
 
 from toolablate.analysis.attribution.change_rates import Part
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
-from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Fall, fall_at, shown_chars
+from toolablate.analysis.attribution.evidence import KINDS, LONG_RESULTS, Evidence, Fall, fall_at, shown_chars
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import LevelTally
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
@@ -128,10 +128,7 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
     """As it was, repaired from outside, drawn again, and without the results of one kind of tool after another."""
     replay, signals = evidence.all_runs or Replay(), evidence.signals
     stopped, broken = ran_out(signals), bool(faults(signals))
-    if replay.last_reply:
-        yield Level("again", tally_of(replay.last_reply), LAST_REPLY, ReplayPurpose(kind="last_reply"))
-    else:
-        yield _believed("again", evidence, forcing, len(evidence.steps) - 1)
+    yield from _last_reply_again(evidence, replay, forcing)
     if stopped:
         yield Level("budget", tally_of(replay.extended), EXTENDED, ReplayPurpose(kind="extended"))
     if broken:
@@ -156,6 +153,15 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
     if replay.short:
         short = tally_of((*replay.short, *(both.without if both else ())))
         yield Level("volume", short, SHORT, ReplayPurpose(kind="short"))
+
+
+def _last_reply_again(evidence: Evidence, replay: Replay, forcing: Forcing) -> Iterator[Level]:
+    """Drawn freely, or as an early answer. Where the provider made calls within it, to be asked before it is to be
+    asked without them, and nothing that was drawn again."""
+    if replay.last_reply:
+        yield Level("again", tally_of(replay.last_reply), LAST_REPLY, ReplayPurpose(kind="last_reply"))
+    elif not any(call.by_provider and call.event >= evidence.steps[-1] for call in evidence.signals.calls):
+        yield _believed("again", evidence, forcing, len(evidence.steps) - 1)
 
 
 def _is_long(event: int, calls: Sequence[CallSeen]) -> bool:
@@ -187,6 +193,10 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
         # Replays keep this trial's first reply, the arm draws it anew: its luck is no cause.
         yield Level("first_reply", tally_of(arms.placebo), PLACEBO)
         yield Level("calling", tally_of(arms.sham), SHAM)
+    else:
+        # Of calls that the provider made nobody can exchange the results: they go with the calls.
+        kinds = sorted({KINDS[call.form] for call in evidence.signals.calls if call.by_provider and call.gave})
+        yield from (Level(kind, tally_of(()), "") for kind in kinds)
     if evidence.called:
         yield _believed("calling", evidence, forcing, 0)
     outset = forcing.as_free(len(evidence.outset), math.fsum(evidence.outset))

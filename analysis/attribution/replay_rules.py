@@ -36,7 +36,6 @@ from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
 from toolablate.analysis.attribution.trace_rules import (
     BY_CHANCE,
-    TOGETHER_BY_REPLAY,
     ArmShares,
     blamed,
     distraction,
@@ -393,7 +392,7 @@ def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) ->
     if not is_wrong_and_replayed(evidence):
         return None
     shares = blame(evidence, rates)
-    mechanism = blamed(shares, TOGETHER_BY_REPLAY)
+    mechanism = blamed(shares)
     shown = {each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= _SHOWN}
     flip = likeliest_fall(evidence, shown)
     fall = fall_at(flip, evidence.steps, evidence.signals.calls) if flip else None

@@ -73,16 +73,13 @@ def unrecovered(troubles: Iterable[Trouble]) -> list[Trouble]:
 
 BY_CHANCE: tuple[Mechanism, ...] = ("sampling_noise", "own_error")
 """Two names of one hypothesis: nothing of the condition's is needed to make the trial wrong."""
-TOGETHER_BY_REPLAY, TOGETHER_BY_TRACE = 0.8, 1.0
-"""How likely a mechanism has to be, beside that hypothesis as a whole, to be named. By traces and arms alone a sign of
-a tool's doing is there in many trials that chance made wrong."""
 
 
-def blamed(shares: Mapping[Mechanism, float], beside: float) -> Mechanism:
-    """The likeliest; of those by chance, where it is less than `beside` times as likely as they are together."""
+def blamed(shares: Mapping[Mechanism, float]) -> Mechanism:
+    """The likeliest; of those by chance, where they are likelier together."""
     likeliest = max(shares, key=lambda each: shares[each])
     together = sum(shares.get(each, 0.0) for each in BY_CHANCE)
-    if likeliest in BY_CHANCE or shares[likeliest] >= beside * together:
+    if likeliest in BY_CHANCE or shares[likeliest] >= together:
         return likeliest
     return max(BY_CHANCE, key=lambda each: shares.get(each, 0.0))
 
@@ -252,7 +249,7 @@ def _beside_arms(finding: _Finding, signals: Signals, arms: ArmShares, expected:
         found[finding.mechanism] = (1 - found["sampling_noise"] - found["own_error"]) * likelier * _SPOILS
     else:
         found[finding.mechanism] = results * likelier
-    mechanism = blamed(found, TOGETHER_BY_TRACE)
+    mechanism = blamed(found)
     sure = found[mechanism] / sum(found.values())
     said = finding.note if mechanism == finding.mechanism else _BESIDE_ARMS.get(mechanism, _NOTHING.note)
     evidence = finding.evidence if mechanism == finding.mechanism else ()

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from dataclasses import asdict
@@ -23,11 +24,14 @@ from toolablate.analysis.selection import Selection
 from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.selection import questions_address
 
+_PATIENCE_MS = 180_000.0
 INSPECT = "TOOLABLATE_BENCH_INSPECT"
 
 
 def main() -> int:
     options = _parser().parse_args()
+    if options.tasks:
+        return _do_tasks(options.tasks)
     sources = open_sources(options.texts)
     with tempfile.TemporaryDirectory(prefix="bench-viewer-", dir=options.folder) as name:
         folder = Path(name)
@@ -54,6 +58,34 @@ def main() -> int:
         report = {what: [asdict(each) for each in figures] for what, figures in found.items()}
         options.json.write_text(json.dumps(report | {"started": started, "index_mb": size}, indent=1) + "\n")
     return 0
+
+
+def _do_tasks(store: Path) -> int:
+    """1 where a task takes more clicks or keys than is aimed at."""
+    from bench.viewer.browsing import browser
+    from bench.viewer.tasks import LABELLING, reading_tasks, stopped
+
+    with tempfile.TemporaryDirectory(prefix="bench-viewer-") as name, browser() as opened:
+        folder = Path(name)
+        own = Path(shutil.copy(store, folder))
+        drawn = folder / "queue.json"
+        command = ("labels", "queue", own, "--by", "condition", "--each", "20", "--people", "ada", "-o", drawn)
+        subprocess.run([sys.executable, "-m", "toolablate", *map(str, command)], check=True, stdout=subprocess.DEVNULL)
+        found = []
+        for tasks, more in ((reading_tasks(own), ()), ([LABELLING], ("--queue", drawn, "--person", "ada"))):
+            with viewing(own, folder / "cache", *more) as viewer, opened.new_context(accept_downloads=True) as context:
+                page = context.new_page()
+                page.goto(viewer.url)
+                if not more:
+                    page.locator("table.attributed").wait_for(timeout=_PATIENCE_MS)
+                found += [stopped(task, page, viewer.url.partition("/?")[0]) for task in tasks]
+    table = Table("task", "clicks", "aim", "keys", "aim", "seconds", "")
+    for each in found:
+        aims = ["" if aim is None else str(aim) for aim in (each.task.clicks, each.task.keys)]
+        said = "met" if each.met else "NOT MET"
+        table.add_row(each.task.what, str(each.clicks), aims[0], str(each.keys), aims[1], f"{each.seconds:.1f}", said)
+    Console(width=110).print(table)
+    return 0 if all(each.met for each in found) else 1
 
 
 def _browse(viewer: Viewer, options: argparse.Namespace, log: Path) -> list[Figure]:
@@ -94,6 +126,12 @@ def _parser() -> argparse.ArgumentParser:
         default=os.environ.get(INSPECT),
         metavar="PYTHON",
         help=f"a Python that has inspect_ai; default: ${INSPECT}, and without it no browser is opened",
+    )
+    add(
+        "--tasks",
+        type=Path,
+        metavar="STORE",
+        help="only count clicks, keys and seconds of what people do with the pages of this store, in Chromium",
     )
     add("--folder", type=Path, help="where all else is kept meanwhile; default: the folder for temporary files")
     add("--json", type=Path, help="write the figures to this file")

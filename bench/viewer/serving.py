@@ -52,10 +52,10 @@ class Viewer:
 
 
 @contextmanager
-def viewing(store: Path, cache: Path) -> Iterator[Viewer]:
-    """With an index of its own, which is made first."""
+def viewing(store: Path, cache: Path, *options: object) -> Iterator[Viewer]:
+    """With an index of its own, which is made first; `options` are the command's."""
     began = time.perf_counter()
-    command = [sys.executable, "-m", "toolablate", "view", str(store), "--no-open", "--json"]
+    command = [sys.executable, "-m", "toolablate", "view", str(store), "--no-open", "--json", *map(str, options)]
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:

@@ -1,5 +1,6 @@
 """Rows of Parquet files and of folders that `datasets` saved."""
 
+import base64
 import importlib
 import json
 import math
@@ -15,12 +16,15 @@ from toolablate.traces.installing import to_install
 
 _ALLOWED = "Allowed is what JSON has: texts, finite numbers, true and false, lists and objects."
 _JSON = "extension<arrow.json>"
+# Columns whose bytes are images, alone or as the feature `Image` of `datasets` has them, beside a path.
+_IMAGES = ("image", "images")
 
 
 def plain_cell(scalar: Any, kind: Any, name: str) -> Any:
     """The value of an Arrow scalar of this type, in the column `name`. What is null in an object is left out of it.
 
-    Raises LineError for what JSON has no form for: dates, bytes, decimal numbers, numbers that are none.
+    Raises LineError for what JSON has no form for: dates, bytes but those of images, decimal numbers, numbers that are
+    none.
     """
     try:
         value = scalar.as_py()
@@ -38,6 +42,9 @@ def _plain(value: Any, kind: Any, name: str) -> Any:
         if not math.isfinite(value):
             raise LineError(f"{shown(name)} holds {value}, which is no number", "Allowed are finite numbers.")
         return value
+    if isinstance(value, bytes) and name.partition(".")[0] in _IMAGES:
+        text = base64.b64encode(value).decode()
+        return text if name.endswith(".bytes") else {"bytes": text}
     if isinstance(value, dict):
         parts = {key: _plain(part, kind.field(key).type, f"{name}.{key}") for key, part in value.items()}
         return {key: part for key, part in parts.items() if part is not None}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents.session import is_of_tool
-from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
+from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps, reply_began
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Signals
@@ -104,7 +104,7 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
             for index, event in enumerate(trace.events)
             if isinstance(event, ToolCall) and event.status != "invalid" and is_of_tool(event)
         ),
-        last=asked[-1] if asked else None,
+        last=reply_began(trace.events, asked[-1]) if asked else None,
         ending=ending_of(trace.events),
         fault=next((event for event in faults(signals) if not _is_of_provider(trace.events[event])), None),
         budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from toolablate.agents import AgentResult, ChatModel, RetryPolicy, Start, Tools
 from toolablate.experiments.plans.plan import Plan
 from toolablate.tools import Resources
-from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     AgentModel,
     Condition,
     Event,
     InputCut,
-    ModelReply,
-    ModelRequest,
+    Picture,
     Price,
     ReplayChange,
 )
@@ -25,23 +23,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unrecordable:
-    """In place of a model whose replies are recorded, where the agent makes the event loop stand still."""
-
-    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
-        raise ModelError(
-            "a coroutine of the agent calls its model by invoke(), and this reply cannot be recorded",
-            hint='call it by `await model.ainvoke(...)`; or write replies.mode = "live"',
-            code="blocking_call",
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class OpenedAgent:
-    """An agent, and how the replies of its models are come by."""
+    """An agent, for all its trials."""
 
     agent: "Agent"
-    mode: str
 
     def resources(self, shared: Resources) -> Resources:
         """Those of a trial of its."""
@@ -51,6 +36,7 @@ class OpenedAgent:
         self,
         *,
         prompt: str,
+        images: tuple[Picture, ...],
         model: ChatModel,
         condition: Condition,
         tools: Tools,
@@ -66,8 +52,8 @@ class OpenedAgent:
         return await run_own_agent(
             agent=self.agent,
             prompt=prompt,
+            images=images,
             model=model,
-            blocking_model=self._blocking(model),
             condition=condition,
             tools=tools,
             record=record,
@@ -81,6 +67,7 @@ class OpenedAgent:
         self,
         *,
         prompt: str,
+        images: tuple[Picture, ...],
         start: Start,
         conversation: Sequence[Event],
         change: ReplayChange,
@@ -99,8 +86,8 @@ class OpenedAgent:
         return await run_own_agent(
             agent=self.agent,
             prompt=prompt,
+            images=images,
             model=model,
-            blocking_model=self._blocking(model),
             condition=condition,
             tools=tools,
             record=record,
@@ -109,14 +96,6 @@ class OpenedAgent:
             seed=seed,
             past=Past.of(start, conversation, change),
         )
-
-    def _blocking(self, model: ChatModel) -> ChatModel:
-        from toolablate.agents.langgraph_agents.source import AgentChat
-
-        if self.mode == "record":
-            return _Unrecordable()
-        # No line can be waited in.
-        return model if self.mode == "replay" else AgentChat(self.agent.model)
 
 
 def open_agents(plan: Plan, conditions: Sequence[Condition]) -> dict[str, OpenedAgent]:
@@ -131,5 +110,5 @@ def open_agents(plan: Plan, conditions: Sequence[Condition]) -> dict[str, Opened
     for model in wanted:
         agent = open_agent(model)
         require_known_tools(agent, (*plan.resolved_conditions(), *conditions))
-        opened[model.name] = OpenedAgent(agent, plan.replies.mode)
+        opened[model.name] = OpenedAgent(agent)
     return opened

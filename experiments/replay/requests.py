@@ -23,6 +23,7 @@ from toolablate.tools.interventions.intervention import CallScope
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Again,
+    AgentModel,
     Answer,
     AnswerNow,
     Condition,
@@ -120,7 +121,13 @@ class Parent:
     def specs(self) -> tuple[ToolSpec, ...]:
         """The tools as the model was told of them; the models of an agent are told of different ones."""
         told = [each.request.tools for each in self.conversation if isinstance(each, ModelCall)]
-        return tuple({spec.name: spec for specs in reversed(told) for spec in specs}.values())
+        specs = {spec.name: spec for offered in reversed(told) for spec in offered}
+        if isinstance(self.model, AgentModel):
+            # Its models need not say what they are bound to.
+            called = {each.call.name for each in self.conversation if isinstance(each, ToolCall) and is_of_tool(each)}
+            blank = {name: ToolSpec(name=name, description="", parameters={}) for name in sorted(called)}
+            specs = {**blank, **specs}
+        return tuple(specs.values())
 
 
 class Parents:

@@ -358,6 +358,7 @@ class ReplayExecutor:
             assert forked.resumption is not None
             return await agent.resume(
                 prompt=question_input(parent.question, parent.condition).prompt,
+                images=parent.question.images,
                 start=forked.start,
                 conversation=parent.conversation,
                 change=forked.resumption.change,

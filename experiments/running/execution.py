@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -95,6 +95,7 @@ class LocalExecutor:
             if agent is not None:
                 return await agent.run(
                     prompt=asked.prompt,
+                    images=question.images,
                     model=model,
                     condition=condition,
                     tools=tools,
@@ -151,7 +152,8 @@ async def open_executor(
     for condition in conditions:
         for model in plan.models:
             agent = agents.get(model.name)
-            _check_tools(condition, agent.resources(resources) if agent else resources, placebo_sources)
+            with _of_model(model, condition, told=bool(agents)):
+                _check_tools(condition, agent.resources(resources) if agent else resources, placebo_sources)
     return LocalExecutor(
         sources=sources,
         resources=resources,
@@ -164,6 +166,18 @@ async def open_executor(
         agents=agents,
         batches=batches,
     )
+
+
+@contextmanager
+def _of_model(model: Model, condition: Condition, *, told: bool) -> Iterator[None]:
+    """What is refused inside says of which model, where models have tools of their own."""
+    try:
+        yield
+    except InputError as error:
+        if not told:
+            raise
+        about = f"conditions: {condition.name!r}: model {model.name!r}: {error.message}"
+        raise InputError(about, hint=error.hint, code=error.code) from None
 
 
 def _check_tools(condition: Condition, resources: Resources, placebo_sources: "PlaceboSources | None") -> None:

@@ -34,6 +34,7 @@ from toolablate.traces.records import (
     Message,
     ModelCall,
     ModelRequest,
+    Picture,
     Question,
     Score,
     ToolCall,
@@ -42,6 +43,7 @@ from toolablate.traces.records import (
     Usage,
     digest_json,
 )
+from toolablate.traces.records.pictures import order_of, parts_of
 
 
 class Messages:
@@ -81,14 +83,23 @@ class Messages:
 
 
 def _content(message: Message) -> str | list[Content]:
+    if message.images:
+        return [_part(part) for part in parts_of(message.content, message.images)]
     if not message.reasoning:
         return message.content
     thought = ContentReasoning(reasoning=message.reasoning)
     return [thought, ContentText(text=message.content)] if message.content else [thought]
 
 
+def _part(part: str | Picture) -> Content:
+    return ContentText(text=part) if isinstance(part, str) else ContentImage(image=part.url)
+
+
 def _kept_of_message(message: Message) -> dict[str, Any] | None:
     kept: dict[str, Any] = message.model_dump(mode="json", include={"reasoning_key", "items"}, exclude_defaults=True)
+    if message.images:
+        # Which picture stands where; the text is that of all parts.
+        kept["images"] = order_of(message.content, len(message.images))
     odd = {call.id: call.arguments for call in message.tool_calls if _read(call.arguments)[1] != call.arguments}
     if odd:
         kept["arguments"] = odd
@@ -305,7 +316,7 @@ def sample_of(exported: Exported, scores: Mapping[str, Score]) -> EvalSample:
     return EvalSample(
         id=exported.called.question,
         epoch=trace.trial.repeat + 1,
-        input=question.prompt,
+        input=_asked(question),
         choices=list(question.choices) or None,
         target=target_of(question),
         messages=events.messages.all_of((*last.request.messages, last.reply.message) if last else ()),
@@ -323,6 +334,12 @@ def sample_of(exported: Exported, scores: Mapping[str, Score]) -> EvalSample:
         limit=_limit(trace),
         turn_count=sum(isinstance(event, ModelCall) for event in trace.events),
     )
+
+
+def _asked(question: Question) -> str | list[ChatMessage]:
+    if not question.images:
+        return question.prompt
+    return [ChatMessageUser(content=_content(Message(role="user", content=question.prompt, images=question.images)))]
 
 
 def target_of(question: Question) -> str | list[str]:

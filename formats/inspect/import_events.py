@@ -18,12 +18,14 @@ from toolablate.traces.records import (
     ModelCall,
     ModelReply,
     ModelRequest,
+    Picture,
     ToolCall,
     ToolRequest,
     ToolSpec,
     Usage,
     clean_text,
 )
+from toolablate.traces.records.pictures import mark, picture_of_url
 
 if TYPE_CHECKING:
     from inspect_ai.event import Event as InspectEvent
@@ -69,15 +71,21 @@ _SECRET = re.compile(r"key|secret|password|authorization|credential|(?:^|_)token
 
 
 def message_of(message: "ChatMessage") -> Message:
-    """What is no text is named in brackets: a message of ours holds none of it."""
+    """What is neither text nor image is named in brackets: a message of ours holds none of it."""
     text, reasoning = _parts(message.content)
+    kept = ours(message.metadata)
+    images: tuple[Picture, ...] = ()
+    if message.role in ("user", "tool") and not isinstance(message.content, str):
+        said, images = pictured(message.content, kept.get("images"))
+        # What a tool's event says it gave has no marks.
+        text = said if message.role == "user" or "images" in kept else text
     if message.role == "tool" and message.error is not None:
         # What a model reads of a call that went wrong.
         text = text or clean_text(message.error.message)
-    kept = ours(message.metadata)
     return Message(
         role=message.role,
         content=text,
+        images=images,
         reasoning=reasoning,
         reasoning_key=str(kept.get("reasoning_key", "")),
         items=tuple(kept.get("items", ())),
@@ -91,6 +99,34 @@ def message_of(message: "ChatMessage") -> Message:
         ),
         tool_call_id=clean_text(message.tool_call_id or "") if message.role == "tool" else "",
     )
+
+
+def pictured(content: "Sequence[Content]", places: object = None) -> tuple[str, tuple[Picture, ...]]:
+    """The text with a mark where an image stands behind some of it, and the images that can be read; any other is named
+    in brackets. `places` says for a message of ours which of its images comes when; its text has its marks already."""
+    pictures = [_picture(part) for part in content]
+    found = tuple(picture for picture in pictures if picture is not None)
+    if not found:
+        return text_of(content), ()
+    numbers = list(range(1, len(found) + 1))
+    if isinstance(places, list) and all(places.count(number) == 1 for number in numbers):
+        texts = "".join(text_of([part]) for part, picture in zip(content, pictures, strict=True) if picture is None)
+        return texts, tuple(found[places.index(number)] for number in numbers)
+    lines, number = list[str](), 0
+    for part, picture in zip(content, pictures, strict=True):
+        number += picture is not None
+        if picture is None:
+            lines.append(text_of([part]))
+        elif lines:
+            lines.append(mark(number))
+    return "\n".join(lines), found
+
+
+def _picture(part: "Content") -> Picture | None:
+    try:
+        return picture_of_url(part.image) if part.type == "image" else None
+    except ValueError:
+        return None
 
 
 def text_of(content: "str | Sequence[Content]") -> str:

@@ -22,6 +22,7 @@ from toolablate.formats.inspect.import_events import (
     json_of,
     message_of,
     ours,
+    pictured,
     place_of,
     scorers_of,
     text_of,
@@ -41,6 +42,7 @@ from toolablate.traces.records import (
     Model,
     ModelCall,
     Outcome,
+    Picture,
     Question,
     Score,
     SimulatedModel,
@@ -130,13 +132,14 @@ def question_of(sample: "EvalSample", header: "EvalLog") -> Question:
     """Raises ValueError where it asks nothing."""
     if (kept := ours(sample.metadata).get("question")) is not None:
         return Question.model_validate(kept)
-    prompt = _prompt(sample)
+    prompt, images = _prompt(sample)
     if not prompt.strip():
         raise ValueError("it asks nothing: its input is empty")
     choices = tuple(clean_text(choice) for choice in sample.choices or ())
     return Question(
         id=name_of(str(sample.id), "unnamed"),
         prompt=prompt,
+        images=images,
         choices=choices,
         as_is=not choices,
         target=_target(sample, choices),
@@ -146,12 +149,13 @@ def question_of(sample: "EvalSample", header: "EvalLog") -> Question:
     )
 
 
-def _prompt(sample: "EvalSample") -> str:
+def _prompt(sample: "EvalSample") -> tuple[str, tuple[Picture, ...]]:
     if isinstance(sample.input, str):
-        return clean_text(sample.input)
+        return clean_text(sample.input), ()
     if len(sample.input) == 1:
-        return text_of(sample.input[0].content)
-    return "\n\n".join(f"{message.role}: {text_of(message.content)}" for message in sample.input)
+        content = sample.input[0].content
+        return (clean_text(content), ()) if isinstance(content, str) else pictured(content)
+    return "\n\n".join(f"{message.role}: {text_of(message.content)}" for message in sample.input), ()
 
 
 def _target(sample: "EvalSample", choices: tuple[str, ...]) -> Target:

@@ -304,6 +304,8 @@ def _tool_call(event: ToolCall) -> Iterator[tuple[str, Value]]:
     yield SpanAttributes.INPUT_MIME_TYPE, _JSON
     yield SpanAttributes.OUTPUT_VALUE, shown(event.output)
     yield "toolablate.status", event.status
+    if event.by_provider:
+        yield "toolablate.by_provider", True
     if event.changes:
         yield "toolablate.changes", [shown(change.intervention) for change in event.changes]
     if event.markers:

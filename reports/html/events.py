@@ -198,7 +198,13 @@ class _Seen:
             took=event.seconds,
             panels=(*messages, *self._offer(event), said, *_alternatives(reply)),
             sign="budget" if odd == "length" else "failed" if odd else "",
-            notes=_there(final, f"ended by {odd.replace('_', ' ')}" if odd else "", usage_of(reply.usage), cost),
+            notes=_there(
+                one_line(event.node, max_chars=80),
+                final,
+                f"ended by {odd.replace('_', ' ')}" if odd else "",
+                usage_of(reply.usage),
+                cost,
+            ),
         )
 
     def _new_messages(self, event: ModelCall) -> Iterator[Panel]:
@@ -250,7 +256,9 @@ class _Seen:
             took=event.seconds,
             panels=(given, *_changes(event, name)),
             sign=next((sign for sign, there in signs if there), ""),
-            notes=_there(_state(event), numbers.OF_PROVIDER if event.by_provider else ""),
+            notes=_there(
+                one_line(event.node, max_chars=80), _state(event), numbers.OF_PROVIDER if event.by_provider else ""
+            ),
         )
 
     def _answer(self, event: Answer, number: int) -> Card:

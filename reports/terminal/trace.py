@@ -118,8 +118,7 @@ def trace_view(
     resumed = condition.resumed if condition else None
     page = TracePrinter(None if full else MAX_CHARS, number=resumed.event - len(before) if resumed else 0)
     parts: list[RenderableType] = [_heading(trace, question, model, condition)]
-    for event in (*before, *trace.events):
-        parts += page.event(event)
+    parts += page.events((*before, *trace.events))
     parts.append(_ending(trace))
     if question is not None and scores:
         parts += answer_key_view(question, page.max_chars)

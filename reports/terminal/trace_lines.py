@@ -47,6 +47,14 @@ class TracePrinter:
     said: set[str] = field(default_factory=set)
     outputs: set[str] = field(default_factory=set)
 
+    def events(self, events: Sequence[Event]) -> Iterator[RenderableType]:
+        """In order; what a request asked stands before the calls that the provider made for its reply."""
+        for place, event in enumerate(events):
+            if isinstance(event, ToolCall) and event.by_provider:
+                replied = next((each for each in events[place:] if isinstance(each, ModelCall)), None)
+                yield from self._asked(replied) if replied else ()
+            yield from self.event(event)
+
     def event(self, event: Event) -> Iterator[RenderableType]:
         match event:
             case ModelCall():
@@ -61,17 +69,22 @@ class TracePrinter:
                 yield from self._rebuilt(event)
         self.number += 1
 
-    def _model_call(self, event: ModelCall) -> Iterator[RenderableType]:
+    def _asked(self, event: ModelCall) -> Iterator[RenderableType]:
         for message in event.request.messages:
             if message.role == "tool" and message.content in self.outputs:
                 continue
             if self._is_new(message):
                 yield from self._message(message)
+
+    def _model_call(self, event: ModelCall) -> Iterator[RenderableType]:
+        yield from self._asked(event)
         self._is_new(event.reply.message)
         cost = "" if event.cost_usd is None else numbers.dollars(event.cost_usd)
         spent = [_took(event), usage_of(event.reply.usage), cost]
         purpose = "last request, without tools" if event.purpose == "final" else ""
-        yield from self._message(event.reply.message, self._note(purpose, event.reply.finish_reason, *spent))
+        yield from self._message(
+            event.reply.message, self._note(one_line(event.node), purpose, event.reply.finish_reason, *spent)
+        )
 
     def _note(self, *parts: str) -> str:
         return " · ".join(part for part in (f"event {self.number}", *parts) if part)
@@ -112,7 +125,8 @@ class TracePrinter:
         self.outputs.add(event.output)
         style = "blue" if event.status == "ok" else "yellow"
         own = numbers.OF_PROVIDER if event.by_provider else ""
-        note = self._note(own, *_state(event), "changed" if event.changes else "", "" if own else _took(event))
+        took = "" if own else _took(event)
+        note = self._note(one_line(event.node), own, *_state(event), "changed" if event.changes else "", took)
         yield rule(f"{one_line(event.call.name)} returns", style, note)
         if own:
             yield indented(self._arguments(event.call))

@@ -10,6 +10,7 @@ from tests.browser.hostile import png
 from tests.servers.chat_server import ChatServer, reply
 from tests.servers.responses import calls, response, says
 
+from toolablate.agents.langchain.messages import said_before, written_message
 from toolablate.agents.plots import MOST_PLOTS
 from toolablate.agents.resuming import start_before
 from toolablate.agents.spending import estimated_tokens
@@ -110,3 +111,11 @@ async def test_what_is_not_shown_of_a_call_is_said(chat_server: ChatServer, play
 
 def test_a_condition_that_shows_no_plots_has_the_id_it_had() -> None:
     assert Condition(name="c", show_plots=False).identity() == Condition(name="c").identity() != SEES.identity()
+
+
+@pytest.mark.parametrize("text", ["Which?", "See <image 2> and <image 1>.", "<image 1>"])
+def test_an_agent_of_the_user_s_is_given_pictures_that_its_requests_are_read_with(text: str) -> None:
+    said = Message(role="user", content=text, images=(ONE, OTHER))
+    assert said_before(written_message(said), 0, str) == said
+    other = written_message(said).model_copy(update={"content": [{"type": "image", "url": "https://x.test/a.png"}]})
+    assert said_before(other, 0, str).images == ()

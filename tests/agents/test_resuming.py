@@ -3,6 +3,7 @@
 import pytest
 
 from toolablate.agents import Start, start_before
+from toolablate.agents.plots import Shown
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.session import NOT_EXECUTED
 from toolablate.agents.spending import Spending, worked_seconds
@@ -64,7 +65,7 @@ WHOLE: tuple[Event, ...] = (
 def test_each_event_has_a_place() -> None:
     starts = [start_before(WHOLE, event, CONDITION) for event in range(len(WHOLE))]
     assert [start.node for start in starts] == ["ask", "act", "act", "ask", "ask", "end"]
-    assert [start.results for start in starts[1:3]] == [{}, {1: "two"}]
+    assert [start.results for start in starts[1:3]] == [{}, {1: Shown("two")}]
     assert starts[0].messages == (ASKED,)
     assert starts[2].messages == (ASKED, CALLING)
     assert starts[3].messages == starts[4].messages == BOTH

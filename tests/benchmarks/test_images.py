@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.browser.hostile import png
+from tests.project.pages import blocks
 
 from toolablate.benchmarks.questions import load_questions
 from toolablate.traces.errors import InputError
@@ -149,3 +150,11 @@ def test_what_is_no_image_is_told(load: Load, tmp_path: Path, row: dict[str, Any
         load(**row)
     assert why in f"{refused.value} {refused.value.hint}"
     assert "questions.jsonl:1" in str(refused.value)
+
+
+def test_the_questions_of_the_page_load(tmp_path: Path) -> None:
+    (example,) = blocks("docs/plans.md", "jsonl")
+    (tmp_path / "questions.jsonl").write_text(example, encoding="utf-8")
+    for name in ("dots.png", "a.png", "b.jpg", "map.webp"):
+        (tmp_path / name).write_bytes(RED)
+    assert [len(question.images) for question in load_questions(tmp_path / "questions.jsonl")] == [1, 2, 1]

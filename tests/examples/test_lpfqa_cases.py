@@ -85,7 +85,7 @@ def test_both_cases_are_attributed_to_what_the_paper_says_where_it_happened(fold
         assert re.findall(r"\d of \d|not asked", row) == [right(scores) for scores in counts]
 
     # Each result by itself, on request: the page and the thread that follows share the harm.
-    run("attribute", STORE, "--replay", "--each-result", folder=folder)
+    run("attribute", STORE, "--replay", "--rollouts", "2", "--each-result", folder=folder)
     why = json.loads(run("show", STORE, shown[1], "--why", "--json", folder=folder))
     shapley = {int(event): each["value"] for event, each in why["evidence"]["shapley"].items()}
     assert sum(shapley.values()) == pytest.approx(-1)

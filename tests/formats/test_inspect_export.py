@@ -1,5 +1,6 @@
 """Logs of Inspect: what its own reader finds in them, and what an import makes of them again."""
 
+import base64
 import json
 import socket
 import subprocess
@@ -10,15 +11,19 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from inspect_ai.log import read_eval_log
+from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, read_eval_log
+from inspect_ai.model import ChatMessageTool, ChatMessageUser, ContentImage, ContentText
+from tests.browser.hostile import png
 from tests.formats.stores import BARE, FAILED, HOSTILE, LONG, TOOLS
 from tests.formats.test_jsonl import REASONS
 
 from toolablate.formats.exporting import ExportChoice, Exported, chosen, read_exported
 from toolablate.formats.importing import import_logs
 from toolablate.formats.inspect.export_logs import write_logs
-from toolablate.formats.inspect.import_logs import read_log
-from toolablate.traces.records import ImportedModel, SimulatedModel
+from toolablate.formats.inspect.export_samples import Messages
+from toolablate.formats.inspect.import_events import message_of, pictured
+from toolablate.formats.inspect.import_logs import question_of, read_log
+from toolablate.traces.records import ImportedModel, Message, Picture, SimulatedModel
 from toolablate.traces.store import Store, verify
 
 pytest.importorskip("inspect_ai")
@@ -254,3 +259,36 @@ def _asked(url: str, server: "subprocess.Popen[bytes]") -> dict[str, list[dict[s
             assert server.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.2)
+
+
+ONE, OTHER = (Picture.of(base64.b64decode(png(side, 2))) for side in (3, 4))
+
+
+@pytest.mark.parametrize("text", ["Which?", "See <image 1> and <image 2>.", "Only <image 1>", "<image 2>", ""])
+def test_images_of_messages_come_back_where_they_were(text: str) -> None:
+    for role in ("user", "tool"):
+        said = Message(role=role, content=text, images=(ONE, OTHER), tool_call_id="c" if role == "tool" else "")
+        logged = Messages("m").of(said)
+        assert [part.image for part in logged.content if part.type == "image"] != []
+        assert message_of(type(logged).model_validate_json(logged.model_dump_json())) == said
+
+
+def test_images_of_another_harness_are_marked_where_they_stand() -> None:
+    image, text, away = (
+        ContentImage(image=ONE.url),
+        ContentText(text="like"),
+        ContentImage(image="https://x.test/a.png"),
+    )
+    assert pictured([image, text, ContentImage(image=OTHER.url)]) == ("like\n<image 2>", (ONE, OTHER))
+    assert pictured([image, away, text], [7]) == ("[image https://x.test/a.png]\nlike", (ONE,))
+    assert pictured([ContentImage(image="data:image/png;base64,AAAA"), text]) == ("[image]\nlike", ())
+    drawn = message_of(ChatMessageTool(content=[text, image], tool_call_id="c"))
+    assert (drawn.content, drawn.images) == ("like\n[image]", (ONE,))
+    sample = EvalSample(id="s", epoch=1, input=[ChatMessageUser(content=[text, image])], target="x")
+    log = EvalLog(
+        eval=EvalSpec(
+            created="2026-01-01T00:00:00+00:00", task="t", dataset=EvalDataset(), model="m", config=EvalConfig()
+        )
+    )
+    question = question_of(sample, log)
+    assert (question.prompt, question.images) == ("like\n<image 1>", (ONE,))

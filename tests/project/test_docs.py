@@ -145,6 +145,7 @@ def test_the_examples_of_python_are_what_it_offers() -> None:
         "docs/lpfqa.md",
         "docs/checklists.md",
         "docs/models.md",
+        "docs/agents.md",
     ],
 )
 def test_every_plan_in_the_documents_is_valid(page: str, tmp_path: Path) -> None:

@@ -367,7 +367,7 @@ class AgentModel(_Model):
     version: Literal[1] = 1
     provider: Literal["langgraph"] = "langgraph"
     name: str = Field(min_length=1)
-    agent: str = Field(pattern=r"^\w[\w.]*:\w[\w.]*$")
+    agent: str
     keep_tools: tuple[str, ...] = ()
     package: str = ""
     source_digest: str = ""
@@ -376,6 +376,13 @@ class AgentModel(_Model):
     concurrency: int = Field(default=8, gt=0)
     requests_per_minute: float | None = Field(default=None, gt=0)
     tokens_per_minute: float | None = Field(default=None, gt=0)
+
+    @field_validator("agent")
+    @classmethod
+    def _agent_is_named(cls, agent: str) -> str:
+        if not re.fullmatch(r"\w[\w.]*:\w[\w.]*", agent):
+            raise ValueError(f"agent: should be module:attribute, as in 'my_agent:graph'; found {agent[:80]!r}")
+        return agent
 
     @property
     def module(self) -> str:

@@ -94,6 +94,12 @@ def marked(text: str) -> set[int]:
     return {int(number) for number in _MARK.findall(text)}
 
 
+def order_of(text: str, count: int) -> list[int]:
+    """The numbers of so many pictures in the order in which they are given: first those without a mark in the text."""
+    there = [number for found in _MARK.finditer(text) if 1 <= (number := int(found[1])) <= count]
+    return [number for number in range(1, count + 1) if number not in there] + list(dict.fromkeys(there))
+
+
 def parts_of(text: str, pictures: tuple[Picture, ...]) -> Iterator[str | Picture]:
     """The text and its pictures in the order in which a model is given them: each picture behind its first mark, and
     before all what has none. Marks stay in the text."""

@@ -2,8 +2,10 @@
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -31,8 +33,15 @@ class AskedQuestion:
         self.unit: Unit = ("cluster", unit) if unit else ("question", self.question)
         self.metadata: Metadata = tuple((name, tuple(values)) for name, values in json.loads(metadata))
 
+    def values(self, key: str) -> tuple[str, ...]:
+        """As those of `Failure`, of keys that are the question's."""
+        if key.startswith(METADATA):
+            return self._by_name.get(key.removeprefix(METADATA), ("",))
+        own: str = getattr(self, key)
+        return (own,)
+
     @cached_property
-    def by_name(self) -> Mapping[str, tuple[str, ...]]:
+    def _by_name(self) -> Mapping[str, tuple[str, ...]]:
         return dict(self.metadata)
 
 
@@ -62,10 +71,7 @@ class FailureRow(NamedTuple):
 
     def values(self, key: str) -> tuple[str, ...]:
         """As those of `Failure`."""
-        if key.startswith(METADATA):
-            return self.asked.by_name.get(key.removeprefix(METADATA), ("",))
-        own: str = getattr(self if key in FailureRow._fields else self.asked, key)
-        return (own,)
+        return (getattr(self, key),) if key in FailureRow._fields else self.asked.values(key)
 
 
 class FailureTexts(NamedTuple):
@@ -95,7 +101,9 @@ def failures(connection: sqlite3.Connection) -> Failures[FailureRow]:
     rows = connection.execute(
         "SELECT question, model, condition, trials.key, trials.id, repeat, coalesce(verdict, ''), coalesce(flip, ''),"  # noqa: S608
         " coalesce(mechanism, ''), trials.turned_at, relation, cluster"
-        f" FROM failures CROSS JOIN trials ON trials.key = failures.trial WHERE {_WRONG}"
+        " FROM failures CROSS JOIN trials ON trials.key = failures.trial JOIN questions ON questions.key = question"
+        " JOIN models ON models.key = model JOIN conditions ON conditions.key = condition"
+        f" WHERE {_WRONG} ORDER BY questions.place, models.name, conditions.place, repeat"
     )
     found = [
         FailureRow(
@@ -104,8 +112,6 @@ def failures(connection: sqlite3.Connection) -> Failures[FailureRow]:
         )
         for question, model, condition, key, trial, repeat, verdict, flip, *rest in rows
     ]
-    order = {row.question: place for place, row in enumerate(asked.values())}
-    found.sort(key=lambda row: (order[row.asked.question], row.model, places[row.condition], row.repeat))
     counting, unscored = connection.execute(
         "SELECT sum(outcome <> 'failed' AND value NOT NULL), sum(outcome = 'failed' OR value IS NULL) FROM trials"
     ).fetchone()
@@ -119,16 +125,18 @@ def failures(connection: sqlite3.Connection) -> Failures[FailureRow]:
 
 def values_of(found: Failures[FailureRow], most: int) -> dict[str, dict[str, int]]:
     """By key how many failures have each value; without keys of more values than so many."""
+    by_question = Counter(row.asked for row in found.failures)
     made = {}
     for key in (*KEYS, *(f"{METADATA}{name}" for name in metadata_keys(found.failures))):
-        counts: dict[str, int] = {}
-        for row in found.failures:
-            for value in row.values(key):
-                counts[value] = counts.get(value, 0) + 1
-            if len(counts) > most:
-                break
+        counts = Counter[str]()
+        if key in FailureRow._fields:
+            counts.update(map(attrgetter(key), found.failures))
         else:
-            made[key] = counts
+            for asked, number in by_question.items():
+                for value in asked.values(key):
+                    counts[value] += number
+        if len(counts) <= most:
+            made[key] = dict(counts)
     return made
 
 

@@ -43,12 +43,19 @@ _NOTHING = ("No results for ", "No match for ")
 
 
 def unused_tools(trace: Trace) -> tuple[UnusedTool, ...]:
-    """Of those that a request offered, in the order in which they were."""
-    called = {event.call.name for event in trace.events if event.kind == "tool_call"}
+    """Of those that a request offered, in the order in which they were. The calls of a provider's tool bear a part of
+    its name, or have it in theirs (`web_search_20250305`, `bash_code_execution`)."""
+    made = [event for event in trace.events if event.kind == "tool_call"]
+    called = {event.call.name for event in made if not event.by_provider}
+    by_provider = {event.call.name for event in made if event.by_provider}
     first: dict[str, int] = {}
     for index, event in model_calls(trace):
         for spec in event.request.tools:
             first.setdefault(spec.name, index)
+        for tool in event.request.provider_tools:
+            name = str(tool.get("name") or tool.get("type") or next(iter(tool), ""))
+            first.setdefault(name, index)
+            called |= {name} if any(each in name or name in each for each in by_provider) else set()
     return tuple(UnusedTool(tool, index) for tool, index in first.items() if tool not in called)
 
 
@@ -57,6 +64,7 @@ def calls_seen(calls: Sequence[CallSignal]) -> tuple[CallSeen, ...]:
         CallSeen(
             *(call.event, call.made.call.name, call.form),
             *(_gave(call), len(call.output), call.made.status == "ok"),
+            by_provider=call.made.by_provider,
         )
         for call in calls
     )

@@ -146,7 +146,8 @@ class UnusedTool:
 class CallSeen:
     """A call that was answered. `gave` tells whether it gave the model something of the tool's own to go by: it worked
     (or printed something before it raised), found something, and was not a substitute. `worked` tells whether it ended
-    without an error, also as a substitute. `chars` is the length of what the model was shown."""
+    without an error, also as a substitute. `chars` is the length of what the model was shown. `by_provider` calls were
+    made within a reply."""
 
     event: int
     tool: str
@@ -154,6 +155,7 @@ class CallSeen:
     gave: bool
     chars: int = 0
     worked: bool = True
+    by_provider: bool = False
 
 
 @dataclass(frozen=True, slots=True)

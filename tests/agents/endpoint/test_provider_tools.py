@@ -7,8 +7,18 @@ from tests.servers.responses import calls, cites, looked, ran, response, says, s
 
 from toolablate.agents import require_capabilities
 from toolablate.agents.provider_tools import FAILED, MOST_CHARS, NOT_TOLD
+from toolablate.agents.replies.recorded import asked
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Budget, Condition, LangChainModel, Model, OpenAIModel, Price, SimulatedModel
+from toolablate.traces.records import (
+    Budget,
+    Condition,
+    LangChainModel,
+    Model,
+    ModelRequest,
+    OpenAIModel,
+    Price,
+    SimulatedModel,
+)
 
 RESPONSES = {"api": "responses"}
 SEARCH = {"type": "web_search", "search_context_size": "low"}
@@ -121,3 +131,9 @@ def test_a_model_without_such_tools_is_refused(model: Model, tool: dict[str, obj
     with pytest.raises(InputError, match=why) as refused:
         require_capabilities(model, with_tools(tool))
     assert "'theirs'" in refused.value.message
+
+
+def test_a_recorded_reply_is_of_the_same_tools() -> None:
+    model = OpenAIModel(name="m", api="responses")
+    requests = [ModelRequest(messages=(), provider_tools=tools) for tools in ((), (SEARCH,), (CODE,))]
+    assert len({asked(model, request, 0).key for request in requests}) == 3

@@ -140,7 +140,7 @@ async def test_no_reply_at_all(chat_server: ChatServer, ask: Ask) -> None:
         ((api.text("cut"),), "model_context_window_exceeded", "length"),
         ((api.text("I will not."),), "refusal", "refusal"),
         ((api.text("done"),), "stop_sequence", "stop"),
-        ((api.text("so far"),), "pause_turn", "other"),
+        ((api.text("so far"),), "pause_turn", "paused"),
         ((api.thinking("all of it"),), "max_tokens", "length"),
     ],
 )

@@ -4,7 +4,7 @@ tells, what goes back, what it costs."""
 from typing import Any
 
 import pytest
-from tests.agents.conftest import QUESTION, Played, play_with
+from tests.agents.conftest import QUESTION, LocalTools, Played, double, play_with
 from tests.agents.langchain.conftest import KEY, model
 from tests.servers import anthropic, gemini
 from tests.servers.chat_server import ChatServer
@@ -24,11 +24,13 @@ BASH = {"type": "code_execution_20250825", "name": "code_execution"}
 PRICE = Price(input=0, output=0, calls={"web_search": 0.01, "google_search": 0.014, "code_execution": 0})
 
 
-async def played(record: LangChainModel, *tools: dict[str, Any], **fields: Any) -> Played:
+async def played(
+    record: LangChainModel, *tools: dict[str, Any], ours: LocalTools | None = None, **fields: Any
+) -> Played:
     source = connect(record)
     arm = Condition.model_validate({"name": "theirs", "provider_tools": tools, **fields})
     try:
-        return await play_with(source.session(QUESTION, arm, 0), arm=arm, price=PRICE)
+        return await play_with(source.session(QUESTION, arm, 0), ours, arm, price=PRICE)
     finally:
         await source.close()
 
@@ -80,6 +82,23 @@ async def test_a_search_of_anthropics_that_pauses_goes_on(chat_server: ChatServe
     assert Message.from_json(kept.to_json()) == kept
 
 
+async def test_it_pauses_after_a_call_of_ours_as_well(chat_server: ChatServer, claude: LangChainModel) -> None:
+    asking = anthropic.server_tool_use("web_search", {"query": "X"}, "srvtoolu_1")
+    chat_server.plays(
+        anthropic.message(anthropic.tool_use("double", {"x": 2})),
+        anthropic.message(asking, stop_reason="pause_turn"),
+        anthropic.message(anthropic.found("srvtoolu_1", ("On X", "https://a.example/x")), anthropic.text("Answer: A")),
+    )
+    trial = await played(claude, WEB_SEARCH, ours=LocalTools(double=double))
+    assert trial.answer.text == "Answer: A"
+    ours, asked, found = trial.of("tool_call")
+    assert (ours.by_provider, ours.output, asked.output) == (False, "4", NOT_TOLD)
+    assert (found.call.id, found.call.name) == ("srvtoolu_1", "web_search")
+    assert found.output == "On X: https://a.example/x"
+    assert trial.result.cost_usd == pytest.approx(0.01)
+    assert chat_server.messages[-1]["content"] == [asking]
+
+
 async def test_code_that_anthropic_ran(chat_server: ChatServer, claude: LangChainModel) -> None:
     def ran(number: int, code: int, stdout: str, stderr: str = "") -> tuple[dict[str, Any], dict[str, Any]]:
         asking = anthropic.server_tool_use("bash_code_execution", {"command": f"run {number}"}, f"srvtoolu_{number}")
@@ -113,6 +132,17 @@ async def test_a_search_of_googles(chat_server: ChatServer, google: LangChainMod
     (asked,) = chat_server.requests
     assert [list(tool) for tool in asked["tools"]] == [["googleSearch"]]
     assert "renderedContent" not in str(trial.of("model_call")[0].reply.message.items)
+
+
+async def test_googles_search_beside_a_function_is_left_out_where_calls_are_barred(
+    chat_server: ChatServer, google: LangChainModel
+) -> None:
+    chat_server.plays(gemini.content(gemini.call("double", {"x": 2})), gemini.content(gemini.text("Answer: A")))
+    trial = await played(google, {"google_search": {}}, ours=LocalTools(double=double), budget={"turns": 1})
+    assert trial.result.outcome == "budget", trial.of("failure")
+    first, last = ([list(tool) for tool in asked["tools"]] for asked in chat_server.requests)
+    assert sorted(first) == [["functionDeclarations"], ["googleSearch"]]
+    assert last == [["functionDeclarations"]]
 
 
 async def test_code_that_google_ran(chat_server: ChatServer, google: LangChainModel) -> None:

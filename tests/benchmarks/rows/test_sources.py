@@ -1,5 +1,6 @@
 """Rows come out the same whatever they are kept in, and what is wrong with one is said with its place."""
 
+import base64
 import datetime
 import shutil
 import sys
@@ -23,12 +24,13 @@ from tests.benchmarks.rows.forms import (
     as_saved,
     as_saved_split,
 )
+from tests.browser.hostile import png
 
 from toolablate.benchmarks.questions import load_questions
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
-from toolablate.traces.records import ChoiceTarget, SpansTarget
+from toolablate.traces.records import ChoiceTarget, Picture, SpansTarget
 
 
 @pytest.mark.parametrize("write", FORMS)
@@ -197,3 +199,19 @@ def test_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
     assert next(rows)[1] == {"a": 1}
     with pytest.raises(InputError, match=":2: invalid JSON"):
         next(rows)
+
+
+def test_images_of_tables_are_read(tmp_path: Path) -> None:
+    data = base64.b64decode(png())
+    rows = [{"id": "a", "prompt": "p", "answer": "x", "image": {"bytes": data, "path": "a.png"}}]
+    several = [{"id": "a", "prompt": "p", "answer": "x", "images": [data, data]}]
+    features = datasets.Dataset.from_list(rows).cast_column("image", datasets.Image(decode=False))
+    features.save_to_disk(str(tmp_path / "saved"))
+    features.to_parquet(str(tmp_path / "hub.parquet"))
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(several), tmp_path / "raw.parquet")
+    for source, count in (("saved", 1), ("hub.parquet", 1), ("raw.parquet", 2)):
+        (question,) = load_questions(tmp_path / source)
+        assert question.images == (Picture.of(data),) * count
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([{**rows[0], "prompt": b"p"}]), tmp_path / "bytes.parquet")
+    with pytest.raises(InputError, match='"prompt" holds bytes'):
+        load_questions(tmp_path / "bytes.parquet")

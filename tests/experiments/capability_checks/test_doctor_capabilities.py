@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.agents.personalities import Chat, Responses
+from tests.browser.hostile import png
 from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan, wait_for
 from tests.servers.chat_server import ChatServer, Echo, Hang, Status, Step, closed_port, reply
@@ -33,7 +34,7 @@ def test_what_it_prints_can_be_pasted_into_the_plan(chat_server: ChatServer, tmp
     plan = plan_of(tmp_path, chat_server.url, "['none', { name = 'python', tool_choice = 'required' }]")
     ran = cli("doctor", "--capabilities", plan)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "at most 16 small requests" in ran.stderr
+    assert "at most 17 small requests" in ran.stderr
     assert "what that costs is unknown" in ran.stderr
     assert "Unsupported parameter: 'max_tokens'" in " ".join(ran.stdout.split())
     (line,) = [line for line in ran.stdout.splitlines() if line.startswith("capabilities = ")]
@@ -102,6 +103,17 @@ def test_an_endpoint_that_insists_on_its_reasoning_bars_dropping_it(
         assert ran.returncode == code, ran.stdout + ran.stderr
     assert "model 'm' does not take reasoning left out" in ran.stdout
     assert "conditions need it: 'python'" in ran.stdout
+
+
+def test_questions_with_images_want_a_model_that_sees(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
+    plan = plan_of(tmp_path, chat_server.url)
+    row = {"id": "seen", "prompt": "p", "answer": 1, "image": f"data:image/png;base64,{png()}"}
+    (tmp_path / "questions.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    for sees, code in ((True, 0), (False, 1)):
+        chat_server.answers(Chat(sees=sees))
+        ran = cli("doctor", "--capabilities", plan)
+        assert ran.returncode == code, ran.stdout + ran.stderr
+    assert "missing: model 'm': question 'seen' has images, but capabilities.images is false" in ran.stdout
 
 
 def test_a_plan_that_says_otherwise_is_told(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:

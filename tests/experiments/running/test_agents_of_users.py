@@ -1,10 +1,19 @@
 """Plans whose model is an agent of the user's own: LangGraph graphs and functions with tools of their own."""
 
+import asyncio
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
+from tests.servers import anthropic as api
+from tests.servers.chat_server import ChatServer
 
+from toolablate.agents.langchain.clients import close_clients
+from toolablate.agents.langgraph_agents.seam import agents_loop
+from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError
 
 AGENT = "agent = create_agent(Rules(wants=[PRODUCT]), [multiply, divide])\n"
@@ -36,6 +45,7 @@ def test_every_arm_acts_on_the_agents_own_tools(tmp_path: Path) -> None:
     assert ran.calls("agent")[0].call.arguments == '{"a": 6, "b": 7}'
     assert ran.answer("agent") == "Answer: 42"
     assert [event.node for event in ran.requests("agent")] == ["model", "model"]
+    assert event_cards(ran.traces["agent"].events)[1].notes[0] == "tools"
     assert ran.calls("agent")[0].node == "tools"
     (barred,) = ran.calls("agent:offered")
     assert (barred.status, barred.error) == ("invalid", "not_allowed")
@@ -192,6 +202,43 @@ def agent():
 """,
             id="a plain node with an agent, made by a function",
         ),
+        pytest.param(
+            """
+inner = create_agent(Rules(wants=[PRODUCT]), [multiply, divide])
+async def agent(messages):
+    return inner.invoke({"messages": messages})
+""",
+            id="a coroutine that blocks on a graph, whose tools run in threads",
+        ),
+        pytest.param(
+            """
+from langchain.agents.middleware import wrap_tool_call
+@wrap_tool_call
+def passing(request, handler):
+    return handler(request)
+agent = create_agent(Rules(wants=[PRODUCT]), [multiply, divide], middleware=[passing])
+""",
+            id="a middleware without a coroutine",
+        ),
+        pytest.param(
+            """
+async def ask(state: MessagesState):
+    import threading
+    reply = await Rules(wants=[PRODUCT]).bind_tools([multiply, divide]).ainvoke(state["messages"])
+    if threading.current_thread() is threading.main_thread():
+        raise NotImplementedError("no coroutine")
+    return {"messages": [reply]}
+def asked(state: MessagesState):
+    return {"messages": [Rules(wants=[PRODUCT]).bind_tools([multiply, divide]).invoke(state["messages"])]}
+from langchain_core.runnables import RunnableLambda
+graph = StateGraph(MessagesState)
+graph.add_node("ask", RunnableLambda(asked, afunc=ask)); graph.add_node("act", ToolNode([multiply, divide]))
+graph.add_edge(START, "ask"); graph.add_edge("act", "ask")
+graph.add_conditional_edges("ask", lambda state: "act" if state["messages"][-1].tool_calls else END)
+agent = graph.compile()
+""",
+            id="a graph that turns out to have no coroutine",
+        ),
     ],
 )
 def test_agents_in_whatever_way_they_call(tmp_path: Path, code: str) -> None:
@@ -295,6 +342,7 @@ agent = create_deep_agent(model=Deep(), tools=[multiply])
             "missing_capability",
         ),
         ("agent = Rules()\n", "['none']", "it is a chat model", "bad_agent"),
+        ("agent = multiply\n", "['none']", "it is a tool", "bad_agent"),
         ("class agent: pass\n", "['none']", "it is no graph but a class", "bad_agent"),
         ("agnt = 1\n", "['none']", "there is no 'agent'", "unknown_agent"),
         ("import os\nos.environ['NO_SUCH_API_KEY']\n", "['none']", "want of a key", "missing_key"),
@@ -360,3 +408,88 @@ def test_what_fails_in_a_trial_says_why(tmp_path: Path, code: str, wrong: str) -
     conditions = "['agent']" if "multiply" in code else "['none']"
     ran = run(agent_plan(tmp_path, code, conditions, extra="runner = { attempts = 1 }"))
     assert ran.failure(conditions[2:-2]).code == wrong
+
+
+def test_tools_are_taken_out_of_the_form_of_any_provider() -> None:
+    from langchain_anthropic import ChatAnthropic
+    from langchain_core.tools import tool
+    from langchain_google_genai import ChatGoogleGenerativeAI
+
+    from toolablate.agents.langgraph_agents.requests import offered, tool_names_of
+
+    @tool
+    def one(a: int) -> int:
+        """One."""
+        return a
+
+    @tool
+    def two(b: int) -> int:
+        """Two."""
+        return b
+
+    forms = [
+        ChatAnthropic(model="c", api_key="k").bind_tools([one, two]).kwargs,  # type: ignore[attr-defined,call-arg]
+        ChatGoogleGenerativeAI(model="g", api_key="k").bind_tools([one, two]).kwargs,  # type: ignore[attr-defined]
+        {
+            "toolConfig": {
+                "tools": [{"toolSpec": {"name": each, "inputSchema": {"json": {}}}} for each in ("one", "two")]
+            }
+        },
+    ]
+    for kwargs in forms:
+        assert tool_names_of(kwargs) == ["one", "two"]
+        assert tool_names_of(offered(kwargs, lambda name: name == "two")) == ["two"]
+        assert offered(kwargs, lambda name: True) == kwargs
+        assert tool_names_of(offered(kwargs, lambda name: False)) == []
+        assert "one" not in json.dumps(offered(kwargs, lambda name: name == "two"), default=str)
+
+
+KEY = "sk-of-the-test-0123456789"
+
+
+def test_an_agent_that_asks_anthropics_api(
+    tmp_path: Path, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+    def decide(body: dict[str, Any]) -> Any:
+        results = [
+            block
+            for message in body["messages"]
+            if isinstance(message["content"], list)
+            for block in message["content"]
+            if block["type"] == "tool_result"
+        ]
+        if "final answer now" in json.dumps(body["messages"][-1]):
+            return api.message(api.text("Answer: 13"))
+        if results:
+            return api.message(api.text(f"Answer: {results[-1]['content']}"))
+        if body.get("tools") and body.get("tool_choice") != {"type": "none"}:
+            return api.message(api.thinking("A tool.", "signed"), api.tool_use("multiply", {"a": 6, "b": 7}))
+        return api.message(api.text("Answer: 7"))
+
+    chat_server.answers(decide)
+    code = f"""
+from langchain_anthropic import ChatAnthropic
+model = ChatAnthropic(model="claude-x", base_url="{chat_server.address}", max_retries=0)
+agent = create_agent(model, [multiply, divide])
+"""
+    conditions = "['none', 'agent', 'agent:offered', {name = 'short', tools = ['agent'], budget = { turns = 1 }}]"
+    price = "price = { input = 3, output = 15 }"
+    ran = run(agent_plan(tmp_path, code, conditions, model=price, name="asks_anthropic"))
+    closing = close_clients(sys.modules["asks_anthropic"].model)
+    asyncio.run_coroutine_threadsafe(closing, agents_loop()).result(30)
+    answers = {name: ran.answer(name) for name in ran.traces}
+    assert answers == {
+        "none": "Answer: 7",
+        "agent": "Answer: 42",
+        "agent:offered": "Answer: 7",
+        "short": "Answer: 13",
+    }
+    assert ran.requests("agent")[0].reply.message.reasoning == "A tool."
+    assert ran.requests("agent")[1].request.messages[1] == ran.requests("agent")[0].reply.message
+    assert ran.traces["agent"].cost_usd
+    assert sum("tools" not in body for body in chat_server.requests) == 1
+    last = next(body for body in chat_server.requests if "final answer now" in json.dumps(body["messages"][-1]))
+    assert last["tool_choice"] == {"type": "none"}
+    assert KEY.encode() not in (tmp_path / "store.sqlite").read_bytes()

@@ -10,10 +10,11 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.browser.hostile import png
 from tests.browser.serving import indexed, serving, viewing
 from tests.conftest import Cli
-from tests.experiments.plan_files import outcomes
+from tests.experiments.plan_files import KERNELS, outcomes
 from tests.servers.chat_server import ChatServer, Status, reply
 
 from toolablate.traces.records import Picture, Question
@@ -126,3 +127,34 @@ def test_a_model_that_sees_nothing_is_refused_before_a_request_or_fails(
     with Store(store) as opened:
         failures = [event for trace in opened.traces() for event in trace.events if event.kind == "failure"]
     assert [(each.code, "capabilities.images = false" in each.message) for each in failures] == [("no_images", True)]
+
+
+CELL = "import matplotlib.pyplot as plt; plt.plot([1, 3, 2]); plt.show()"
+
+
+@pytest.mark.deep
+def test_seeing_a_plot_is_a_condition_of_its_own(
+    tmp_path: Path, cli: Cli, store: Path, chat_server: ChatServer
+) -> None:
+    def draws(request: dict[str, Any]) -> Any:
+        drawn = any(message["role"] == "tool" for message in request["messages"])
+        return reply("Answer: 7") if drawn else reply(None, ("python", {"code": CELL}))
+
+    chat_server.answers(draws)
+    arms = "conditions = ['python', { name = 'sees', base = 'python', show_plots = true }]"
+    ran = cli("run", write_plan(tmp_path, chat_server.url, [row("a")], conditions=f"{arms}\n{KERNELS}"))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    with Store(store) as opened:
+        traces = {opened.condition(trace.trial.condition).name: trace for trace in opened.traces()}
+        seen = {name: [each.images for each in trace.events[2].request.messages] for name, trace in traces.items()}
+    assert not any(seen["python"])
+    (picture,) = seen["sees"][-1]
+    assert (picture.mime, picture.data) == ("image/png", traces["sees"].events[1].artifacts[0].data)
+    last = [each["messages"][-1] for each in chat_server.requests if len(each["messages"]) > 3]
+    shown = [each["content"][1]["image_url"]["url"] for each in last if each["role"] == "user"]
+    assert shown == [picture.url]
+    replayed = cli("replay", store, traces["sees"].trial.id, "--from", "2", "--answer-now")
+    assert replayed.returncode == 0, replayed.stdout + replayed.stderr
+    again = chat_server.requests[-1]["messages"]
+    assert [each["role"] for each in again[-3:]] == ["tool", "user", "user"]
+    assert again[-2]["content"][1]["image_url"]["url"] == picture.url

@@ -13,6 +13,8 @@ from tests.servers.chat_server import ChatServers, Step
 from tests.servers.responses import calls, cites, response, says, searched
 
 from toolablate.cli import group
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.store import Store
 
 COUNT = 8
@@ -89,7 +91,62 @@ def test_its_results_are_a_cause_by_the_trace(store: Path) -> None:
     assert "retrieval distraction" in attributed.output
     explained = asked("show", store, trial_of(store, "openai-search"))
     assert explained.exit_code == 0, explained.output
-    assert "web_search" in explained.output
+    # The question stands above the search that was made for it.
+    assert explained.output.index("What is the charge") < explained.output.index("web_search returns")
+    # The page cites another item's charge nowhere, so that of one it is not known.
+    assert "openai-search" in attributed.output.split("by trace only")[1].split("not told")[0]
+
+
+@pytest.mark.deep
+def test_replays_tell_what_they_can(store: Path) -> None:
+    """Its reply drawn again is wrong again, and an answer before it is right: the search did it, or its results."""
     replayed = asked("attribute", store, "--replay")
     assert replayed.exit_code == 0, replayed.output
-    assert replayed.output == 0
+    assert "By replay: retrieval distraction 8." in replayed.output
+    why = asked("show", store, trial_of(store, "openai-search"), "--why")
+    assert "Add a condition with a tool of ours" in " ".join(why.output.split())
+
+
+def test_no_result_within_a_reply_can_be_exchanged(store: Path) -> None:
+    trial = trial_of(store, "openai-search")
+    for option in ("--drop", "--swap=null"):
+        refused = asked("replay", store, trial, "--from", "0", option).exception
+        assert isinstance(refused, ToolablateError)
+        assert refused.code == "provider_tool"
+        assert "a call that the provider made within its reply" in str(refused)
+    early = asked("replay", store, trial, "--from", "0", "--answer-now")
+    assert early.exit_code == 0, early.output
+    assert "answered 101" in early.output
+
+
+@pytest.mark.parametrize(
+    ("conditions", "extra", "said"),
+    [
+        ("{ name = 'x', provider_tools = [{ kind = 'web_search' }] }", "", "each is a table as the API writes it"),
+        ("{ name = 'x', provider_tools = [{ type = 'function' }] }", "", "belongs into `tools`"),
+        (
+            "{ name = 'x', provider_tools = [{ type = 'web_search' }], interventions = ['sham'] }",
+            "",
+            "no intervention (sham) can change what they return",
+        ),
+        ("{ name = 'x', provider_tools = [{ type = 'web_search' }], reasoning = 'drop' }", "", "reasoning"),
+        (
+            "'none'",
+            "ladder = [{ name = 'x', provider_tools = [{ type = 'web_search' }] }]",
+            "whose results nobody else can substitute",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, conditions: str, extra: str, said: str) -> None:
+    plan = plan_of(tmp_path, "http://127.0.0.1:9/v1", conditions, extra=extra)
+    with pytest.raises(InputError) as refused:
+        load_plan(plan)[0].resolved_conditions()
+    assert said in str(refused.value)
+
+
+def test_a_limit_on_costs_needs_a_price_of_calls(tmp_path: Path) -> None:
+    path = plan_of(
+        tmp_path, "http://127.0.0.1:9/v1", price="price = { input = 1, output = 1 }", extra="budget.cost_usd = 1"
+    )
+    with pytest.raises(InputError, match="no price of their calls"):
+        load_plan(path)

@@ -11,11 +11,14 @@ from tests.reports.attribution.samples import page
 
 from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.levels import REPEATED
+from toolablate.analysis.attribution.replay_rules import taken_together
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
+from toolablate.reports.causes import deciding_rows, named
 from toolablate.reports.changed_runs import Row, rows
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import Mechanism
@@ -71,6 +74,10 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         attribution.method != "replay" and "They decide it" in whole
     ):
         yield f"measured, or not: {whole}"
+    if re.match(r"(Almost certainly|Very likely|Probably) (chance|the model's own error)", headline):
+        yield from _of_chance(headline, text["How this is known"])
+    if attribution.method != "replay":
+        yield from _of_silence(attribution.mechanism, told, whole)
     if "because of" in headline:
         yield from _of_restoring(text["How this is known"])
     yield from _of_late_signs(told, text.get("How this is known", ""))
@@ -166,6 +173,29 @@ def _of_the_turn(told: Explanation, text: str) -> Iterator[str]:
             yield f"a turn at {event} by {sums}: {text}"
         if "inferred from" not in text:
             yield f"a turn that nobody says is inferred: {text}"
+
+
+def _of_silence(cause: Mechanism, told: Explanation, whole: str) -> Iterator[str]:
+    """Where all other trials with another cause are wrong, and all without it right, the page names it."""
+    evidence = told.explained.evidence
+    others: tuple[Mechanism, ...] = ("calling", "availability", "prompt")
+    for other in others:
+        undone, before = deciding_rows(other, evidence) or (None, None)
+        elsewhere = other not in (cause, *taken_together(cause, evidence))
+        elsewhere = elsewhere and (before is None or before.changed != REPEATED)
+        if elsewhere and undone and before and undone.share == 1 and not before.share and named(other) not in whole:
+            yield f"silent on {other}: {undone}, {before}"
+
+
+def _of_chance(headline: str, known: str) -> Iterator[str]:
+    """Own error: something is mostly wrong whatever is taken away. Chance: something is right with nothing taken away,
+    or without tools."""
+    if "own error" in headline.partition(":")[0]:
+        pairs = re.findall(r"Mostly wrong [^.]*?(\d+) of (\d+) answers are right", known)
+        if not any(2 * int(right) < int(runs) for right, runs in pairs):
+            yield f"an error of the model's own that no row shows: {known}"
+    elif not any(int(right) for right, _ in _COUNT.findall(known)) and "mean score" not in known:
+        yield f"chance, where nothing is right: {known}"
 
 
 def _of_late_signs(told: Explanation, known: str) -> Iterator[str]:

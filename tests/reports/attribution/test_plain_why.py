@@ -109,6 +109,7 @@ def test_whatever_a_record_of_an_attribution_says_the_page_says_what_its_numbers
 # The check itself: whatever is planted on a page that its own counts contradict is found.
 
 
+OF_CALLS = {**UNREPLAYED, "inputs": replace(inputs(), arms=Arms((1.0, 1.0), offered=(1.0, 1.0), sham=(0.0, 0.0)))}
 PAGES = (
     explanation(explained(shares={"retrieval_distraction": 0.6, "lock_in": 0.3, "sampling_noise": 0.1})),
     # The result that has the answer comes after early answers got worse.
@@ -123,6 +124,8 @@ PAGES = (
         )
     ),
     explanation(explained(evidence(**UNREPLAYED), method="trace")),
+    # Other trials are right where calls are forbidden, and wrong where these return nothing.
+    explanation(explained(evidence(**OF_CALLS), method="trace", mechanism="budget", distraction=None)),
 )
 FAULTS: Mapping[str, tuple[str, Any]] = {
     "surer than it is": ("plain_why.how_sure", lambda _: "almost certainly"),
@@ -143,6 +146,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "a turn by other answers": ("plain_why.told_turn", lambda turn: told_turn(replace(turn, after=turn.before))),
     "a turn that is not inferred": ("terminal.explanation.inferred", lambda turn, *_: iter((told_turn(turn),))),
     "a sign that comes too late": ("plain_why._late", lambda *_: False),
+    "other trials unsaid": ("plain_why._other_trials", lambda *_: iter(())),
     "points": ("plain_why._of_probability", lambda *_: iter(("Its largest loss is content, \u221250.0 points.",))),
     "an interval of other counts": ("not_known._spread", lambda row: f"{row.count} right leaves .45 to .55"),
     "a command that is none": ("not_known._replaying", lambda *_, **__: "toolablate attribute STORE --replays"),
@@ -150,7 +154,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
 
 
 def test_pages_to_plant_faults_on_have_none() -> None:
-    assert [contradictions(told) for told in PAGES] == [[], [], [], []]
+    assert [contradictions(told) for told in PAGES] == [[]] * len(PAGES)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
