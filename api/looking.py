@@ -20,6 +20,7 @@ from toolablate.experiments.plan_power import Assumed, plan_power
 from toolablate.traces.commands import tell_left_out
 
 if TYPE_CHECKING:
+    from toolablate.analysis.agreement.gradings import Disagreement
     from toolablate.analysis.agreement.report import Graded
     from toolablate.formats.frames import Library
 
@@ -113,7 +114,7 @@ class Agreement(Shown):
     graded: "Graded"
 
     @property
-    def disagreements(self) -> tuple[Any, ...]:
+    def disagreements(self) -> "tuple[Disagreement, ...]":
         """The trials that two scorers differ on."""
         return tuple(self.graded.disagreements())
 

@@ -110,9 +110,6 @@ def failures_command(
         options.refuse_given(["plan", "judge", "calls", "max_cost"], "needs --by cluster")
     elif plan is None:
         options.refuse_given(["judge", "calls", "max_cost"], "needs --plan")
-    clustering = None
-    if plan is not None:
-        clustering = partial(_grouped_by, store=store, plan=plan, judge=judge, calls=calls, max_cost=max_cost)
     made = wrong_answers(
         store,
         by=[key.strip() for key in by.split(",")],
@@ -125,7 +122,9 @@ def failures_command(
         run=run,
         scorer=scorer,
         baseline=baseline,
-        clustering=clustering,
+        clustering=(
+            partial(_grouped_by, store=store, plan=plan, judge=judge, calls=calls, max_cost=max_cost) if plan else None
+        ),
         tell=tell_indexed,
     )
     if as_json:
