@@ -29,7 +29,7 @@ CAUSES: Mapping[Mechanism, str] = {
     "other_results": "what its other tools gave",
     "interaction": "the results of two kinds of tools together",
     "volume": "the length of its results, whatever they say",
-    "calling": "its calls, whatever they return",
+    "calling": "calling tools at all, whatever they return",
     "availability": "the offer of tools",
     "prompt": "the words of the condition's prompt",
     "budget": "a limit that ended it",
@@ -170,7 +170,7 @@ def _why_they_decide(attribution: Attribution, evidence: Evidence, rows: Sequenc
     (cause, probability), *_ = ranked(attribution)
     if attribution.method != "replay":
         return "These are other trials of this question: they support it, and decide nothing about this trial."
-    verb = "They decide it" if how_sure(probability) else "They are what supports it most"
+    verb = "They decide it" if probability >= WORDS[0][0] else "They support it most"
     if cause == "format":
         return f"{verb}: its last reply was kept, and asked for its answer in a form that can be read."
     if cause == "interaction":
@@ -183,10 +183,10 @@ def _why_they_decide(attribution: Attribution, evidence: Evidence, rows: Sequenc
     where = {row.of_others for row in rows}
     whose = "in other trials of this question"
     if False in where:
-        whose = "from this trial" if True not in where else "first from this trial, then in others of its question"
+        whose = "from this trial" if True not in where else "from this trial, and then in others of its question"
     return (
-        f"{verb}: one thing after another was taken away {whose}, and no stage before this one gave right answers so"
-        " often."
+        f"{verb}: causes were removed one after another {whose}, and before this step right answers were never so"
+        " frequent."
     )
 
 

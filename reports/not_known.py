@@ -37,9 +37,9 @@ def not_known(told: Explanation) -> Iterator[Said]:
     if len(evidence.no_tools) < 2:
         yield from _alone(told)
     if told.provider in _NEVER_ASKED:
-        yield f"What this trial comes to with one thing changed: {_NEVER_ASKED[told.provider]}."
+        yield f"Whether it comes out right with something changed: {_NEVER_ASKED[told.provider]}."
         if attribution is not None and not evidence.diagnoses:
-            yield "What a judge would read in the trace (NAME: a judge of PLAN):"
+            yield "What a judge model reads in the trace (NAME: a judge of PLAN):"
             yield Apart(f"toolablate attribute {_store(told)} --judge NAME --plan PLAN")
         return
     if evidence.inputs.replay is None:
@@ -86,9 +86,9 @@ def _unreplayed(told: Explanation) -> Iterator[Said]:
     evidence = told.explained.evidence
     wrong = (evidence.score.value or 0.0) < RIGHT
     if evidence.trajectory is not None:
-        yield "What this trial comes to with one thing changed: runs are missing, or it was not in the last sample."
+        yield "Whether it comes out right with something changed: runs are missing, or it was not in the last sample."
     else:
-        yield "What this trial comes to with one thing changed: it has not been run again yet."
+        yield "Whether it comes out right with something changed: it has not been run again yet."
     yield Apart(_replaying(told, **({"failures": 1.0} if wrong else {"successes": 1.0})))
     calls = [call.event for call in evidence.signals.calls]
     if wrong and calls and evidence.trajectory is None:

@@ -94,7 +94,7 @@ def _verdict(told: Explanation) -> Iterator[str]:
 
 def _basis(attribution: Attribution) -> str:
     if attribution.method == "replay":
-        return "Measured by replays: this trial was run again with one thing changed at a time."
+        return "Measured by replays: runs with something changed, counted below."
     not_run = "This trial itself has not been run again with a change"
     if ranked(attribution)[0][0] == "unknown":
         return f"Not measured. {not_run}."
@@ -122,7 +122,7 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
             f"{_without_tools_alike(attribution)}"
         )
     if (attribution.method == "replay" or cause in BY_CHANCE) and not restores(cause, evidence):
-        return f"The likeliest cause is {named(cause)}: probability {known}. No run shows it by itself."
+        return f"The likeliest cause is {named(cause)}: probability {known}. No single kind of run isolates it."
     if attribution.method == "replay" and cause not in BY_CHANCE:
         return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
     return f"{capital(word)} {named(cause)}: probability {known}."
@@ -306,9 +306,9 @@ def _against(told: Explanation) -> Iterator[Said]:
 def _nothing_against(attribution: Attribution) -> str:
     cause, probability = ranked(attribution)[0]
     if cause == "unknown":
-        return f"No run and no sign that was found. Chance: {chance(1 - probability)}."
+        return f"Nothing was found against it. Chance: {chance(1 - probability)}."
     likelier = ", and likelier than this one" if probability < LIKELY else ""
-    return f"No run and no sign that was found. Other causes together: {chance(1 - probability)}{likelier}."
+    return f"Nothing was found against it. Other causes together: {chance(1 - probability)}{likelier}."
 
 
 def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:

@@ -133,13 +133,13 @@ def test_a_trial_is_told_in_four_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15}))
     assert part(told, "What went wrong") == (
         "Very likely wrong because of what its search found (retrieval distraction): probability .82."
-        " Measured by replays: this trial was run again with one thing changed at a time."
+        " Measured by replays: runs with something changed, counted below."
         " How, by the words of results and reply: it adopted what misleads (misleading content adopted)."
     )
     assert part(told, "How this is known") == (
         "Without this cause (with no result at event 1), 3 of 4 answers are right; with it (with the same results,"
-        " reasoned again), 2 of 8. They decide it: one thing after another was taken away from this trial, and no stage"
-        " before this one gave right answers so often."
+        " reasoned again), 2 of 8. They support it most: causes were removed one after another from this trial, and before"
+        " this step right answers were never so frequent."
         " Right before any tool: 8 of 8 early answers, asked for before the first call, are right."
         " So the model had the right answer before its first call."
         " The trace has a sign of it: its final answer first appears in a result."
@@ -166,7 +166,7 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
     assert "because of" not in part(told, "What went wrong")
-    assert "No run shows it by itself." in part(told, "What went wrong")
+    assert "No single kind of run isolates it." in part(told, "What went wrong")
     assert "Runs without it are right no more often." in part(told, "What speaks against it")
 
 
@@ -175,7 +175,7 @@ def test_an_error_of_the_models_own_is_wrong_before_any_tool() -> None:
     told = explanation(explained(found, mechanism="own_error", confidence=0.4, distraction=None))
     assert part(told, "What went wrong") == (
         "No cause is more likely than not. The likeliest is the model's own error, which needs no tool: probability .40."
-        " Measured by replays: this trial was run again with one thing changed at a time."
+        " Measured by replays: runs with something changed, counted below."
         " Mostly wrong before any tool: 1 of 8 early answers, asked for before the first call, are right."
         " So no call is needed for the error."
     )
