@@ -172,6 +172,7 @@ def test_the_file_of_the_plans_page_can_be_read(tmp_path: Path) -> None:
         cached_input=0.2,
         cache_write=2.5,
         tiers=(PriceTier(above=200_000, **rates),),
+        calls={"web_search": 0.01},
         source="prices.toml",
     )
 
