@@ -51,7 +51,7 @@ def _call(which: Literal["export", "import"], kind: str, given: list[str], words
         given = [*_written(*options[word][:2], value), *given]
     try:
         # A command keeps the names of its help option from its first call in a process, which the command line shares.
-        helps = {"help_option_names": ["-h", "--help"]}
+        helps: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
         command.main(given, prog_name=f"{which} {kind}", standalone_mode=False, **helps)
     except click.ClickException as error:
         raise InputError(f"{which} {kind}: {error.format_message()}", code="usage") from None
