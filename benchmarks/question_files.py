@@ -83,6 +83,11 @@ class FileFinder:
         held = entry.get("data", entry.get("bytes"))
         if set(entry) not in _IMAGE_KEYS or not isinstance(held or entry.get("path"), str):
             raise LineError(f"{place} is no image; found {shown(item)}", IMAGE_FORM)
+        if str(entry.get("path")).lower().startswith(("http://", "https://")):
+            raise LineError(
+                f"{place}: {shown(entry['path'])} is an address on the web, and none is fetched",
+                "Save the image beside the question file and name it by its path.",
+            )
         try:
             if held is not None:
                 return picture_of_base64(held)

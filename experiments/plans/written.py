@@ -47,7 +47,12 @@ def kept_text(content: Mapping[str, Any]) -> str:
     try:
         return json.dumps(content, ensure_ascii=False, indent=1, default=_plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"plan: {one_line(str(error), 200)}", code="bad_plan") from None
+        raise InputError(
+            f"plan: {one_line(str(error), 200)}",
+            hint='a plan names what is made in Python, so that it can be run again: agent = "module:graph",'
+            ' class = "module:Class"; the module may lie beside the plan',
+            code="bad_plan",
+        ) from None
 
 
 def _plain(value: object) -> Any:

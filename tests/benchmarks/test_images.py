@@ -130,7 +130,7 @@ def test_what_no_model_can_be_shown_is_refused_with_its_line(load: Load, tmp_pat
         ({"image": "link.png"}, "leads out of the folder"),
         ({"image": "/etc/passwd"}, "must be relative"),
         ({"image": "none.png"}, "cannot be read: No such file"),
-        ({"image": "https://example.org/a.png"}, "cannot be read: No such file"),
+        ({"image": "https://example.org/a.png"}, "is an address on the web, and none is fetched"),
         ({"image": "data:image/png,abc"}, "it is no data URL in base64"),
         ({"image": "data:image/png;base64,%%%"}, "it is not written in base64"),
         ({"image": "data:image/svg+xml;base64,PHN2Zz4="}, "it is no PNG, JPEG, GIF or WebP"),
