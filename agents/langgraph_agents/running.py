@@ -33,6 +33,7 @@ from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, install
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original
 from toolablate.agents.langgraph_agents.tools import SeenTools
 from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
+from toolablate.agents.pacing import LetGo
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.run import AgentResult
 from toolablate.agents.session import NOT_EXECUTED, Tools, TrialFailed, TrialSession, with_answer_line
@@ -61,7 +62,7 @@ async def run_own_agent(
     past: Past | None = None,
 ) -> AgentResult:
     """Runs the agent until it ends, a limit of the condition's budget, or a failure for good. As `run_agent`;
-    with a `past` it goes on from there as `resume_agent` does."""
+    with a `past` it goes on from there as `resume_agent` does. Raises LetGo as a model does."""
     install()
     events: list[Event] = []
     spending = Spending(condition.budget, price)
@@ -93,7 +94,7 @@ async def run_own_agent(
 
 
 async def _to_its_end(trial: AgentTrial, question: Message) -> Limit | None:
-    """The limit that ended it. Raises TrialFailed."""
+    """The limit that ended it. Raises TrialFailed, LetGo."""
     session, past = trial.session, trial.past
     if past is not None and past.start.node == "end":
         session.answer(past.start.messages[-1].content, past.start.limit)
@@ -112,8 +113,8 @@ async def _to_its_end(trial: AgentTrial, question: Message) -> Limit | None:
 
 
 async def _ended(trial: AgentTrial, question: Message) -> Any:
-    """What the agent ended with; None where it was to end. Raises TrialFailed, and NotImplementedError where the graph
-    can only be run in a thread."""
+    """What the agent ended with; None where it was to end. Raises TrialFailed; LetGo; and NotImplementedError where
+    the graph can only be run in a thread."""
     asked: list[BaseMessage] = [written_message(question)]
     if trial.condition.prompt:
         asked.insert(0, SystemMessage(trial.condition.prompt))
@@ -132,6 +133,8 @@ async def _ended(trial: AgentTrial, question: Message) -> Any:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
     error = None if running.cancelled() else running.exception()
+    if trial.let_go:
+        raise LetGo
     if trial.failed:
         raise TrialFailed
     if trial.stopped.is_set():

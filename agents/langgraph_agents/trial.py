@@ -34,6 +34,7 @@ from toolablate.agents.langgraph_agents.seam import (
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original
 from toolablate.agents.langgraph_agents.tools import PENDING, Pending, arguments_of
 from toolablate.agents.langgraph_agents.tools import result_of as result_of_tool
+from toolablate.agents.pacing import LetGo
 from toolablate.agents.session import NOT_EXECUTED, TrialFailed, TrialSession
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ModelError, ToolablateError
@@ -66,8 +67,9 @@ class AgentTrial:
 
     `waiting` are calls of its models without results, `shown` the texts that others got, by their ids. `limit` is what
     has run out, `wanted` the request that it kept from being made, `last` the one that was answered last. `over` tells
-    that no more calls are answered; `stopped` is set when the agent is to end. `past` is what it is given again,
-    `events` are those of this attempt. `number` has interventions number a call before it is made.
+    that no more calls are answered, `let_go` that this is because a request need not wait for its turn any more;
+    `stopped` is set when the agent is to end. `past` is what it is given again, `events` are those of this attempt.
+    `number` has interventions number a call before it is made.
     """
 
     agent: Agent
@@ -79,6 +81,7 @@ class AgentTrial:
     shown: dict[str, str] = field(default_factory=dict)
     limit: Limit | None = None
     failed: bool = False
+    let_go: bool = False
     over: bool = False
     last: Last | None = None
     past: Past | None = None
@@ -207,6 +210,11 @@ class AgentTrial:
             return await self.session.ask(request, "ask")
         except TrialFailed:
             self.failed = True
+            self._end()
+            raise AgentStopped from None
+        except LetGo:
+            # Inside the agent it would be an error of the agent's.
+            self.let_go = True
             self._end()
             raise AgentStopped from None
         finally:

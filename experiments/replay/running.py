@@ -266,7 +266,7 @@ async def open_replay_environment(
 def _swaps_others(condition: Condition, anew: AbstractSet[str | None]) -> bool:
     """Whether it has placebos, and tools whose placebos come from a store."""
     placebos = any(use.name == "placebo" for use in condition.interventions)
-    from_store = {"search", "pages", "mcp", None} - (anew & {"search", "pages"})
+    from_store = {"search", "pages", "mcp", "agent", None} - (anew & {"search", "pages"})
     return placebos and any(resource_of(use) in from_store for use in expanded_uses(condition.tools))
 
 

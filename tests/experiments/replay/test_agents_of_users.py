@@ -178,3 +178,26 @@ agent = create_agent(Once(wants=[PRODUCT]), [multiply, divide])
         requests = [[each.request for each in ran.requests(condition)] for ran in (first, again)]
         assert requests[0] == requests[1]
         assert again.requests(condition)[0].reply.usage.input_tokens == 10
+
+
+def test_placebos_of_an_agents_tools_are_results_of_the_store_itself(tmp_path: Path) -> None:
+    code = """
+class Each(Rules):
+    def _reply(self, messages, offered):
+        number = int(messages[0].text.split()[0])
+        if "multiply" in offered and messages[-1].type == "human":
+            return call("multiply", a=number + 2, b=42)
+        return AIMessage(f"Answer: {messages[-1].text}" if messages[-1].type == "tool" else "Answer: 7")
+agent = create_agent(Each(), [multiply, divide])
+"""
+    run(agent_plan(tmp_path, code, "['agent']", questions=2))
+    store = tmp_path / "store.sqlite"
+    with Store(store) as opened:
+        trials = {each.question: each.trial for each in opened.summaries()}
+    for question, other in (("q0", "126"), ("q1", "84")):
+        trial = trials[question]
+        swapped = _trace(store, replay(store, trial, 1, "placebo").trials[0])
+        assert shown(swapped.events) == [("multiply", other, "ok")]
+        assert swapped.answer == f"Answer: {other}"
+        anew = _again(store, trial, 0, Rerun(tools=("multiply",), substitute="placebo"), live=False)
+        assert shown(anew.events) == [("multiply", other, "ok")]

@@ -14,8 +14,11 @@ from tests.servers.chat_server import ChatServer
 
 from toolablate.agents.langchain.clients import close_clients
 from toolablate.agents.langgraph_agents.seam import agents_loop
+from toolablate.agents.pacing import line
 from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import Failure
+from toolablate.traces.store import Store
 
 AGENT = "agent = create_agent(Rules(wants=[PRODUCT]), [multiply, divide])\n"
 
@@ -418,6 +421,27 @@ def test_what_fails_in_a_trial_says_why(tmp_path: Path, code: str, wrong: str) -
     conditions = "['agent']" if "multiply" in code else "['none']"
     ran = run(agent_plan(tmp_path, code, conditions, extra="runner = { attempts = 1 }"))
     assert ran.failure(conditions[2:-2]).code == wrong
+
+
+def test_an_agent_whose_endpoint_is_not_there_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One trial says why; those that waited for their turn are released, also where an agent catches all errors."""
+    monkeypatch.setattr(line, "FIRST_BACKOFF_SECONDS", 0.01)
+    code = """
+import httpx
+class Away(Rules):
+    def _reply(self, messages, offered): raise httpx.ConnectError("refused")
+graph = create_agent(Away(), [])
+async def agent(messages):
+    try:
+        return await graph.ainvoke({"messages": messages})
+    except Exception as error:
+        return f"Answer: {error}"
+"""
+    run(agent_plan(tmp_path, code, "['none']", questions=12))
+    with Store(tmp_path / "store.sqlite") as store:
+        (ended,) = [trace.events[-1] for trace in store.traces()]
+    assert isinstance(ended, Failure)
+    assert ended.code == "unreachable"
 
 
 def test_tools_are_taken_out_of_the_form_of_any_provider() -> None:
