@@ -619,7 +619,9 @@ async def _swap(forked: ForkedTrial, replay_environment: ReplayEnvironment) -> S
     swapped = swapped_call(parent.conversation, forked.request.event, Swap(content=content, text=""))
     assert swapped is not None
     uses = (InterventionUse(name="placebo"),) if content == "placebo" else ()
-    opened = replay_environment.open_tools(parent, parent.condition, uses)
+    # An agent's tools run only inside of it.
+    outside = replace(replay_environment, anew=replay_environment.anew - {"agent"})
+    opened = outside.open_tools(parent, parent.condition, uses)
     if uses and swapped.recorded.call.name not in opened.askable:
         refuse_without_other_result(swapped.recorded.call.name, parent, replay_environment)
     return await swap_of(content, swapped.recorded, forked.start.before, opened)

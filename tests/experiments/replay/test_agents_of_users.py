@@ -196,7 +196,8 @@ agent = create_agent(Each(), [multiply, divide])
         trials = {each.question: each.trial for each in opened.summaries()}
     for question, other in (("q0", "126"), ("q1", "84")):
         trial = trials[question]
-        swapped = _trace(store, replay(store, trial, 1, "placebo").trials[0])
+        # Also where the tool may be called: it runs only inside of its agent.
+        swapped = _trace(store, replay(store, trial, 1, "placebo", live=question == "q1").trials[0])
         assert shown(swapped.events) == [("multiply", other, "ok")]
         assert swapped.answer == f"Answer: {other}"
         anew = _again(store, trial, 0, Rerun(tools=("multiply",), substitute="placebo"), live=False)
