@@ -255,7 +255,7 @@ class TrialSession:
         for call in calls:
             refusal: Refusal = "not_allowed" if call.name in offered else "unknown_tool"
             result = ToolResult(NOT_ALLOWED, status="invalid", error=refusal)
-            self._record_call(call, result, self.elapsed())
+            self.record_call(call, result, self.elapsed())
             self.spending.tool_calls += 1
         return tuple(Shown(NOT_ALLOWED) for _ in calls)
 
@@ -273,7 +273,7 @@ class TrialSession:
             except (ToolError, SandboxError) as error:
                 idle += await self._wait_or_fail(error, at, attempt, self.retry.tool_attempts)
                 continue
-            return self._record_call(call, result, at), idle
+            return self.record_call(call, result, at), idle
         raise TrialFailed
 
     async def _call_in_time(self, call: ToolRequest, idle: float) -> ToolResult:
@@ -286,7 +286,7 @@ class TrialSession:
                 raise
             return ToolResult(INTERRUPTED, status="error", error=OUT_OF_TIME)
 
-    def _record_call(self, call: ToolRequest, result: ToolResult, at: float) -> Shown:
+    def record_call(self, call: ToolRequest, result: ToolResult, at: float) -> Shown:
         self.record(
             ToolCall(
                 at=at,

@@ -22,7 +22,6 @@ from toolablate.traces.records import (
     Usage,
 )
 
-
 # Of OpenAI's web search, searches alone are charged: https://platform.openai.com/docs/guides/tools-web-search
 _FREE_CALLS = {"open_page": 0.0, "find_in_page": 0.0}
 

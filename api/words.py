@@ -1,12 +1,13 @@
 """What a caller may give as one word or several, and errors that speak of these words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from toolablate.traces.errors import ToolablateError
 
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
+# What stands in a command to copy is left alone.
+_OPTION = re.compile(r"toolablate [^;,`\n]*|(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
 def several(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -21,8 +22,12 @@ def worded(**others: str) -> Iterator[None]:
         yield
     except ToolablateError as error:
         error.message, error.hint = (
-            _OPTION.sub(lambda found: others.get(found[1], found[1].replace("-", "_")), said)
-            for said in (error.message, error.hint)
+            _OPTION.sub(lambda found: _word(found, others), said) for said in (error.message, error.hint)
         )
         error.args = (error.message,)
         raise
+
+
+def _word(found: re.Match[str], others: Mapping[str, str]) -> str:
+    option = found[1]
+    return others.get(option, option.replace("-", "_")) if option else found[0]

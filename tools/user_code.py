@@ -166,7 +166,7 @@ def code_source(module: str, folder: Path) -> dict[str, str]:
         with suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             text = path.read_bytes()
             digests[name] = code_digest(text)
-            left += _imports(text, name)
+            left += _imports(text, f"{name}.__init__" if path.name == "__init__.py" else name)
     return {"source_digest": digest_json(digests)} if len(digests) > 1 else source
 
 

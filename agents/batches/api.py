@@ -7,6 +7,7 @@ from typing import Any
 
 from toolablate.agents.endpoint.transport import Transport
 from toolablate.agents.endpoint.wire import dicts_in, text_of
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import ModelError
 
 MOST_LINES = 50_000
@@ -107,11 +108,11 @@ class BatchApi:
         files = (text_of(batch.get(key)) for key in ("output_file_id", "error_file_id"))
         return Standing(
             id=identity,
-            status=text_of(batch.get("status")),
+            status=one_line(text_of(batch.get("status")), 40),
             done=_count(counts.get("completed")) + _count(counts.get("failed")),
             total=_count(counts.get("total")),
             files=tuple(file for file in files if file),
-            errors=tuple((text_of(error.get("code")), text_of(error.get("message"))) for error in told),
+            errors=tuple((text_of(error.get("code")), one_line(text_of(error.get("message")), 300)) for error in told),
         )
 
     async def replies(self, standing: Standing) -> dict[str, CameInBatch]:

@@ -12,7 +12,7 @@ from toolablate.agents.batches.kept import KeptBatch, KeptBatches
 from toolablate.agents.chat import RetryPolicy
 from toolablate.agents.pacing.line import LetGo
 from toolablate.reports.numbers import counted
-from toolablate.traces.errors import ModelError, ToolablateError
+from toolablate.traces.errors import InternalError, ModelError, ToolablateError
 from toolablate.traces.records import ModelReply
 
 IDLE_SECONDS = 1.0
@@ -243,6 +243,8 @@ class ModelBatches:
                 self._enqueue(asked)
                 return
             asked.reply.set_exception(error)
+        except Exception as error:  # noqa: BLE001 - a bug in reading it must keep nobody waiting
+            asked.reply.set_exception(_unreadable(self.model, error))
         else:
             asked.reply.set_result(reply)
         self._given.add(asked.name)
@@ -273,9 +275,17 @@ class _Failing:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        known = isinstance(error, ToolablateError)
-        self.batches.stopped_waiting(self.token, error if isinstance(error, ToolablateError) else None)
-        return known
+        """A bug is told as well: who waits would wait for ever."""
+        if isinstance(error, Exception) and not isinstance(error, ToolablateError):
+            error = _unreadable(self.batches.model, error)
+        known = error if isinstance(error, ToolablateError) else None
+        self.batches.stopped_waiting(self.token, known)
+        return known is not None
+
+
+def _unreadable(model: str, error: Exception) -> InternalError:
+    said = f"what came of a batch of {model} cannot be read ({type(error).__name__}: {error})"
+    return InternalError(said, code="internal_error")
 
 
 def _missing(standing: Standing) -> ModelError:

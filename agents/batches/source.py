@@ -53,7 +53,8 @@ class BatchedSource:
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         if not goes_in_batches(self.model, condition):
             return self.direct.session(question, condition, repeat)
-        whose = (question.identity(), condition.identity(), str(repeat))
+        # Two models of a plan may differ in their endpoint alone, which the body does not tell.
+        whose = (self.model.identity(), question.identity(), condition.identity(), str(repeat))
         return _BatchedChat(self.endpoint, self.endpoint.session(question, condition, repeat), self.batches, whose)
 
     async def close(self) -> None:

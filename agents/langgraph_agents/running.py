@@ -36,13 +36,24 @@ from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
 from toolablate.agents.pacing import LetGo
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.run import AgentResult
-from toolablate.agents.session import NOT_EXECUTED, Tools, TrialFailed, TrialSession, with_answer_line
+from toolablate.agents.session import LEFT_OUT, NOT_EXECUTED, Tools, TrialFailed, TrialSession, with_answer_line
 from toolablate.agents.spending import Spending, worked_seconds
 from toolablate.tools import Toolset
 from toolablate.tools.function import outcome_of
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Condition, Event, InputCut, Limit, Message, ModelRequest, Outcome, Picture, Price
+from toolablate.traces.records import (
+    Condition,
+    Event,
+    InputCut,
+    Limit,
+    Message,
+    ModelRequest,
+    Outcome,
+    Picture,
+    Price,
+    ToolCall,
+)
 
 
 async def run_own_agent(
@@ -67,7 +78,9 @@ async def run_own_agent(
     events: list[Event] = []
     spending = Spending(condition.budget, price)
     before = past.start.before if past else ()
-    spending.charge_before(before)
+    # As in the trial itself, what an agent works by is no call of a tool.
+    kept = [each for each in before if isinstance(each, ToolCall) and agent.is_kept(each.call.name)]
+    spending.charge_before([each for each in before if each not in kept])
     session = TrialSession(
         model=model,
         tools=SeenTools(tools),
@@ -121,7 +134,9 @@ async def _ended(trial: AgentTrial, question: Message) -> Any:
     token = TRIAL.set(trial)
     try:
         with tracing_context(enabled=False):
-            running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns))
+            # Another trial may find meanwhile that this agent needs a thread.
+            in_thread = trial.agent.in_thread
+            running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns, in_thread))
     finally:
         TRIAL.reset(token)
     try:
@@ -144,10 +159,10 @@ async def _ended(trial: AgentTrial, question: Message) -> Any:
         return None if running.cancelled() else running.result()
     if isinstance(error, GraphRecursionError):
         trial.limit = trial.limit or "turns"
-    elif isinstance(error, NotImplementedError) and trial.agent.graph is not None and not trial.agent.in_thread:
+    elif isinstance(error, NotImplementedError) and trial.agent.graph is not None and not in_thread:
         raise error
     elif not isinstance(error, AgentStopped):
-        trial.record_failure(_agent_failed(trial.agent, error))
+        trial.record_failure(_agent_failed(trial, error))
         raise TrialFailed from error
     return None
 
@@ -156,7 +171,7 @@ def _answer_of(trial: AgentTrial, ended: Any) -> str:
     """Raises TrialFailed where it is none."""
     text = _in_form(ended) or _answer(ended)
     if text is not None:
-        return text
+        return _require_text(trial, text)
     agent = trial.agent.model.agent
     if _interrupted(ended):
         said = f"the agent {agent!r} stopped to ask a person (interrupt)"
@@ -164,6 +179,14 @@ def _answer_of(trial: AgentTrial, ended: Any) -> str:
         trial.record_failure(ModelError(said, hint=hint, code="agent_interrupted"))
     else:
         trial.record_failure(ModelError(f"the agent {agent!r} ended without a message of its own", code="no_answer"))
+    raise TrialFailed
+
+
+def _require_text(trial: AgentTrial, text: str) -> str:
+    """Within an agent an empty reply may be in order; as an answer it is none, as of any model. Raises TrialFailed."""
+    if text.strip():
+        return text
+    trial.record_failure(ModelError(f"the agent {trial.agent.model.agent!r} gave an empty answer", code="empty_reply"))
     raise TrialFailed
 
 
@@ -181,7 +204,7 @@ async def _end_of_past(trial: AgentTrial, past: Past) -> Limit | None:
     return past.start.limit
 
 
-async def _run(agent: Agent, messages: list[BaseMessage], turns: int) -> Any:
+async def _run(agent: Agent, messages: list[BaseMessage], turns: int, in_thread: bool) -> Any:
     if agent.graph is None:
         assert agent.function is not None
         return await _called(agent.function, messages)
@@ -190,7 +213,7 @@ async def _run(agent: Agent, messages: list[BaseMessage], turns: int) -> Any:
         "recursion_limit": max(agent.recursion_limit, 20 * turns + 50),
         "callbacks": [],
     }
-    if not agent.in_thread:
+    if not in_thread:
         return await agent.graph.ainvoke({"messages": messages}, config)
     graph = agent.graph
     value, error = await outcome_of(lambda: graph.invoke({"messages": messages}, config))
@@ -252,13 +275,25 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     messages.append(HumanMessage(closing))
     kwargs = without_tools(asked.chat, asked.kwargs)
     final = ModelRequest(messages=trial.conversations.written(messages), tools=specs_of(kwargs), tool_choice="none")
-    token = ORIGINAL.set(Original(asked.chat, lambda: on_agents_loop(_own_now(asked.chat, messages, kwargs))))
+
+    def ask(request: ModelRequest) -> "asyncio.Future[ChatResult]":
+        return on_agents_loop(_own_now(asked.chat, _shortened(messages, request), kwargs))
+
+    token = ORIGINAL.set(Original(asked.chat, ask))
     try:
         with tracing_context(enabled=False):
             _, reply = await trial.session.ask_at_last(final, limit)
     finally:
         ORIGINAL.reset(token)
-    return reply.message.content
+    return _require_text(trial, reply.message.content)
+
+
+def _shortened(messages: Sequence[BaseMessage], request: ModelRequest) -> list[BaseMessage]:
+    """The messages without the results that are left out of the request, which has one for each of them."""
+    return [
+        message.model_copy(update={"content": LEFT_OUT}) if asked.content == LEFT_OUT else message
+        for message, asked in zip(messages, request.messages, strict=True)
+    ]
 
 
 async def _own_now(chat: BaseChatModel, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
@@ -272,10 +307,10 @@ async def _own_now(chat: BaseChatModel, messages: Sequence[BaseMessage], kwargs:
     return value
 
 
-def _agent_failed(agent: Agent, error: BaseException) -> ModelError:
-    told = one_line(f"{type(error).__name__}: {error}", 300)
+def _agent_failed(trial: AgentTrial, error: BaseException) -> ModelError:
+    told = one_line(trial.conversations.blank(f"{type(error).__name__}: {error}"), 300)
     return ModelError(
-        f"the agent {agent.model.agent!r} failed: {told}",
+        f"the agent {trial.agent.model.agent!r} failed: {told}",
         hint="its own code raised this, outside of its models and tools",
         code="agent_failed",
     )
@@ -304,9 +339,13 @@ def _answer(ended: Any) -> str | None:
         messages = convert_to_messages(ended)
     except (ValueError, TypeError, NotImplementedError):
         return None
-    said = next((str(each.text) for each in reversed(messages) if isinstance(each, AIMessage)), None)
-    # What a tool gave may be the answer, as it is.
-    return str(messages[-1].text) if said == "" and isinstance(messages[-1], ToolMessage) else said
+    said = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    if said is None:
+        return None
+    # What a tool gave to the last message's call is the answer, where the agent ends with it.
+    last, calls = messages[-1], {call["id"] for call in said.tool_calls}
+    of_tool = isinstance(last, ToolMessage) and (last.tool_call_id in calls or not str(said.text))
+    return str(last.text if of_tool else said.text)
 
 
 def _in_form(ended: Any) -> str:

@@ -195,7 +195,15 @@ def agents_loop() -> asyncio.AbstractEventLoop:
 
 def on_agents_loop(work: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
     """Runs it there; the future is one of the loop that runs now."""
-    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, agents_loop()))
+    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_without_exit(work), agents_loop()))
+
+
+async def _without_exit(work: Coroutine[Any, Any, T]) -> T:
+    """An exit that a coroutine raises would end the loop, and with it all agents."""
+    try:
+        return await work
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(f"it ended in {type(error).__name__}") from None
 
 
 def _there(here: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Awaitable[T]]:
@@ -203,7 +211,7 @@ def _there(here: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Awaitab
     loop = asyncio.get_running_loop()
 
     async def there(*args: Any) -> T:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(here(*args), loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_without_exit(here(*args)), loop))
 
     return there
 

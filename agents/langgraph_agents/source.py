@@ -23,10 +23,11 @@ from toolablate.traces.records import AgentModel, Condition, ModelReply, ModelRe
 
 @dataclass(slots=True)
 class Original:
-    """A request as the agent made it; `result` is what its model gave to the last try."""
+    """A request as the agent made it. `ask` makes it, with what the record leaves out of it left out; `result` is what
+    the model gave to the last try."""
 
     chat: BaseChatModel
-    ask: Callable[[], Awaitable[ChatResult]]
+    ask: Callable[[ModelRequest], Awaitable[ChatResult]]
     result: ChatResult | None = None
 
     @property
@@ -42,17 +43,18 @@ class Original:
         named = (getattr(self.chat, key, None) for key in ("model_name", "model", "model_id"))
         return next((name for name in named if isinstance(name, str) and name), type(self.chat).__name__)
 
-    def safe(self) -> Callable[[str], str]:
-        """What takes the keys of the chat model out of a text."""
-        held = [value for value in vars(self.chat).values() if isinstance(value, SecretStr)]
-        keys = [key for value in held if len(key := value.get_secret_value()) >= SECRET_FROM_LENGTH]
 
-        def blank(text: str) -> str:
-            for key in keys:
-                text = blanking(key)(text)
-            return text
+def keys_blanked(chat: BaseChatModel) -> Callable[[str], str]:
+    """What takes the keys of a chat model out of a text."""
+    held = [value for value in vars(chat).values() if isinstance(value, SecretStr)]
+    keys = [key for value in held if len(key := value.get_secret_value()) >= SECRET_FROM_LENGTH]
 
-        return blank if keys else str
+    def blank(text: str) -> str:
+        for key in keys:
+            text = blanking(key)(text)
+        return text
+
+    return blank if keys else str
 
 
 ORIGINAL: ContextVar[Original | None] = ContextVar("original", default=None)
@@ -80,7 +82,7 @@ class AgentChat:
         original = ORIGINAL.get()
         if original is None:
             raise InternalError("an agent's model is asked only by its agent")
-        allowed, safe = min(seconds, self.model.timeout_seconds), original.safe()
+        allowed, safe = min(seconds, self.model.timeout_seconds), keys_blanked(original.chat)
         if (sent := watched_sending()) is not None:
             sent()
         inside = INSIDE_MODEL.set(True)
@@ -88,7 +90,7 @@ class AgentChat:
             # A LANGSMITH_TRACING left over from another project must not send benchmark questions to a third party.
             with tracing_context(enabled=False):
                 async with asyncio.timeout(allowed) as deadline:
-                    original.result = await original.ask()
+                    original.result = await original.ask(request)
             message = original.result.generations[0].message
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the class is anybody's
             if isinstance(error, TimeoutError) and deadline.expired():

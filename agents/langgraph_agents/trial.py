@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
     BaseMessage,
@@ -31,7 +32,7 @@ from toolablate.agents.langgraph_agents.seam import (
     ModelAsked,
     ToolAsked,
 )
-from toolablate.agents.langgraph_agents.source import ORIGINAL, Original
+from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, keys_blanked
 from toolablate.agents.langgraph_agents.tools import PENDING, Pending, arguments_of
 from toolablate.agents.langgraph_agents.tools import result_of as result_of_tool
 from toolablate.agents.pacing import LetGo
@@ -69,7 +70,8 @@ class AgentTrial:
     has run out, `wanted` the request that it kept from being made, `last` the one that was answered last. `over` tells
     that no more calls are answered, `let_go` that this is because a request need not wait for its turn any more;
     `stopped` is set when the agent is to end. `past` is what it is given again, `events` are those of this attempt.
-    `number` has interventions number a call before it is made.
+    `number` has interventions number a call before it is made; `known` are the chat
+    models whose keys are kept out of the record.
     """
 
     agent: Agent
@@ -88,6 +90,7 @@ class AgentTrial:
     events: list[Event] = field(default_factory=list)
     number: Callable[[ToolRequest], None] = lambda _: None
     wanted: ModelAsked | None = None
+    known: set[int] = field(default_factory=set)
     in_flight: int = 0
     direct: int = 0
     tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
@@ -106,6 +109,7 @@ class AgentTrial:
         self._require_going_on()
         barring = self.condition.tool_choice == "none"
         kwargs = offered(asked.kwargs, self._is_offered)
+        self._keep_secret(asked.chat)
         request = ModelRequest(
             messages=self.conversations.written(asked.messages),
             tools=specs_of(kwargs),
@@ -148,10 +152,12 @@ class AgentTrial:
         name = asked.tool.name
         if self.past is not None and (again := await self._again(self.past, pending, request)):
             return again[0]
-        self.in_flight += 1
+        kept = self.agent.is_kept(name)
+        # A kept tool has no limit of its own: the trial's ends it.
+        self.in_flight += not kept
         tokens = PENDING.set(pending), INSIDE_TOOL.set(True)
         try:
-            if self.agent.is_kept(name):
+            if kept:
                 return await self._passed(pending, request)
             if name not in self.agent.tools:
                 self._fail(
@@ -163,7 +169,7 @@ class AgentTrial:
         finally:
             PENDING.reset(tokens[0])
             INSIDE_TOOL.reset(tokens[1])
-            self.in_flight -= 1
+            self.in_flight -= not kept
 
     def run_again_in_thread(self) -> None:
         """Makes ready for the agent to be run from its beginning once more; what it did is given to it again."""
@@ -184,6 +190,13 @@ class AgentTrial:
             self.record_failure(error)
             self._end()
             raise AgentStopped from None
+
+    def _keep_secret(self, chat: BaseChatModel) -> None:
+        """What an endpoint gave back may hold a key; the agent repeats it in its next request."""
+        if id(chat) not in self.known:
+            self.known.add(id(chat))
+            before, safe = self.conversations.blank, keys_blanked(chat)
+            self.conversations.blank = lambda text: safe(before(text))
 
     def _is_offered(self, name: str) -> bool:
         named = {spec.name for spec in self.session.specs}
@@ -258,7 +271,7 @@ class AgentTrial:
                 error="unknown_tool" if unknown else "refused_by_agent",
             )
             self.session.spending.tool_calls += 1
-            self.session._record_call(found, result, self.session.elapsed())
+            self.session.record_call(found, result, self.session.elapsed())
 
     # Tools.
 
@@ -306,7 +319,7 @@ class AgentTrial:
         at = self.session.elapsed()
         pending.raw = await pending.asked.own()
         result = result_of_tool(pending.raw, pending.asked.call_id)
-        self.shown[request.id] = self.session._record_call(request, result, at).text
+        self.shown[request.id] = self.session.record_call(request, result, at).text
         return pending.raw
 
     async def _run(self, pending: Pending, request: ToolRequest, *, called: bool) -> Any:
@@ -354,7 +367,9 @@ class AgentTrial:
         self.stopped.set()
 
 
-async def _ask(asked: ModelAsked, messages: Sequence[BaseMessage], kwargs: dict[str, Any]) -> ChatResult:
+async def _ask(
+    asked: ModelAsked, messages: Sequence[BaseMessage], kwargs: dict[str, Any], _: ModelRequest
+) -> ChatResult:
     return await asked.own(messages, kwargs)
 
 

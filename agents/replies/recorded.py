@@ -78,7 +78,8 @@ def asked(model: ServedModel, request: ModelRequest, repeat: int) -> AskedReques
     """Fields that hold their defaults do not enter it, so one added later leaves older recordings alone."""
     parameters: dict[str, Any] = {"tool_choice": request.tool_choice}
     if isinstance(model, AgentModel):
-        asked_of = {"endpoint": model.endpoint, "api": model.provider, "name": model.wire_name}
+        # Its code says which models it asks, and how.
+        asked_of = {"endpoint": model.endpoint, "api": model.provider, "name": model.identity()}
     elif isinstance(model, LangChainModel):
         asked_of = {"endpoint": model.endpoint.rstrip("/"), "api": model.class_path, "name": model.wire_name}
         parameters["kwargs"] = model.kwargs

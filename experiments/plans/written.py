@@ -258,6 +258,7 @@ def _take(folder: Path) -> None:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {why_unreadable(error)}", code="unreadable_env") from None
+    own: set[str] = set()
     for line in lines:
         found = _LINE.fullmatch(line)
         if not found or "\0" in found[2]:
@@ -265,6 +266,9 @@ def _take(folder: Path) -> None:
         name, value = found[1], _unquoted(found[2])
         if name not in os.environ:
             os.environ[name] = _taken[name] = value
+            own.add(name)
+        elif name in own:
+            continue
         elif _taken.get(name, value) != value:
             raise InputError(
                 f"{path}: a plan that is running has another {name}",

@@ -14,7 +14,7 @@ from toolablate.agents import connect
 from toolablate.agents.batches import Batches
 from toolablate.agents.batches.source import BatchedSource
 from toolablate.agents.pacing import LetGo, counting_waits
-from toolablate.traces.errors import ModelError, StoreError
+from toolablate.traces.errors import InternalError, ModelError, StoreError
 from toolablate.traces.records import Message, ModelRequest, OpenAIModel
 
 
@@ -69,6 +69,30 @@ async def test_what_the_endpoint_knows_no_more_is_asked_anew(
     again.batches.idle_seconds = 0.05
     assert await said(again, "a") == ["A"]
     await again.batches.close()
+
+
+async def test_two_models_that_send_the_same_share_no_reply(
+    chat_server: ChatServer, source: BatchedSource, tmp_path: Path
+) -> None:
+    model = source.model.model_copy(update={"name": "other", "model": "m"})
+    direct = connect(model)
+    other = Batches(tmp_path / "batches", lambda _: None).source(model, direct, direct)
+    other.batches.idle_seconds = 0.05
+    assert [*await said(source, "a"), *await said(other, "a")] == ["A", "A"]
+    first, second = (batch["lines"] for batch in chat_server.batches.made.values())
+    assert first[0]["body"] == second[0]["body"]
+    assert first[0]["custom_id"] != second[0]["custom_id"]
+    await other.close()
+
+
+async def test_a_reply_that_breaks_the_reader_keeps_nobody_waiting(source: BatchedSource) -> None:
+    def broken(came: Any) -> Any:
+        raise RecursionError("too deep")
+
+    asked = source.batches.ask("deep", b'{"model": "m", "messages": [{"role": "user", "content": "a"}]}', broken)
+    (deep,) = await asyncio.gather(asyncio.wait_for(asked, 30), return_exceptions=True)
+    assert isinstance(deep, InternalError)
+    assert await said(source, "a") == ["A"]
 
 
 async def test_an_endpoint_without_batches_is_told_of(source: BatchedSource, chat_server: ChatServer) -> None:

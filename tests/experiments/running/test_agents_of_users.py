@@ -75,6 +75,36 @@ def test_an_agent_is_given_the_images_of_its_question(tmp_path: Path) -> None:
     assert [(each.role, len(each.images), each.items) for each in asked.request.messages] == [("user", 1, ())]
 
 
+def test_a_tool_may_give_the_answer_itself_whatever_its_model_says_before(tmp_path: Path) -> None:
+    code = """
+@tool(return_direct=True)
+def product(a: int, b: int) -> str:
+    \"\"\"Multiply.\"\"\"
+    return f"Answer: {a * b}"
+class Chatty(Rules):
+    def _reply(self, messages, offered):
+        reply = super()._reply(messages, offered)
+        return reply.model_copy(update={"content": "I will calculate that."}) if reply.tool_calls else reply
+agent = create_agent(Chatty(wants=[("product", {"a": 6, "b": 7})]), [product])
+"""
+    assert run(agent_plan(tmp_path, code, "['agent']")).answer("agent") == "Answer: 42"
+
+
+def test_a_key_that_an_endpoint_repeats_is_in_no_request(tmp_path: Path) -> None:
+    code = """
+from pydantic import SecretStr
+class Echo(Rules):
+    key: SecretStr = SecretStr("sk-secret-of-somebody")
+    def _reply(self, messages, offered):
+        reply = super()._reply(messages, offered)
+        return reply.model_copy(update={"content": "with sk-secret-of-somebody"}) if reply.tool_calls else reply
+agent = create_agent(Echo(wants=[PRODUCT]), [multiply, divide])
+"""
+    ran = run(agent_plan(tmp_path, code, "['agent']"))
+    assert "sk-secret" not in str(ran.traces)
+    assert ran.requests("agent")[1].request.messages[1].content.startswith("with ")
+
+
 def test_a_placebo_comes_from_an_earlier_run(tmp_path: Path) -> None:
     code = """
 class Asked(Rules):
@@ -238,7 +268,7 @@ agent = create_agent(Rules(wants=[PRODUCT]), [multiply, divide], middleware=[pas
 async def ask(state: MessagesState):
     import threading
     reply = await Rules(wants=[PRODUCT]).bind_tools([multiply, divide]).ainvoke(state["messages"])
-    if threading.current_thread() is threading.main_thread():
+    if threading.current_thread().name == "agents":
         raise NotImplementedError("no coroutine")
     return {"messages": [reply]}
 def asked(state: MessagesState):
@@ -390,6 +420,8 @@ def test_what_is_refused_before_any_request(tmp_path: Path, code: str, condition
     [
         ("def agent(messages):\n    raise RuntimeError('lost')\n", "agent_failed"),
         ("def agent(messages):\n    return messages\n", "no_answer"),
+        ("def agent(messages):\n    return ''\n", "empty_reply"),
+        ("async def agent(messages):\n    raise SystemExit(1)\n", "agent_failed"),
         (
             "class Down(Rules):\n    def _reply(self, messages, offered): raise ConnectionError('down')\n"
             "agent = create_agent(Down(), [])\n",
@@ -403,9 +435,7 @@ def test_what_is_refused_before_any_request(tmp_path: Path, code: str, condition
             "agent_interrupted",
         ),
         (
-            "def agent(messages):\n    late = tool(lambda x: x, 'late')\n"
-            if False
-            else "def later():\n    @tool\n    def late(x: int) -> int:\n        'Late.'\n        return x\n    return late\n"
+            "def later():\n    @tool\n    def late(x: int) -> int:\n        'Late.'\n        return x\n    return late\n"
             "def agent(messages):\n    return Rules(wants=[]).bind_tools([later()]).invoke(messages)\n",
             "unknown_tool",
         ),
