@@ -111,7 +111,7 @@ _Read = tuple[str, Mapping[str, Any], list[str]]
 
 
 def _web_search(_: str, item: Mapping[str, Any]) -> _Read:
-    """A search, or a page that was opened or looked through: each has a name of its own."""
+    """A search, or a page that was opened or looked through: each has a name and a price of its own."""
     held = item.get("action")
     action: Mapping[str, Any] = held if isinstance(held, dict) else {}
     name = text_of(action.get("type")) or "search"

@@ -22,9 +22,6 @@ from toolablate.traces.records import (
     Usage,
 )
 
-# Of OpenAI's web search, searches alone are charged: https://platform.openai.com/docs/guides/tools-web-search
-_FREE_CALLS = {"open_page": 0.0, "find_in_page": 0.0}
-
 
 def known_cost(reply: ModelReply, price: Price | None) -> float | None:
     """US dollars; None where the price is unknown, that of a call of the provider's own tools included, or where the
@@ -36,7 +33,7 @@ def known_cost(reply: ModelReply, price: Price | None) -> float | None:
     priced = None if price is None else _priced(reply.usage, price)
     if price is not None and priced is not None:
         charged = charged_calls(reply.message)
-        priced = None if charged.keys() - {*price.calls, *_FREE_CALLS} else priced + calls_cost(charged, price)
+        priced = None if charged.keys() - price.calls.keys() else priced + calls_cost(charged, price)
     if price is not None and not price.from_table and priced is not None:
         return priced
     return priced if reply.charged_usd is None else reply.charged_usd
@@ -44,8 +41,7 @@ def known_cost(reply: ModelReply, price: Price | None) -> float | None:
 
 def calls_cost(charged: Mapping[str, int], price: Price) -> float:
     """US dollars for calls of the provider's own tools, as far as they have a price."""
-    prices = {**_FREE_CALLS, **price.calls}
-    return sum(count * prices.get(name, 0.0) for name, count in charged.items())
+    return sum(count * price.calls.get(name, 0.0) for name, count in charged.items())
 
 
 def _priced(usage: Usage, price: Price) -> float | None:

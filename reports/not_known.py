@@ -14,7 +14,7 @@ from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import deciding_rows, named, ranked, without_cause
 from toolablate.reports.changed_runs import FROM_START, Row
 from toolablate.reports.turn import AT_CALLS, turn_of
-from toolablate.traces.records import Attribution, ReplayDesign, ToolCall
+from toolablate.traces.records import Attribution, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, one_line
 
 
@@ -85,10 +85,6 @@ _USUAL: Mapping[str, Any] = {
 def _unreplayed(told: Explanation) -> Iterator[Said]:
     evidence = told.explained.evidence
     wrong = (evidence.score.value or 0.0) < RIGHT
-    if any(isinstance(event, ToolCall) and event.by_provider for event in told.conversation):
-        yield "What the results of the provider's own tools did: no replay can replace them or leave them out."
-        if evidence.trajectory is not None:
-            return
     if evidence.trajectory is not None:
         yield "Whether it comes out right with something changed: runs are missing, or it was not in the last sample."
     else:

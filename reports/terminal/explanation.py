@@ -149,9 +149,7 @@ def _belief(line: BeliefStep, *, falls: bool) -> Sequence[Text]:
 def _what(events: Sequence[Event]) -> str:
     reply = next((event for event in events if isinstance(event, ModelCall)), None)
     if reply is not None:
-        within = [event.call for event in events if isinstance(event, ToolCall) and event.by_provider]
-        made = f"; before it the provider's {_calls_listed(called, within)}" if within else ""
-        return f"{_said(reply)}{made}"
+        return _said(reply)
     return _calls_listed(given, [event for event in events if isinstance(event, ToolCall)])
 
 

@@ -23,7 +23,7 @@ from toolablate.traces.records import (
 RESPONSES = {"api": "responses"}
 SEARCH = {"type": "web_search", "search_context_size": "low"}
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
-PRICE = Price(input=1, output=1, calls={"web_search": 0.01, "code_interpreter": 0.03})
+PRICE = Price(input=1, output=1, calls={"web_search": 0.01, "open_page": 0, "code_interpreter": 0.03})
 
 
 def with_tools(*tools: dict[str, object], **fields: object) -> Condition:
