@@ -6,7 +6,7 @@ generateContent by LangChain). All of it is foreign: whatever has another form i
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,7 +35,8 @@ _OURS = frozenset(
 @dataclass(frozen=True, slots=True)
 class ProviderCall:
     """A call that the provider made. `unit` is what it is charged by where several calls share one (a container of a
-    code interpreter), `units` for how many it is charged; what the provider could not do is not `charged`."""
+    code interpreter), `units` for how many it is charged; what the provider could not do is not `charged`. `within` is
+    the tool whose price covers it, for an action that has none of its own."""
 
     id: str
     name: str
@@ -46,6 +47,7 @@ class ProviderCall:
     unit: str = ""
     units: int = 1
     charged: bool = True
+    within: str = ""
 
     def event(self, at: float) -> ToolCall:
         """As the trace tells it; `at` is when the request was sent that it answered a part of."""
@@ -71,15 +73,18 @@ def calls_of_provider(message: Message) -> tuple[ProviderCall, ...]:
     return tuple(_of_items(message.items) if whole is None else _of_langchain(whole))
 
 
-def charged_calls(message: Message) -> Counter[str]:
-    """How many calls are charged, by name: not what the provider failed to do, and what shares a container as one."""
+def charged_calls(message: Message, priced: Container[str] = ()) -> Counter[str]:
+    """How many calls are charged, by name: not what the provider failed to do, and what shares a container as one.
+
+    An action that another tool's price covers counts as 0 calls of that tool, unless it is among those `priced`."""
     counted = Counter[str]()
     seen: set[tuple[str, str]] = set()
     for call in calls_of_provider(message):
         if call.charged and not (call.unit and (call.name, call.unit) in seen):
             seen.add((call.name, call.unit))
-            counted[call.name] += call.units
-    return +counted
+            covered = call.within and call.name not in priced
+            counted[call.within if covered else call.name] += 0 if covered else call.units
+    return counted
 
 
 # The output items of Responses.
@@ -104,20 +109,22 @@ def _of_items(items: Iterable[Mapping[str, Any]]) -> Iterator[ProviderCall]:
             error=FAILED if failed else "",
             unit=text_of(item.get("container_id")),
             charged=not failed,
+            within=_SEARCH if kind == _SEARCH != name else "",
         )
 
 
+_SEARCH = "web_search"
 _Read = tuple[str, Mapping[str, Any], list[str]]
 
 
 def _web_search(_: str, item: Mapping[str, Any]) -> _Read:
-    """A search, or a page that was opened or looked through: each has a name and a price of its own."""
+    """A search, or a page that was opened or looked through: each has a name of its own, a search alone a price."""
     held = item.get("action")
     action: Mapping[str, Any] = held if isinstance(held, dict) else {}
     name = text_of(action.get("type")) or "search"
     asked = {key: value for key, value in action.items() if key not in ("type", "sources") and value is not None}
     sources = (_source(source) for source in dicts_in(action.get("sources")))
-    return "web_search" if name == "search" else name, _queried(asked), [_lines("Sources:", sources)]
+    return _SEARCH if name == "search" else name, _queried(asked), [_lines("Sources:", sources)]
 
 
 def _code(kind: str, item: Mapping[str, Any]) -> _Read:
@@ -139,7 +146,7 @@ def _other(kind: str, item: Mapping[str, Any]) -> _Read:
     return kind, asked, [json.dumps(held, ensure_ascii=False)] if held else []
 
 
-_RESPONSES = {"web_search": _web_search, "code_interpreter": _code, "file_search": _file_search}
+_RESPONSES = {_SEARCH: _web_search, "code_interpreter": _code, "file_search": _file_search}
 
 
 def _queried(asked: dict[str, Any]) -> dict[str, Any]:

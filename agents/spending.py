@@ -32,7 +32,7 @@ def known_cost(reply: ModelReply, price: Price | None) -> float | None:
     """
     priced = None if price is None else _priced(reply.usage, price)
     if price is not None and priced is not None:
-        charged = charged_calls(reply.message)
+        charged = charged_calls(reply.message, price.calls)
         priced = None if charged.keys() - price.calls.keys() else priced + calls_cost(charged, price)
     if price is not None and not price.from_table and priced is not None:
         return priced
@@ -66,7 +66,7 @@ def counted_cost(reply: ModelReply, price: Price | None, read: int, wrote: int) 
     charged = reply.charged_usd or 0.0
     if price is None:
         return charged
-    priced, of_calls = _priced(reply.usage, price), calls_cost(charged_calls(reply.message), price)
+    priced, of_calls = _priced(reply.usage, price), calls_cost(charged_calls(reply.message, price.calls), price)
     if priced is None:
         return charged or estimated_cost(reply, price, read, wrote) + of_calls
     priced += of_calls

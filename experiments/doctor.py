@@ -8,7 +8,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -44,7 +44,7 @@ from toolablate.experiments.environment.web import (
     skipped_documents,
 )
 from toolablate.experiments.plans.plan import Plan, design
-from toolablate.experiments.plans.prices import open_prices, show_price
+from toolablate.experiments.plans.prices import open_prices, show_price, unpriced_calls, with_prices
 from toolablate.experiments.scoring import Scorers
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import find_cgroups
@@ -87,6 +87,10 @@ def price_findings(plan: Plan) -> Iterator[CheckResult]:
             yield CheckResult("price", name, "warning", f"unknown: {found.reason}", remedy)
         else:
             yield CheckResult("price", name, "ok", f"{show_price(found)} ({found.source})")
+    with suppress(ToolablateError):
+        # What is wrong with conditions is told of as a finding of its own.
+        for text in unpriced_calls(with_prices(plan.models, sources), plan.resolved_conditions()):
+            yield CheckResult("price", "provider_tools", "warning", text)
 
 
 # What doctor looks at for search, pages, archives and servers of tools.

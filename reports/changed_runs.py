@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from toolablate.analysis.attribution.decomposition import Scores
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS, Level, told_levels
-from toolablate.analysis.attribution.trace_rules import faults, ran_out
+from toolablate.analysis.attribution.trace_rules import ran_out, repairable
 from toolablate.reports.cause_wording import chance
 
 BEFORE_CALLS = "asked for its answer before any call"
@@ -85,7 +85,7 @@ def of_scores(changed: str, scores: Scores, evidence: Evidence) -> Row:
 
 def _others(evidence: Evidence) -> Iterator[tuple[str, Scores]]:
     pivotal = evidence.pivotal
-    if pivotal is not None and (ran_out(evidence.signals) or faults(evidence.signals)):
+    if pivotal is not None and (ran_out(evidence.signals) or repairable(evidence.signals)):
         # Those runs have the trial's own budget and faults, so that they are none of the levels.
         yield f"from event {pivotal.event} on again, {AS_IT_WAS}", pivotal.kept
         yield f"from event {pivotal.event} on, {NO_RESULT}", pivotal.without
@@ -105,7 +105,7 @@ def _changed(level: Level, evidence: Evidence) -> str:
         return what
     # What spoiled the trial from outside is repaired in them as well, so that they differ in more than one thing.
     budget = ("twice the budget",) if ran_out(evidence.signals) else ()
-    tools = ("tools that work",) if faults(evidence.signals) else ()
+    tools = ("tools that work",) if repairable(evidence.signals) else ()
     return f"{what}{REPAIRED_TOO}{' and '.join((*budget, *tools))}" if budget or tools else what
 
 

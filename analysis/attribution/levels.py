@@ -12,7 +12,7 @@ from toolablate.analysis.attribution.evidence import KINDS, LONG_RESULTS, Eviden
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import LevelTally
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
-from toolablate.analysis.attribution.trace_rules import faults, ran_out
+from toolablate.analysis.attribution.trace_rules import ran_out, repairable
 from toolablate.traces.records import ReplayPurpose
 
 AGAIN, EXTENDED, REPAIRED = "with the same results, reasoned again", "with twice the budget", "with tools that work"
@@ -127,7 +127,7 @@ def _named_of(passed: Sequence[Part], fall: Fall | None) -> tuple[Part, bool]:
 def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fall: Fall | None) -> Iterator[Level]:
     """As it was, repaired from outside, drawn again, and without the results of one kind of tool after another."""
     replay, signals = evidence.all_runs or Replay(), evidence.signals
-    stopped, broken = ran_out(signals), bool(faults(signals))
+    stopped, broken = ran_out(signals), bool(repairable(signals))
     yield from _last_reply_again(evidence, replay, forcing)
     if stopped:
         yield Level("budget", tally_of(replay.extended), EXTENDED, ReplayPurpose(kind="extended"))
@@ -140,7 +140,7 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
     pivotal = None if stopped or broken else evidence.pivotal
     turned = fall.kinds if fall else frozenset()
     # Where the first call is the one that failed, to repair it and to draw again what follows it are the same runs.
-    if not (broken and replay.repaired and faults(signals)[0] == _first_result(evidence)):
+    if not (broken and replay.repaired and repairable(signals)[0] == _first_result(evidence)):
         yield _rollouts("again", replay, (), pivotal.kept if pivotal else ())
     # Without a long result neither what it says nor its length is there.
     both = pivotal if pivotal and replay.short and _is_long(pivotal.event, signals.calls) else None

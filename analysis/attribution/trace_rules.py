@@ -58,6 +58,12 @@ def faults(signals: Signals) -> tuple[int, ...]:
     return tuple(each.event for each in unrecovered(signals.troubles))
 
 
+def repairable(signals: Signals) -> tuple[int, ...]:
+    """The same without what the provider's own tools failed to do: no replay can have those work."""
+    of_provider = {call.event for call in signals.calls if call.by_provider}
+    return tuple(event for event in faults(signals) if event not in of_provider)
+
+
 def fail_by_themselves(troubles: Iterable[Trouble]) -> bool:
     """Whether one of these is a tool's that no intervention made fail, and was not recovered from."""
     return any(each.kind != "injected" for each in unrecovered(troubles))

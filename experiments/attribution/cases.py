@@ -8,7 +8,7 @@ from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps, rep
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import faults
+from toolablate.analysis.attribution.trace_rules import repairable
 from toolablate.analysis.from_store import scorer_meant
 from toolablate.tools.registry import TOOLSETS, resource_of
 from toolablate.traces.records import (
@@ -106,16 +106,11 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
         ),
         last=reply_began(trace.events, asked[-1]) if asked else None,
         ending=ending_of(trace.events),
-        fault=next((event for event in faults(signals) if not _is_of_provider(trace.events[event])), None),
+        fault=next(iter(repairable(signals)), None),
         budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),
         kinds=kinds,
         chars=shown_chars(signals),
     )
-
-
-def _is_of_provider(event: Event) -> bool:
-    """What the provider's own tools failed to do cannot be repaired."""
-    return isinstance(event, ToolCall) and event.by_provider
 
 
 def ending_of(conversation: Sequence[Event]) -> int | None:

@@ -1,7 +1,7 @@
 """What the replays of one trial and the arms below its condition say."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
@@ -9,12 +9,12 @@ from toolablate.analysis.attribution.belief import BeliefFlip, Probe, Trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import PivotalResult
 from toolablate.analysis.attribution.signals.of_trace import troubles_of
-from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.signals.signal_types import Signals, Trouble
 from toolablate.analysis.attribution.trace_rules import fail_by_themselves
 from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.analysis.shapley import ShapleyEstimate, design, shapley_values
 from toolablate.experiments.attribution.cases import Case
-from toolablate.traces.records import Condition, ReplayPurpose, ReplayPurposeKind, Trace
+from toolablate.traces.records import Condition, ReplayPurpose, ReplayPurposeKind, ToolCall, Trace
 from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
 # What the stored replays of a trial came to, by the purposes in their records.
@@ -182,7 +182,8 @@ def replays_of(
     outcomes = outcomes_of(case, counterfactuals)
     # The first of all, and then those of them that count: which a later run would replace depends on what they came to.
     first: Outcomes = {purpose: replays[:rollouts] for purpose, replays in outcomes.items()}
-    if fail_by_themselves(signals.troubles):
+    of_provider = {call.event for call in signals.calls if call.by_provider}
+    if _tools_failed(signals.troubles, of_provider):
         outcomes, first = (
             {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in some.items()}
             for some in (outcomes, first)
@@ -209,7 +210,19 @@ def _with_tools_that_work(
     that could be left out, and it was not asked again, or has no better to say."""
     if purpose.kind not in ("repaired", "rollout", "short"):
         return replays
-    return [each for each in replays if each.value is None or not fail_by_themselves(troubles_of(traces(each.trial)))]
+    return [each for each in replays if each.value is None or not _failed_again(traces(each.trial))]
+
+
+def _failed_again(trace: Trace) -> bool:
+    of_provider = {
+        place for place, event in enumerate(trace.events) if isinstance(event, ToolCall) and event.by_provider
+    }
+    return _tools_failed(troubles_of(trace), of_provider)
+
+
+def _tools_failed(troubles: Iterable[Trouble], of_provider: Container[int]) -> bool:
+    """Whether tools failed that a replay can have work: not what the provider's own, at these events, failed to do."""
+    return fail_by_themselves(each for each in troubles if each.event not in of_provider)
 
 
 def _replay(case: Case, own: Scores, re_asked: Scores, outcomes: Outcomes, re_asks: AnswerReAsks) -> Replay | None:

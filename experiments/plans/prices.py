@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Model, Price, Rates, ServedModel
+from toolablate.traces.records import Condition, Model, OpenAIModel, Price, Rates, ServedModel
+from toolablate.traces.terminal_text import one_line
 from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
@@ -227,6 +228,27 @@ def _require_prices_of_calls(plan: Path, model: ServedModel, price: Price, limit
             hint="add it: price = { input = ..., output = ..., calls = { web_search = 0.01 } }, in dollars per call",
             code="bad_plan",
         )
+
+
+def unpriced_calls(models: Iterable[Model], conditions: Iterable[Condition]) -> Iterator[str]:
+    """Tools that OpenAI runs by itself and whose calls have no price, a sentence for each model that has prices: one
+    call makes a trial's cost unknown. What others call their tools' calls is known from replies alone."""
+    used = {_called(tool): None for condition in conditions for tool in condition.provider_tools}
+    for model in models:
+        if isinstance(model, OpenAIModel) and model.price is not None:
+            missing = [name for name in used if name and name not in model.price.calls]
+            if missing:
+                calls = ", ".join(f"{name} = ..." for name in missing)
+                yield (
+                    f"the price of the model {model.name!r} has none of a call of {', '.join(missing)}: what is made"
+                    f" with one has no known cost. Add to it: calls = {{ {calls} }}"
+                )
+
+
+def _called(tool: Mapping[str, object]) -> str:
+    """What the calls of one of OpenAI's own tools are called: of a search without what its versions add."""
+    kind = str(tool.get("type", ""))
+    return "web_search" if kind.startswith("web_search") else one_line(kind, max_chars=80)
 
 
 def show_price(price: Price) -> str:

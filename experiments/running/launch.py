@@ -28,6 +28,7 @@ from toolablate.experiments.environment.environment import (
 )
 from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, is_replayed, open_judges
 from toolablate.experiments.plans.plan import Design, Only, Plan, PlannedTrial, design
+from toolablate.experiments.plans.prices import unpriced_calls
 from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.running.execution import LocalExecutor, open_executor
 from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
@@ -270,6 +271,8 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProg
     for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):
         if told:
             progress.warn(told)
+    for told in unpriced_calls(planned.models, planned.conditions):
+        progress.warn(told)
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
         await stack.enter_async_context(scorers)

@@ -15,7 +15,7 @@ from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
-from toolablate.reports.terminal.explanation import BeliefStep, step_lines
+from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
 from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
@@ -332,11 +332,11 @@ def told_steps(told: Explanation) -> Iterator[StepLine]:
     kept = set(range(len(lines)))
     if len(lines) > MOST_STEPS:
         kept = {*range(FIRST_STEPS), *range(len(lines) - LAST_STEPS, len(lines))}
-        kept |= set() if flip is None else {*range(flip.after - AROUND, flip.step + AROUND + 1)}
+        kept |= {*around_fall(flip, lines, AROUND)}
     skipped = 0
     for place, line in enumerate(lines):
         if place in kept:
-            yield StepLine(line, flip is not None and flip.after < place <= flip.step, skipped)
+            yield StepLine(line, flip is not None and flip.after < line.step <= flip.step, skipped)
         skipped = 0 if place in kept else skipped + 1
 
 

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from toolablate.analysis.attribution.belief import EarlyAnswers, belief_steps
+from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers, belief_steps
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports import numbers
@@ -41,9 +41,11 @@ _SKIPPED = ("import ", "from ", "#")
 
 @dataclass(frozen=True, slots=True)
 class BeliefStep:
-    """`event` is the first of the step, None for the question alone. `right` of `samples` answers are right after it,
-    and `answer` is what most of them say; no sample where nobody asked."""
+    """`step` is that of the belief after it, 0 for the question alone; a call that the provider made within a reply has
+    the reply's, and a line of its own. `event` is the first of the line, None for the question alone. `right` of
+    `samples` answers are right after it, and `answer` is what most of them say; no sample where nobody asked."""
 
+    step: int
     event: int | None
     what: str
     right: int
@@ -64,14 +66,14 @@ def steps_table(told: Explanation, room: int) -> Table:
         for width in (BAR_CELLS, SHARE_CELLS, ANSWER_CELLS):
             table.add_column(width=width, no_wrap=True)
         table.add_row("event", "", *(Text(title, style="dim") for title in ("right now", "", "says")))
-    shown = _shown(told, len(lines))
+    shown = _shown(told, lines)
     for place, line in enumerate(lines):
         if place not in shown:
             if place - 1 in shown:
                 table.add_row("", Text(f"... {_gap(place, shown)} steps more", style="dim"))
             continue
         number = "" if line.event is None else str(line.event)
-        falls = _falls(told, place)
+        falls = _falls(told, line)
         what = Text(line.what, style="bold" if falls else "")
         table.add_row(number, what, *(_belief(line, falls=falls) if probed else ()))
     if probed:
@@ -80,13 +82,19 @@ def steps_table(told: Explanation, room: int) -> Table:
     return table
 
 
-def _shown(told: Explanation, lines: int) -> Set[int]:
+def _shown(told: Explanation, lines: Sequence[BeliefStep]) -> Set[int]:
     """The places of the lines of a page: of many the first, the last, and those where the belief falls."""
-    if lines <= MOST_LINES:
-        return frozenset(range(lines))
-    flip = told.explained.evidence.flip
-    falls = range(max(0, flip.after - AROUND), flip.step + AROUND + 1) if flip is not None else ()
-    return frozenset({*range(FIRST), *range(lines - LAST, lines), *falls})
+    if len(lines) <= MOST_LINES:
+        return frozenset(range(len(lines)))
+    falls = around_fall(told.explained.evidence.flip, lines, AROUND)
+    return frozenset({*range(FIRST), *range(len(lines) - LAST, len(lines)), *falls})
+
+
+def around_fall(flip: BeliefFlip | None, lines: Sequence[BeliefStep], around: int) -> Iterator[int]:
+    """The places of the lines where the belief falls, and of so many steps before and after."""
+    if flip is not None:
+        near = range(flip.after - around, flip.step + around + 1)
+        yield from (place for place, line in enumerate(lines) if line.step in near)
 
 
 def _gap(place: int, shown: Set[int]) -> int:
@@ -96,13 +104,16 @@ def _gap(place: int, shown: Set[int]) -> int:
 
 def step_lines(told: Explanation) -> Iterator[BeliefStep]:
     """The question before any call, then what lies between each two belief steps, with the belief at the latter; after
-    the last nobody is asked."""
+    the last nobody is asked. Calls that the provider made within a reply come first, by their own events."""
     evidence = told.explained.evidence
     steps = belief_steps(told.conversation)
     beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
-    yield _line(None, "the question, before any call", beliefs.get(0))
-    for place, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
-        yield _line(start, _what(told.conversation[start:end]), beliefs.get(place))
+    yield _line(0, None, "the question, before any call", beliefs.get(0))
+    for step, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
+        while isinstance(made := told.conversation[start], ToolCall) and made.by_provider and start + 1 < end:
+            yield _line(step, start, _by_provider(made), None)
+            start += 1
+        yield _line(step, start, _what(told.conversation[start:end]), beliefs.get(step))
 
 
 def called(request: ToolRequest) -> str:
@@ -117,10 +128,14 @@ def given(event: ToolCall) -> str:
     return f"{name} {'gives' if event.status == 'ok' else 'fails'}: {said}"
 
 
-def _line(event: int | None, what: str, belief: EarlyAnswers | None) -> BeliefStep:
+def _by_provider(event: ToolCall) -> str:
+    return f"the provider's {called(event.call) if event.status == 'ok' else given(event)}"
+
+
+def _line(step: int, event: int | None, what: str, belief: EarlyAnswers | None) -> BeliefStep:
     if belief is None:
-        return BeliefStep(event, what, 0, 0, "")
-    return BeliefStep(event, what, round(belief.right.mean * belief.samples), belief.samples, _leading(belief))
+        return BeliefStep(step, event, what, 0, 0, "")
+    return BeliefStep(step, event, what, round(belief.right.mean * belief.samples), belief.samples, _leading(belief))
 
 
 def _leading(belief: EarlyAnswers) -> str:
@@ -131,10 +146,10 @@ def _leading(belief: EarlyAnswers) -> str:
     return one_line(name if len(leading) == 1 else " = ".join(leading) if len(leading) == 2 else "split")
 
 
-def _falls(told: Explanation, place: int) -> bool:
+def _falls(told: Explanation, line: BeliefStep) -> bool:
     """Whether the belief falls at a line, as far as its steps were asked about."""
     flip = told.explained.evidence.flip
-    return flip is not None and flip.after < place <= flip.step
+    return flip is not None and flip.after < line.step <= flip.step
 
 
 def _belief(line: BeliefStep, *, falls: bool) -> Sequence[Text]:

@@ -23,7 +23,7 @@ from toolablate.traces.records import (
 RESPONSES = {"api": "responses"}
 SEARCH = {"type": "web_search", "search_context_size": "low"}
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
-PRICE = Price(input=1, output=1, calls={"web_search": 0.01, "open_page": 0, "code_interpreter": 0.03})
+PRICE = Price(input=1, output=1, calls={"web_search": 0.01, "code_interpreter": 0.03})
 
 
 def with_tools(*tools: dict[str, object], **fields: object) -> Condition:
@@ -49,7 +49,7 @@ async def test_a_search_within_a_reply_is_in_the_trace_and_goes_back(chat_server
     assert (page.call.name, page.call.arguments) == ("open_page", '{"url": "https://a.example/x"}')
     assert (page.output, page.status, ours.output) == (NOT_TOLD, "ok", "4")
     assert last.output == "Cited in the reply:\n- On X: https://a.example/x"
-    # Two searches, a page that is free, 10 + 5 tokens in each of two replies.
+    # Two searches, a page that is free without a price of its own, 10 + 5 tokens in each of two replies.
     assert played.result.cost_usd == pytest.approx(2 * 0.01 + 2 * 15e-6)
     asked, again = chat_server.requests
     assert [tool.get("name", tool["type"]) for tool in asked["tools"]] == ["double", "web_search"]

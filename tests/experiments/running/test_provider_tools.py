@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.experiments.replay.scenes import run, trace_of, trial_of
-from tests.servers.chat_server import ChatServers, Step
-from tests.servers.responses import calls, cites, response, says, searched
+from tests.servers.chat_server import ChatServer, ChatServers, Step
+from tests.servers.responses import calls, cites, looked, response, says, searched
 
 from toolablate.cli import group
+from toolablate.experiments.doctor import price_findings
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.store import Store
@@ -150,3 +151,46 @@ def test_a_limit_on_costs_needs_a_price_of_calls(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="no price of their calls"):
         load_plan(path)
+
+
+def test_a_tool_without_a_price_of_its_calls_is_named_before_the_run(tmp_path: Path, chat_server: ChatServer) -> None:
+    chat_server.answers(misled)
+    tools = "{ name = 'theirs', provider_tools = [{ type = 'web_search_preview' }, { type = 'code_interpreter' }] }"
+    plan = plan_of(tmp_path, chat_server.url, f"'none', {tools}")
+    said = " ".join(asked("run", plan, "--store", tmp_path / "store.sqlite").output.split())
+    assert "the price of the model 'm' has none of a call of code_interpreter: " in said
+    found = list(price_findings(load_plan(plan)[0]))
+    assert [each.state for each in found] == ["ok", "warning"]
+    assert found[1].detail.endswith("Add to it: calls = { code_interpreter = ... }")
+
+
+def stumbles(request: dict[str, Any]) -> Step:
+    """Searches, and then fails to look through a page, whenever it may."""
+    free = request.get("tool_choice") == "auto"
+    page = {**looked("find_in_page", url="https://pages.example", pattern="charge"), "status": "failed"}
+    found = (searched("charge"), looked("open_page", url="https://pages.example"), page) if free else ()
+    return response(*found, says("Answer: 7"))
+
+
+@pytest.mark.deep
+def test_what_the_provider_fails_to_do_spoils_no_replay(tmp_path: Path, chat_server: ChatServer) -> None:
+    """Its calls stand on the page by their events, and cost nothing but the search."""
+    chat_server.answers(stumbles)
+    arms = "'none', { name = 'theirs', provider_tools = [{ type = 'web_search' }] }"
+    store = run(plan_of(tmp_path, chat_server.url, arms))
+    trial = trial_of(store, "theirs")
+    assert trace_of(store, trial).cost_usd == pytest.approx(0.01 + 20e-6)
+    did = " ".join(asked("show", store, trial, "--why").output.partition("What it did")[2].split())
+    assert did.startswith(
+        "the question, before any call 0 the provider's web_search: charge"
+        " 1 the provider's open_page: https://pages.example"
+        " 2 the provider's find_in_page fails: provider_error 3 replies: Answer: 7"
+    )
+    replayed = asked("attribute", store, "--replay")
+    assert replayed.exit_code == 0, replayed.output
+    assert "without usable replays" not in replayed.output
+    assert "8 of 8 trials were replayed" in " ".join(replayed.output.split())
+    why = asked("show", store, trial, "--why").output
+    assert "Measured by replays" in why
+    assert "runs are missing" not in why
+    assert "with tools that work" not in why
