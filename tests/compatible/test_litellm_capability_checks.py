@@ -20,6 +20,7 @@ ALL = Capabilities(
     parallel_tool_calls=True,
     seed=True,
     logprobs=True,
+    images=True,
 )
 
 
@@ -39,7 +40,7 @@ async def checked(proxy: Proxy, model: str, **fields: Any) -> CheckedModel:
         ),
         ("openai", Chat(required="refused"), {"tool_choice_required": False}),
         ("openai", Chat(keeps_single=False, logprobs=False), {"parallel_tool_calls": False, "logprobs": False}),
-        ("deepseek", Chat(thoughts={"reasoning_content": "hm"}, insists=True), {}),
+        ("deepseek", Chat(thoughts={"reasoning_content": "hm"}, insists=True), {"images": False}),
     ],
 )
 async def test_an_endpoint_behind_it(proxy: Proxy, model: str, personality: Chat, differs: dict[str, Any]) -> None:
@@ -59,7 +60,12 @@ async def test_responses_behind_it(proxy: Proxy) -> None:
     proxy.upstream.answers(stamped)
     found = await checked(proxy, "openai", api="responses")
     assert found.capabilities == Capabilities(
-        tools=True, tool_choice_required=True, parallel_tool_calls=True, logprobs=True, encrypted_reasoning=True
+        tools=True,
+        tool_choice_required=True,
+        parallel_tool_calls=True,
+        logprobs=True,
+        encrypted_reasoning=True,
+        images=True,
     )
     assert found.state("reasoning_given_back") == "yes"
 
@@ -67,7 +73,9 @@ async def test_responses_behind_it(proxy: Proxy) -> None:
 async def test_a_reply_that_it_makes_up_is_not_taken_for_a_capability(proxy: Proxy) -> None:
     """It takes a limit, tools and log probabilities, and gives its own text for all of them."""
     found = await checked(proxy, "plain")
-    assert found.capabilities == Capabilities(tools=False, tool_choice_required=False, seed=True, logprobs=False)
+    assert found.capabilities == Capabilities(
+        tools=False, tool_choice_required=False, seed=True, logprobs=False, images=False
+    )
     assert "not kept" in found.evidence("max_tokens")
 
 
