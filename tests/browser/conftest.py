@@ -46,12 +46,16 @@ def site(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield served
 
 
+# Of few rounds, each of which opens a sandbox.
+RUNS = ("--rollouts", "2", "--successes", "0.3")
+
+
 @pytest.fixture(scope="session")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store whose wrong trials with tools were replayed."""
     folder = tmp_path_factory.mktemp("replayed")
     store = run(folder, REPLAYED, "r.sqlite")
-    told = toolablate(folder, "attribute", "r.sqlite", "--replay", "--samples", "4")
+    told = toolablate(folder, "attribute", "r.sqlite", "--replay", "--samples", "4", *RUNS)
     assert told.returncode == 0, told.stdout + told.stderr
     return store
 

