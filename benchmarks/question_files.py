@@ -3,6 +3,8 @@
 import hashlib
 import stat
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -99,22 +101,15 @@ class FileFinder:
 
     def _read_image(self, path: str, place: str) -> Picture:
         """Questions that share a picture share its record."""
+        with self._reading(path, place) as found:
+            if found in self._images:
+                return self._images[found]
+            with found.open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
         try:
-            found = find(path, self._folder)
-        except OSError as error:
-            raise LineError(
-                f"{place}: {shown(path)} cannot be read: {error.strerror}", _looked_in(self._folder)
-            ) from error
+            self._images[found] = Picture.of(content)
         except ValueError as error:
-            raise LineError(f"{place}: {shown(path)} {error}", _looked_in(self._folder)) from error
-        if found not in self._images:
-            try:
-                with found.open("rb") as file:
-                    self._images[found] = Picture.of(file.read(MAX_BYTES + 1))
-            except OSError as error:
-                raise LineError(f"{place}: {shown(path)} cannot be read: {error.strerror}") from error
-            except ValueError as error:
-                raise LineError(f"{place}: {shown(path)} {error}", _NO_IMAGE) from error
+            raise LineError(f"{place}: {shown(path)} {error}", _NO_IMAGE) from error
         return self._images[found]
 
     def _document(self, item: Any, place: str) -> QuestionDocument:
@@ -141,18 +136,11 @@ class FileFinder:
 
     def _read(self, path: str, name: str, place: str) -> tuple[QuestionDocument, str]:
         """With its sha256. Questions that share a document share its record, so that it is read and kept once."""
-        try:
-            found = find(path, self._folder)
+        with self._reading(path, place) as found:
             if known := self._documents.get((found, name)):
                 return known
             with found.open("rb") as file:
                 content = file.read(LARGEST_DOCUMENT + 1)
-        except OSError as error:
-            raise LineError(
-                f"{place}: {shown(path)} cannot be read: {error.strerror}", _looked_in(self._folder)
-            ) from error
-        except ValueError as error:
-            raise LineError(f"{place}: {shown(path)} {error}", _looked_in(self._folder)) from error
         text, digest = _text(content, f"{place}: {shown(name)}")
         self._documents[found, name] = QuestionDocument(name=name, text=text), digest
         return self._documents[found, name]
@@ -177,12 +165,17 @@ class FileFinder:
         return QuestionFile(name=name, path=entry["path"], sha256=sha256, size=size)
 
     def _content(self, path: str, place: str) -> tuple[str, int]:
-        try:
-            found = find(path, self._folder)
+        with self._reading(path, place) as found:
             if found not in self._contents:
                 with found.open("rb") as file:
                     self._contents[found] = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
             return self._contents[found]
+
+    @contextmanager
+    def _reading(self, path: str, place: str) -> Iterator[Path]:
+        """The file that a path names. Raises LineError where there is none in the folder, or it cannot be read."""
+        try:
+            yield find(path, self._folder)
         except OSError as error:
             raise LineError(
                 f"{place}: {shown(path)} cannot be read: {error.strerror}", _looked_in(self._folder)

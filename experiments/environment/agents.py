@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolablate.agents import AgentResult, ChatModel, RetryPolicy, Start, Tools
 from toolablate.experiments.plans.plan import Plan
@@ -20,6 +20,14 @@ from toolablate.traces.records import (
 # Few plans have agents, whose modules import LangChain.
 if TYPE_CHECKING:
     from toolablate.agents.langgraph_agents.opening import Agent
+
+
+class TakenUp(NamedTuple):
+    """Where a replay of an agent goes on from its parent's conversation, with what change."""
+
+    start: Start
+    conversation: Sequence[Event]
+    change: ReplayChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,41 +53,9 @@ class OpenedAgent:
         retry: RetryPolicy,
         seed: str,
         input_cut: InputCut | None = None,
+        taken_up: TakenUp | None = None,
     ) -> AgentResult:
-        """A trial, from its question to its answer."""
-        from toolablate.agents.langgraph_agents.running import run_own_agent
-
-        return await run_own_agent(
-            agent=self.agent,
-            prompt=prompt,
-            images=images,
-            model=model,
-            condition=condition,
-            tools=tools,
-            record=record,
-            price=price,
-            retry=retry,
-            seed=seed,
-            input_cut=input_cut,
-        )
-
-    async def resume(
-        self,
-        *,
-        prompt: str,
-        images: tuple[Picture, ...],
-        start: Start,
-        conversation: Sequence[Event],
-        change: ReplayChange,
-        model: ChatModel,
-        condition: Condition,
-        tools: Tools,
-        record: Callable[[Event], None],
-        price: Price | None,
-        retry: RetryPolicy,
-        seed: str,
-    ) -> AgentResult:
-        """A trial that goes on from an event of the conversation with a change."""
+        """A trial, from its question to its answer; or one that is taken up at an event of another."""
         from toolablate.agents.langgraph_agents.past import Past
         from toolablate.agents.langgraph_agents.running import run_own_agent
 
@@ -94,7 +70,8 @@ class OpenedAgent:
             price=price,
             retry=retry,
             seed=seed,
-            past=Past.of(start, conversation, change),
+            input_cut=input_cut,
+            past=Past.of(*taken_up) if taken_up else None,
         )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from toolablate.agents import AgentResult, ChatModel, Line, ModelSource, RetryPolicy, resume_agent
 from toolablate.agents.session import Tools
 from toolablate.benchmarks.prompt import question_input
-from toolablate.experiments.environment.agents import OpenedAgent, open_agents
+from toolablate.experiments.environment.agents import OpenedAgent, TakenUp, open_agents
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
     TriedSandbox,
@@ -356,12 +356,10 @@ class ReplayExecutor:
         agent = self.replay_environment.agents.get(model.name)
         if agent is not None:
             assert forked.resumption is not None
-            return await agent.resume(
+            return await agent.run(
                 prompt=question_input(parent.question, parent.condition).prompt,
                 images=parent.question.images,
-                start=forked.start,
-                conversation=parent.conversation,
-                change=forked.resumption.change,
+                taken_up=TakenUp(forked.start, parent.conversation, forked.resumption.change),
                 model=self._chat(forked, planned),
                 condition=forked.condition,
                 tools=tools,

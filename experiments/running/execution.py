@@ -92,20 +92,7 @@ class LocalExecutor:
             # What a batch refused has waited long enough; there is no line in which more is waited.
             price, retry = batched_price(planned.model), replace(retry, paced=False)
         async with opened as tools:
-            if agent is not None:
-                return await agent.run(
-                    prompt=asked.prompt,
-                    images=question.images,
-                    model=model,
-                    condition=condition,
-                    tools=tools,
-                    record=record,
-                    price=_price(planned.model),
-                    retry=self.retry,
-                    seed=planned.trial.id,
-                    input_cut=asked.cut,
-                )
-            return await run_agent(
+            return await (agent.run if agent is not None else run_agent)(
                 prompt=asked.prompt,
                 images=question.images,
                 model=model,

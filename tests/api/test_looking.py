@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import toolablate as tb
+from toolablate.api.words import worded
 from toolablate.cli import group
 from toolablate.traces import store as stores
 from toolablate.traces.errors import InputError
@@ -31,6 +32,14 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> tb.Plan:
 @pytest.fixture(scope="module")
 def store(plan: tb.Plan) -> tb.Store:
     return tb.run(plan, progress=False).store
+
+
+def test_a_command_in_a_hint_stays_one_to_copy() -> None:
+    said = "run `toolablate doctor PLAN --capabilities`, or raise --max-cost"
+    with pytest.raises(InputError) as raised, worded():
+        raise InputError("--max-cost is spent", hint=said, code="usage")
+    assert raised.value.message == "max_cost is spent"
+    assert raised.value.hint == "run `toolablate doctor PLAN --capabilities`, or raise max_cost"
 
 
 def printed(*arguments: object) -> Any:

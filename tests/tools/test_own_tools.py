@@ -192,3 +192,13 @@ def test_a_module_that_cannot_be_read_any_more_is_named(own_module: str, tmp_pat
     (tmp_path / "own_tools_for_test.py").write_text("def shout(:")
     with pytest.raises(InputError, match="the source of 'loud' cannot be read"):
         user_code.module_digest(shout.function, "loud", "tools")
+
+
+def test_what_a_package_imports_from_itself_is_its_code_too(tmp_path: Path) -> None:
+    package = tmp_path / "own_agent_for_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .graph import graph\n")
+    (package / "graph.py").write_text("graph = 1\n")
+    before = user_code.code_source("own_agent_for_test", tmp_path)
+    (package / "graph.py").write_text("graph = 2\n")
+    assert user_code.code_source("own_agent_for_test", tmp_path) != before

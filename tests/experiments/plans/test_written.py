@@ -154,7 +154,7 @@ def test_a_part_of_a_plan_is_run(tmp_path: Path) -> None:
 
 def test_variables_stand_in_a_file_beside_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TB_SET", "outside")
-    text = "# keys\nTB_A = plain # why\nexport TB_B=\"with # sign\"\nTB_C='it''s'\nTB_SET=inside\nnot a line\nTB_D=\n"
+    text = "# keys\nTB_A = plain # why\nexport TB_B=\"with # sign\"\nTB_C='it''s'\nTB_SET=inside\nnot a line\nTB_D=\nTB_A=again\n"
     put(tmp_path, ".env", text)
     load_plan(put(tmp_path, "plan.toml", TOML))
     found = {name: os.environ.get(name) for name in ("TB_A", "TB_B", "TB_D", "TB_SET")}

@@ -126,15 +126,18 @@ class Boss(Rules):
         return AIMessage([each for each in messages if each.type == "ai" and each.name == "math" and each.text][0].text)
 agent = create_supervisor([math], model=Boss()).compile()
 """
-    run(agent_plan(tmp_path, code, "['agent']"))
+    # What it works by, the handoff, is no call of a tool, in a replay neither.
+    run(agent_plan(tmp_path, code, "[{name = 'tight', tools = ['agent'], budget = {tool_calls = 1}}]"))
     store = tmp_path / "store.sqlite"
-    trial = _trial(store, "agent")
+    trial = _trial(store, "tight")
     events = _trace(store, trial).events
     place = next(i for i, each in enumerate(events) if isinstance(each, ToolCall) and each.call.name == "multiply")
     swapped = _again(store, trial, place, Swap(content="text", text="5"))
     assert swapped.answer == "Answer: 5"
     assert [each.node for each in swapped.events if isinstance(each, ModelCall)] == ["math/model", "supervisor/agent"]
-    assert _again(store, trial, len(events) - 2, Again()).answer == "Answer: 42"
+    for event in (place, len(events) - 2):
+        ended = _again(store, trial, event, Again())
+        assert (ended.outcome, ended.answer) == ("answered", "Answer: 42")
 
 
 def test_an_agent_that_does_not_repeat_itself_says_so(tmp_path: Path) -> None:
