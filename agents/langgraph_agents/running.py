@@ -30,7 +30,7 @@ from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
 from toolablate.agents.langgraph_agents.requests import specs_of, without_tools
 from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, install, on_agents_loop
-from toolablate.agents.langgraph_agents.source import ORIGINAL, Original
+from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of
 from toolablate.agents.langgraph_agents.tools import SeenTools
 from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
 from toolablate.agents.pacing import LetGo
@@ -279,7 +279,8 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     def ask(request: ModelRequest) -> "asyncio.Future[ChatResult]":
         return on_agents_loop(_own_now(asked.chat, _shortened(messages, request), kwargs))
 
-    token = ORIGINAL.set(Original(asked.chat, ask))
+    identity = identity_of(asked.chat, kwargs, trial.conversations.blank)
+    token = ORIGINAL.set(Original(asked.chat, ask, identity))
     try:
         with tracing_context(enabled=False):
             _, reply = await trial.session.ask_at_last(final, limit)

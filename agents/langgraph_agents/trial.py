@@ -32,7 +32,7 @@ from toolablate.agents.langgraph_agents.seam import (
     ModelAsked,
     ToolAsked,
 )
-from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, keys_blanked
+from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of, keys_blanked
 from toolablate.agents.langgraph_agents.tools import PENDING, Pending, arguments_of
 from toolablate.agents.langgraph_agents.tools import result_of as result_of_tool
 from toolablate.agents.pacing import LetGo
@@ -132,7 +132,8 @@ class AgentTrial:
             self._stop(limit, asked)
         if barring and all(not self.agent.is_kept(spec.name) for spec in request.tools):
             kwargs = barred(asked.chat, kwargs)
-        original = Original(asked.chat, partial(_ask, asked, messages, kwargs))
+        identity = identity_of(asked.chat, kwargs, self.conversations.blank)
+        original = Original(asked.chat, partial(_ask, asked, messages, kwargs), identity)
         reply = await self._reply(original, request)
         if not isinstance(reply, ModelReply):
             self._stop(reply, asked)
