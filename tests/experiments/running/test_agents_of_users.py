@@ -15,6 +15,7 @@ from tests.servers.chat_server import ChatServer
 from toolablate.agents.langchain.clients import close_clients
 from toolablate.agents.langgraph_agents.seam import agents_loop
 from toolablate.agents.pacing import line
+from toolablate.experiments.plans.plan import plan_at
 from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Failure
@@ -103,6 +104,20 @@ agent = create_agent(Echo(wants=[PRODUCT]), [multiply, divide])
     ran = run(agent_plan(tmp_path, code, "['agent']"))
     assert "sk-secret" not in str(ran.traces)
     assert ran.requests("agent")[1].request.messages[1].content.startswith("with ")
+
+
+def test_an_agent_that_was_edited_is_another_model_and_its_new_code_runs(tmp_path: Path) -> None:
+    code = "from {0} import said\ndef agent(messages):\n    return f'Answer: {{said}}'\n"
+    ran: list[tuple[str, str]] = []
+    for folder, said in (("first", 1), ("first", 2), ("second", 3)):
+        place = tmp_path / folder
+        place.mkdir(exist_ok=True)
+        (place / f"{tmp_path.name}_said.py").write_text(f"said = {said}\n", encoding="utf-8")
+        plan = agent_plan(place, code.format(f"{tmp_path.name}_said"), "['none']", name=f"{tmp_path.name}_agent")
+        ran.append((run(plan).answer("none"), plan_at(plan)[0].models[0].identity()))
+        (place / "store.sqlite").unlink()
+    assert [answer for answer, _ in ran] == ["Answer: 1", "Answer: 2", "Answer: 3"]
+    assert len({identity for _, identity in ran}) == 3
 
 
 def test_a_placebo_comes_from_an_earlier_run(tmp_path: Path) -> None:
