@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolablate.agents import Start
 from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.replay.requests import (
     Content,
     ForkedTrial,
@@ -230,6 +231,9 @@ async def _replay_many(
         return Batch((), _together(store, ()), estimate.usd, 0.0)
     cap = Cap(max_cost, progress)
     async with AsyncExitStack() as stack:
+        for group in groups:
+            if group.plan.file is not None:
+                stack.enter_context(keeping_env(group.plan.file.parent))
         ready = [await open_group(group, finished, stack, cap, live=live) for group in groups]
         recorder = stack.enter_context(Recorder(store))
         for each in ready:
