@@ -18,6 +18,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.tools import BaseTool
+from langgraph.pregel._loop import PregelLoop
 
 from toolablate.tools.function import outcome_of
 
@@ -72,33 +73,35 @@ def install() -> None:
     """Replaces the methods, once."""
     _catch_models()
     _catch_tools()
+    _leave_out_caches()
 
 
 def _catch_models() -> None:
     generate, agenerate = BaseChatModel._generate_with_cache, BaseChatModel._agenerate_with_cache
 
     def caught(self: BaseChatModel, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
-        trial = _watching_models()
+        trial = _watching_models(self)
         if trial is None:
             return generate(self, messages, stop, run_manager, **kwargs)
 
         async def own(messages: Any, kwargs: Any) -> ChatResult:
-            result: ChatResult = await _in_thread(lambda: generate(self, messages, stop, run_manager, **kwargs))
+            result: ChatResult = await _in_thread(lambda: generate(self, messages, run_manager=run_manager, **kwargs))
             return result
 
+        kwargs = _with_stop(kwargs, stop)
         return _wait_for(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
 
     async def acaught(
         self: BaseChatModel, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> Any:
-        trial = _watching_models()
+        trial = _watching_models(self)
         if trial is None:
             return await agenerate(self, messages, stop, run_manager, **kwargs)
 
         async def here(messages: Any, kwargs: Any) -> ChatResult:
-            return await agenerate(self, messages, stop, run_manager, **kwargs)
+            return await agenerate(self, messages, run_manager=run_manager, **kwargs)
 
-        own = _there(here)
+        own, kwargs = _there(here), _with_stop(kwargs, stop)
         return await _across(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
 
     BaseChatModel._generate_with_cache = caught  # type: ignore[method-assign]
@@ -106,6 +109,10 @@ def _catch_models() -> None:
     for name in ("_should_stream", "_should_use_protocol_streaming"):
         if method := getattr(BaseChatModel, name, None):
             setattr(BaseChatModel, name, _whole(method))
+
+
+def _with_stop(kwargs: dict[str, Any], stop: Any) -> dict[str, Any]:
+    return kwargs if stop is None else {**kwargs, "stop": stop}
 
 
 def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
@@ -117,9 +124,13 @@ def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
     return streams
 
 
-def _watching_models() -> Watching | None:
+def _watching_models(chat: BaseChatModel) -> Watching | None:
+    trial = TRIAL.get()
+    if trial is not None:
+        # A cache would give a trial what another got. It stays off in this process.
+        vars(chat)["cache"] = False
     # A chat model that asks another one is one model.
-    return None if INSIDE_MODEL.get() else TRIAL.get()
+    return None if INSIDE_MODEL.get() else trial
 
 
 def _catch_tools() -> None:
@@ -152,6 +163,16 @@ def _catch_tools() -> None:
 
     BaseTool.run = caught  # type: ignore[method-assign]
     BaseTool.arun = acaught  # type: ignore[method-assign]
+
+
+def _leave_out_caches() -> None:
+    """A graph's cache of what its nodes gave (`compile(cache=...)`) would give a trial what another got."""
+    begin = PregelLoop.__init__
+
+    def begun(self: PregelLoop, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs if TRIAL.get() is None else {**kwargs, "cache": None})
+
+    PregelLoop.__init__ = begun  # type: ignore[method-assign]
 
 
 # The key under which LangGraph's configuration has what writes into a graph's state.

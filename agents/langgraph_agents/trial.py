@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,6 +50,8 @@ from toolablate.traces.records import (
     ModelRequest,
     ToolCall,
     ToolRequest,
+    canonical_json,
+    digest_text,
 )
 
 
@@ -71,7 +74,8 @@ class AgentTrial:
     that no more calls are answered, `let_go` that this is because a request need not wait for its turn any more;
     `stopped` is set when the agent is to end. `past` is what it is given again, `events` are those of this attempt.
     `number` has interventions number a call before it is made; `known` are the chat
-    models whose keys are kept out of the record.
+    models whose keys are kept out of the record, `equal` counts requests that ask the same. `replied` is set when a
+    request is out no more.
     """
 
     agent: Agent
@@ -91,6 +95,8 @@ class AgentTrial:
     number: Callable[[ToolRequest], None] = lambda _: None
     wanted: ModelAsked | None = None
     known: set[int] = field(default_factory=set)
+    equal: Counter[str] = field(default_factory=Counter)
+    replied: asyncio.Event = field(default_factory=asyncio.Event)
     in_flight: int = 0
     direct: int = 0
     tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
@@ -117,6 +123,7 @@ class AgentTrial:
         )
         self._take_results(asked.messages)
         self._refuse_unknown(asked)
+        identity = self._numbered(identity_of(asked.chat, kwargs, self.conversations.blank), request)
         if (recorded := await self._recorded(request)) is not None:
             result = result_of(recorded.reply)
             self._note(asked, request, recorded.reply, result)
@@ -127,12 +134,9 @@ class AgentTrial:
             raise AgentStopped
         messages = sent(self.past, request.messages, asked.messages)
         request = request.model_copy(update={"messages": self.conversations.written(messages)})
-        limit = self.limit or self.session.spending.reached_before_turn(self.session.worked())
-        if limit is not None:
-            self._stop(limit, asked)
+        await self._take_turn(asked, request)
         if barring and all(not self.agent.is_kept(spec.name) for spec in request.tools):
             kwargs = barred(asked.chat, kwargs)
-        identity = identity_of(asked.chat, kwargs, self.conversations.blank)
         original = Original(asked.chat, partial(_ask, asked, messages, kwargs), identity)
         reply = await self._reply(original, request)
         if not isinstance(reply, ModelReply):
@@ -179,6 +183,7 @@ class AgentTrial:
             self.past = Past.so_far(self.events)
         self.past.again()
         self.waiting.clear()
+        self.equal.clear()
 
     # Models.
 
@@ -217,6 +222,34 @@ class AgentTrial:
                     "unknown_tool",
                 )
 
+    def _numbered(self, identity: dict[str, Any], request: ModelRequest) -> dict[str, Any]:
+        """With the number of the request among those of the trial that ask the same: each has a recorded reply of its
+        own."""
+        content = digest_text(canonical_json([identity, request.model_dump(mode="json", exclude_defaults=True)]))
+        number = self.equal[content]
+        self.equal[content] += 1
+        return {**identity, "number": number} if number else identity
+
+    async def _take_turn(self, asked: ModelAsked, request: ModelRequest) -> None:
+        """Takes a turn of the budget before it is used: of requests that are made at once, those for which it might
+        have no room wait for the others."""
+        spending = self.session.spending
+        while True:
+            self._require_going_on()
+            limit = self.limit or spending.reached_before_turn(self.session.worked())
+            if limit is not None and not spending.out:
+                self._stop(limit, asked)
+            if limit is None and spending.has_room(self.session.worked()):
+                break
+            await self.replied.wait()
+        spending.out.append(request)
+
+    def _give_turn_back(self, request: ModelRequest) -> None:
+        # Turns that were used are counted by the session.
+        self.session.spending.out.remove(request)
+        before, self.replied = self.replied, asyncio.Event()
+        before.set()
+
     async def _reply(self, original: Original, request: ModelRequest) -> ModelReply | Limit:
         token = ORIGINAL.set(original)
         self.in_flight += 1
@@ -233,6 +266,7 @@ class AgentTrial:
             raise AgentStopped from None
         finally:
             self.in_flight -= 1
+            self._give_turn_back(request)
             ORIGINAL.reset(token)
 
     def _note(self, asked: ModelAsked, request: ModelRequest, reply: ModelReply, result: ChatResult) -> None:
