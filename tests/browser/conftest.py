@@ -46,7 +46,7 @@ def site(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield served
 
 
-# Of few rounds, each of which opens a sandbox.
+# Of few rounds.
 RUNS = ("--rollouts", "2", "--successes", "0.3")
 
 
