@@ -467,6 +467,15 @@ def _create(path: Path) -> None:
             hint=f"Put the store back, or delete {path.name}-wal: the trials in it are of no use without it.",
             code="orphaned",
         )
+    with build_aside(path) as (connection, building):
+        connection.close()
+        building.rename(path)
+
+
+@contextmanager
+def build_aside(path: Path) -> Iterator[tuple[sqlite3.Connection, Path]]:
+    """An empty store under another name, which has to be inside the gate and gets its own name when it is whole; what
+    is left of it then goes. Raises StoreError."""
     building = beside(path, "-new")
     try:
         _remove(building)
@@ -475,9 +484,9 @@ def _create(path: Path) -> None:
             # Rows of events go when their trial has ended; the last writer gives their pages back.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             schema().create(connection)
+            yield connection, building
         finally:
             connection.close()
-        building.rename(path)
     except sqlite3.Error as error:
         raise explain(error, path, "write") from error
     except OSError as error:
