@@ -35,6 +35,7 @@ from toolablate.experiments.replay.batch import (
     Amount,
     Batch,
     Estimate,
+    ReplaySession,
     estimate_many,
     refuse_too_dear,
     replay_many,
@@ -91,6 +92,7 @@ class Rounds:
     spent: float = 0.0
     charged: float = 0.0
     stopped: bool = False
+    session: ReplaySession | None = None
     _trials: set[str] = field(default_factory=set)
     _refused: dict[ReplayRequest, InputError] = field(default_factory=dict)
 
@@ -148,6 +150,7 @@ class Rounds:
                     max_cost=self._to_spend(),
                     live=self.live,
                     progress=self.progress,
+                    session=self.session,
                 )
             except RefusedReplaysError as error:
                 self._refused |= _refusals(left, error)
@@ -425,7 +428,8 @@ def attribute(
 
     unread = mean([float(each.verdict == "unparsed") for each in seen if counts(each)] or [0.0])
     whole = Chosen(design, chosen, arms, scorers)
-    _run(rounds, whole, known, unread)
+    with ReplaySession() as rounds.session:
+        _run(rounds, whole, known, unread)
     replays, missing = rounds.counts(_in_rounds(rounds.store, whole))
     return Attributed(
         *(design, len(chosen), replays, missing),

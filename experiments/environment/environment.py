@@ -4,7 +4,7 @@ import asyncio
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -165,13 +165,32 @@ class TriedSandbox:
     availability: Availability
 
 
-async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> TriedSandbox | None:
-    """Opens the plan's backend, if a condition needs one, and tries it before anything is spent on models.
+@dataclass(frozen=True, slots=True)
+class KeptSandboxes:
+    """Those that stay open for whoever needs the same: a fork server takes seconds to start. `stack` closes them."""
+
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    tried: dict[SandboxSection, TriedSandbox] = field(default_factory=dict)
+
+
+async def open_tried_sandbox(
+    plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, kept: KeptSandboxes | None = None
+) -> TriedSandbox | None:
+    """Opens the plan's backend, if a condition needs one, and tries it before anything is spent on models; the stack
+    closes it. Where they are `kept`, it is one of them, which is opened and tried once.
 
     Raises SandboxError where it does not work; there is no falling back to another one.
     """
     if "sandbox" not in needed(conditions):
         return None
+    if kept is None:
+        return await _tried(plan, stack)
+    if plan.sandbox not in kept.tried:
+        kept.tried[plan.sandbox] = await _tried(plan, kept.stack)
+    return kept.tried[plan.sandbox]
+
+
+async def _tried(plan: Plan, stack: AsyncExitStack) -> TriedSandbox:
     sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits, pool=plan.sandbox.pool)
     stack.push_async_callback(sandbox.close)
     availability = await sandbox.check()

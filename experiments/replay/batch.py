@@ -1,15 +1,18 @@
 """Many replays in one go: estimated, refused where too dear, and run with one recorder."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any, Self, TypeVar
 
 from toolablate.agents import Start
 from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.experiments.environment.environment import KeptSandboxes
 from toolablate.experiments.replay.requests import (
     Content,
     ForkedTrial,
@@ -37,6 +40,8 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal_text import one_line
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +178,25 @@ class Batch:
     spent_usd: float
 
 
+class ReplaySession:
+    """What batches one after the other have in common: an event loop, and sandboxes, which stay open until the end."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self.sandboxes = KeptSandboxes()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._runner:
+            self.run(self.sandboxes.stack.aclose())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Apart from the others' context, as `asyncio.run` does."""
+        return self._runner.run(work, context=copy_context())
+
+
 def replay_many(
     store: str | PathLike[str],
     requests: Sequence[ReplayRequest],
@@ -181,17 +205,20 @@ def replay_many(
     max_cost: float | None = None,
     live: bool = False,
     progress: RunProgress | None = None,
+    session: ReplaySession | None = None,
 ) -> Batch:
     """Does what `replay` does for each of these, as one run; what several of them call for is run once, and what is
     there is not run again. Where all is there, nothing is opened but the store.
 
     `plan` names the plan of all of them where its paths have moved. `max_cost` is in US dollars for all together: what
-    is thought to cost more is refused, and what turns out to is not gone on with. Raises ToolablateError; what can be
-    refused is refused before anything is spent or written, with RefusedReplaysError for those of which that is so.
+    is thought to cost more is refused, and what turns out to is not gone on with. A `session` is that of several
+    batches, by default this one's own. Raises ToolablateError; what can be refused is refused before anything is spent
+    or written, with RefusedReplaysError for those of which that is so.
     """
-    return asyncio.run(
-        _replay_many(Path(store), requests, Path(plan) if plan is not None else None, max_cost, progress, live=live)
-    )
+    place = Path(plan) if plan is not None else None
+    with nullcontext(session) if session else ReplaySession() as opened:
+        work = _replay_many(Path(store), requests, place, max_cost, progress, opened.sandboxes, live=live)
+        return opened.run(work)
 
 
 def estimate_many(
@@ -215,6 +242,7 @@ async def _replay_many(
     plan: Path | None,
     max_cost: float | None,
     progress: RunProgress | None,
+    sandboxes: KeptSandboxes,
     *,
     live: bool,
 ) -> Batch:
@@ -230,7 +258,7 @@ async def _replay_many(
         return Batch((), _together(store, ()), estimate.usd, 0.0)
     cap = Cap(max_cost, progress)
     async with AsyncExitStack() as stack:
-        ready = [await open_group(group, finished, stack, cap, live=live) for group in groups]
+        ready = [await open_group(group, finished, stack, sandboxes, cap, live=live) for group in groups]
         recorder = stack.enter_context(Recorder(store))
         for each in ready:
             recorder.resume(each.fingerprint, each.planned.conditions, [entry.trial for entry in each.planned.trials])

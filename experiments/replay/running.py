@@ -14,6 +14,7 @@ from toolablate.benchmarks.prompt import question_input
 from toolablate.experiments.environment.agents import OpenedAgent, TakenUp, open_agents
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
+    KeptSandboxes,
     TriedSandbox,
     needed,
     open_documents,
@@ -232,10 +233,10 @@ class ReplayEnvironment:
 
 
 async def open_replay_environment(
-    plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, *, live: bool
+    plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, kept: KeptSandboxes, *, live: bool
 ) -> ReplayEnvironment:
-    """Opens what these conditions need; the stack closes it. Without `live` nothing is asked that a plan in replay
-    would not ask. Raises ToolablateError for what cannot be had."""
+    """Opens what these conditions need; the stack closes it, but for the sandbox, which is one of those kept. Without
+    `live` nothing is asked that a plan in replay would not ask. Raises ToolablateError for what cannot be had."""
     parts = needed(conditions)
     plan, recorded = _at_rest(plan, parts) if not live else (plan, _recorded(plan))
     asked: frozenset[str | None] = (
@@ -243,7 +244,7 @@ async def open_replay_environment(
     )
     servers = servers_needed(conditions) if "mcp" in asked else ()
     web = await open_web(plan, frozenset(part for part in parts if part in asked), stack, servers=servers)
-    tried = await open_tried_sandbox(plan, conditions, stack)
+    tried = await open_tried_sandbox(plan, conditions, stack, kept)
     resources = Resources(
         tried.sandbox if tried else None,
         web.search or UnrecordedSearch(),
@@ -534,7 +535,7 @@ class OpenedGroup:
 
 
 async def open_group(
-    group: Group, finished: AbstractSet[str], stack: AsyncExitStack, cap: Cap, *, live: bool
+    group: Group, finished: AbstractSet[str], stack: AsyncExitStack, kept: KeptSandboxes, cap: Cap, *, live: bool
 ) -> OpenedGroup:
     """Opens what the missing ones need; the stack closes it. Raises RefusedReplaysError for swaps whose text cannot be
     had, ToolablateError for what cannot be opened."""
@@ -543,7 +544,7 @@ async def open_group(
     if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
         cap.progress.warn('sandbox = "none": code that models write runs unprotected')
     with files_that_may_have_moved():
-        replay_environment = await open_replay_environment(group.plan, conditions, stack, live=live)
+        replay_environment = await open_replay_environment(group.plan, conditions, stack, kept, live=live)
     group.forked = await _settled(group.forked, finished, replay_environment)
     planned, scorers = group.design(), await stack.enter_async_context(group.scorers(cap.progress.warn))
     # What only grades needs no key but its judges'.

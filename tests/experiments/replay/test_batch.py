@@ -24,8 +24,9 @@ from tests.experiments.replay.scenes import (
 from tests.servers.chat_server import ChatServer, Hang, Json, Step, reply
 
 from toolablate.experiments.environment import environment
-from toolablate.experiments.replay.batch import estimate_many, replay_many
+from toolablate.experiments.replay.batch import ReplaySession, estimate_many, replay_many
 from toolablate.experiments.replay.requests import ReplayRequest
+from toolablate.sandbox import Sandbox, open_sandbox
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Again, AnswerNow, IgnoreTools, Say, Swap
 from toolablate.traces.store import Store, verify
@@ -96,6 +97,38 @@ def test_what_is_there_is_not_run_again_and_opens_nothing(
     more = replay_many(computed, [*wanted, ReplayRequest(trial_of(computed), 4, AnswerNow(), repeats=2)])
     assert (more.launched.done_before, more.launched.planned) == (7, 9)
     assert len(chat_server.requests) == asked + 2
+
+
+@pytest.mark.deep
+def test_batches_of_a_session_share_a_sandbox_which_its_end_closes(
+    computed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, closed = list[Sandbox](), list[Sandbox]()
+
+    def counted(*given: Any, **named: Any) -> Sandbox:
+        sandbox = open_sandbox(*given, **named)
+        close = sandbox.close
+
+        async def counted_close() -> None:
+            await close()
+            closed.append(sandbox)
+
+        monkeypatch.setattr(sandbox, "close", counted_close)
+        opened.append(sandbox)
+        return sandbox
+
+    monkeypatch.setattr(environment, "open_sandbox", counted)
+    coding = trial_of(computed)
+    with ReplaySession() as session:
+        for repeats in (1, 2):
+            batch = replay_many(computed, [ReplayRequest(coding, 3, Again(), repeats=repeats)], session=session)
+            assert batch.launched.missing == 0
+            last = trace_of(computed, batch.replayed[0].trials[-1])
+            assert [each.output for each in tool_calls(last.events)] == ["5"]
+        assert (len(opened), closed) == (1, [])
+    assert closed == opened
+    replay_many(computed, [ReplayRequest(coding, 3, Again(), repeats=3)])
+    assert (len(opened), closed) == (2, opened)
 
 
 @pytest.mark.deep
