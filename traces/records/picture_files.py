@@ -359,7 +359,7 @@ def _webp_rewritten(data: bytes) -> bytes:
     kind = next((each for each in (b"VP8L", b"VP8 ") if each in chunks), None)
     if kind is None or _webp_sides(kind, chunks[kind]) != _webp(data):
         raise ValueError("no picture of this size")
-    kept = [(kind, chunks[kind])]
+    kept: list[_Chunk] = [(kind, chunks[kind])]
     if extended:
         has_alpha = extended[0] & 0x10
         if alpha is not None and kind == b"VP8 " and has_alpha:
