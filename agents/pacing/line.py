@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from toolablate.agents.chat import PATIENCE_SECONDS
-from toolablate.agents.pacing.waits import in_line
+from toolablate.agents.pacing.waits import in_line, is_blocking_others
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Usage
 
@@ -214,6 +214,7 @@ class _Waiting:
     tokens: float
     first: bool
     called: "asyncio.Future[Place]"
+    blocking: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,17 +268,19 @@ class Line:
         """Whether someone waits for whom there is a place."""
         while self.waiting and self.waiting[0].called.done():
             self.waiting.popleft()
-        return bool(self.waiting) and self.in_flight < self.window.places
+        return bool(self.waiting) and (self.in_flight < self.window.places or self.waiting[0].blocking)
 
     async def enter(self, tokens: float = 0.0, *, first: bool = False) -> Place:
-        """Waits for a place for a request of about so many tokens; `first` is that of one who has had no reply yet.
-        Raises ModelError where the line was given up, LetGo where such a one need not wait any more."""
+        """Waits for a place for a request of about so many tokens; `first` is that of one who has had no reply yet. One
+        that blocks others waits for none of them to end. Raises ModelError where the line was given up, LetGo where one
+        who has had no reply need not wait any more."""
         if first and (self._stopping or self._is_absent):
             raise LetGo
         if self._given_up is not None:
             raise _copied(self._given_up)
-        waiting = _Waiting(next(self.pace.tickets), tokens, first, asyncio.get_running_loop().create_future())
-        self.waiting.append(waiting)
+        called: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(next(self.pace.tickets), tokens, first, called, is_blocking_others())
+        (self.waiting.appendleft if waiting.blocking else self.waiting.append)(waiting)
         self.pace.send_next()
         if waiting.called.done():
             return waiting.called.result()
