@@ -5,7 +5,10 @@ Every sentence is made of the numbers that stand in the table below it (`rows`) 
 - The cause that is named is the most probable one. Chance and the model's own error need no tool, and count together.
 - The word for how sure it is depends on its probability alone (`WORDS`); under .5 there is none.
 - "because of" stands only where runs without the cause are right more often than any in which it is at work. Both
-  counts stand in one sentence, and the next one says why these runs decide.
+  counts stand in one sentence, and the next one says whether their intervals overlap: nothing is "decided" by counts.
+- Of one cause there is one probability. Where the trace alone said otherwise, it is told what the replays left of it.
+- What no run tells apart is named together.
+- An event is named to look at only where the page has a line for it.
 - "Wrong before any tool" stands where under half of the early answers before the first call are right, and only there.
 - What replays of the trial measured, what other trials of its question came to, and what is read from the trace (a
   hypothesis) are named apart.
@@ -17,9 +20,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS, Level, told_levels
-from toolablate.analysis.attribution.replay_rules import LIKELY, OF_PARTS, ORDER, deciding, taken_together
+from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS
+from toolablate.analysis.attribution.replay_rules import (
+    LIKELY,
+    OF_PARTS,
+    ORDER,
+    deciding,
+    levels_without,
+    taken_together,
+)
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance, distraction_name
@@ -29,9 +40,12 @@ from toolablate.reports.causes import (
     deciding_told,
     how_sure,
     named,
+    not_apart,
     of_chance,
     ranked,
+    repeats_of,
     restores,
+    rows_of_chance,
     without_cause,
 )
 from toolablate.reports.changed_runs import (
@@ -89,7 +103,18 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield _headline(attribution, evidence)
         yield _basis(attribution)
         yield from _how_distracted(attribution)
+        yield from _related(told)
     yield from _early(told, "verdict")
+
+
+_TELLING = ("sign", "scale", "rounding", "unit", "off_by_one", "close", "wording", "part", "more")
+"""Relations of a wrong answer to the right one that say what went wrong."""
+
+
+def _related(told: Explanation) -> Iterator[str]:
+    relation = relation_of(told.question, told.explained.evidence.score, "")
+    if relation in _TELLING:
+        yield f"Its answer beside the right one: {SAID[relation]}."
 
 
 def _basis(attribution: Attribution) -> str:
@@ -104,7 +129,7 @@ def _basis(attribution: Attribution) -> str:
 
 def _headline(attribution: Attribution, evidence: Evidence) -> str:
     (cause, probability), *others = ranked(attribution)
-    known = chance(probability)
+    known, name = chance(probability), _named_together(cause, attribution, evidence)
     if cause == "unknown":
         return f"The cause is not known. That it is something of the condition, and not chance: probability {known}."
     if others and others[0][1] > probability:
@@ -118,14 +143,20 @@ def _headline(attribution: Attribution, evidence: Evidence) -> str:
     if not word:
         after = f", then {named(others[0][0])}, {chance(others[0][1])}" if others else ""
         return (
-            f"No cause is more likely than not. The likeliest is {named(cause)}: probability {known}{after}."
+            f"No cause is more likely than not. The likeliest is {name}: probability {known}{after}."
             f"{_without_tools_alike(attribution)}"
         )
-    if (attribution.method == "replay" or cause in BY_CHANCE) and not restores(cause, evidence):
-        return f"The likeliest cause is {named(cause)}: probability {known}. No single kind of run isolates it."
-    if attribution.method == "replay" and cause not in BY_CHANCE:
-        return f"{capital(word)} wrong because of {named(cause)}: probability {known}."
-    return f"{capital(word)} {named(cause)}: probability {known}."
+    if attribution.method == "replay" and cause not in BY_CHANCE and restores(cause, evidence):
+        return f"{capital(word)} wrong because of {name}: probability {known}."
+    return f"{capital(word)} {name}: probability {known}."
+
+
+def _named_together(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:
+    """With what no run tells it from; a sign in the trace tells what calls did from what is there before any."""
+    beside = not_apart(cause, evidence)
+    if not beside or (attribution.method != "replay" and not {cause, *beside} <= {"availability", "prompt"}):
+        return named(cause)
+    return f"{' or '.join(map(named, (cause, *beside)))}, which no run tells apart"
 
 
 def _without_tools_alike(attribution: Attribution) -> str:
@@ -191,9 +222,9 @@ def _place_of(attribution: Attribution | None, *, wrong: bool) -> _Place:
         return "verdict"
     cause = ranked(attribution)[0][0]
     if cause in ("sampling_noise", "unknown"):
-        return "verdict" if wrong else "known"
+        return "known"
     if cause in _BEFORE_TOOLS:
-        return "verdict" if wrong else "against"
+        return "known" if wrong else "against"
     return "against" if wrong else "known"
 
 
@@ -215,11 +246,27 @@ def _known(told: Explanation) -> Iterator[Said]:
     turn = turn_of(evidence)
     if turn is not None and turn.sure and cause in AT_CALLS:
         yield told_turn(turn)
-    if attribution.evidence:
-        yield f"Look at {_events(attribution.evidence)}."
+    yield from _look_at(told)
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
     yield from _of_probability(attribution, evidence)
+
+
+def _look_at(told: Explanation) -> Iterator[str]:
+    """Where it went wrong, if the place of the turn has not said it: lines of the page, each by its first event."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
+    cause, turn = ranked(attribution)[0][0], turn_of(evidence)
+    placed = cause in AT_CALLS and evidence.trajectory is not None
+    if placed and (turn is None or not turn.sure):
+        # What is not known says so.
+        return
+    lines = (*evidence.steps, *(call.event for call in evidence.signals.calls if call.by_provider))
+    events = {max((line for line in lines if line <= event), default=event) for event in attribution.evidence}
+    if placed and turn is not None:
+        events -= set(range(turn.start, turn.end))
+    if events:
+        yield f"Look at {_events(sorted(events))}."
 
 
 def _sign_of_it(told: Explanation) -> Iterator[str]:
@@ -246,15 +293,12 @@ def _late(cause: Mechanism, events: Sequence[int], evidence: Evidence) -> bool:
 def _of_probability(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     """What a probability is made of that no two counts give."""
     if attribution.method == "replay":
-        yield "The probability weighs all runs in the table below, and how many they are."
+        yield "The probability weighs all runs of the table below: few runs weigh little."
     elif attribution.method == "trace":
         cause, sign = ranked(attribution)[0][0], _sign(evidence)
-        signs = "that sign, " if sign is not None and sign[0] == cause else ""
-        yield (
-            "The probability of chance comes from how often trials without tools are wrong, over all questions."
-            if cause in (*BY_CHANCE, "unknown")
-            else f"The probability weighs {signs}other trials' scores, and how often trials without tools are wrong."
-        )
+        how_often = "how often the model is wrong with and without tools, over all questions"
+        signed = sign is not None and sign[0] == cause and cause not in (*BY_CHANCE, "unknown")
+        yield f"The probability weighs {'that sign, and ' if signed else ''}{how_often}."
 
 
 def _ignoring(cause: Mechanism, evidence: Evidence, *, comes_back: bool) -> Iterator[str]:
@@ -294,6 +338,7 @@ def _against(told: Explanation) -> Iterator[Said]:
         return
     said = [
         *_early(told, "against"),
+        *_turn_against(attribution, evidence),
         *_runs_against(attribution, evidence),
         *_ignoring(ranked(attribution)[0][0], evidence, comes_back=False),
         *_other_causes(attribution, evidence),
@@ -305,38 +350,51 @@ def _against(told: Explanation) -> Iterator[Said]:
 
 def _nothing_against(attribution: Attribution) -> str:
     cause, probability = ranked(attribution)[0]
-    if cause == "unknown":
-        return f"Nothing was found against it. Chance: {chance(1 - probability)}."
+    others = "Chance" if cause == "unknown" else "Other causes together"
     likelier = ", and likelier than this one" if probability < LIKELY else ""
-    return f"Nothing was found against it. Other causes together: {chance(1 - probability)}{likelier}."
+    return f"No run and no sign of the trace. {others}: probability {chance(1 - probability)}{likelier}."
+
+
+def _turn_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """A place where early answers surely get worse, of a cause that acts at no call, or at a later event."""
+    cause, turn = ranked(attribution)[0][0], turn_of(evidence)
+    if turn is None or not turn.sure or cause in (*AT_CALLS, "unknown"):
+        return
+    later = min(attribution.evidence, default=None)
+    if later is None or cause in _BEFORE_TOOLS:
+        yield f"{told_turn(turn)} What happens there may be the cause."
+    elif turn.start < later:
+        yield f"{told_turn(turn)} That is earlier than this cause."
 
 
 def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     cause = ranked(attribution)[0][0]
     if cause in BY_CHANCE:
-        against = [
-            row
-            for row in without_cause(cause, evidence)
-            if (row.share >= RIGHT) != (cause == "sampling_noise") and not row.changed.startswith(BEFORE_CALLS)
-        ]
-        if cause == "sampling_noise":
-            against += [row for row in levels_of(evidence) if row.changed.startswith(AGAIN) and not row.right]
-        yield from (f"{row.sentence}." for row in against)
+        yield from (f"{row.sentence}." for row in _rows_against(cause, evidence))
         return
-    runs, found = deciding_rows(cause, evidence), deciding(cause, evidence)
+    runs = deciding_rows(cause, evidence)
     if runs and not restores(cause, evidence):
         yield f"Runs without it are right no more often. {beside(*runs)}."
-    elif found:
-        worst = min(_after(found[0], evidence), key=lambda row: row.share, default=None)
+    elif found := deciding(cause, evidence):
+        lacking = (row_of(level, evidence) for level in levels_without(cause, evidence))
+        # What was asked before any call is told by itself.
+        others = (row for row in lacking if row.changed != BEFORE_CALLS)
+        worst = min(others, key=lambda row: row.share, default=None)
         if worst is not None and worst.share < min(RIGHT, found[0].share):
             yield f"Not all runs without it are right: {worst.changed}, {worst.count}."
 
 
-def _after(undone: Level, evidence: Evidence) -> Iterator[Row]:
-    """Levels after one, at which its cause is gone as well."""
-    for levels in told_levels(evidence):
-        if undone in levels:
-            yield from (row_of(level, evidence) for level in levels[levels.index(undone) + 1 :])
+def _rows_against(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
+    if cause == "own_error":
+        said = rows_of_chance(cause, evidence)
+        right = (row for row in without_cause(cause, evidence) if row.share >= RIGHT and row not in said)
+        yield from (row for row in right if not row.changed.startswith(BEFORE_CALLS))
+        return
+    yield from (row for row in without_cause(cause, evidence) if row.share < RIGHT)
+    yield from (row for row in levels_of(evidence) if row.changed.startswith(AGAIN) and not row.right)
+    repeats = repeats_of(evidence)
+    if repeats is not None and not repeats.right:
+        yield repeats
 
 
 def _other_causes(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
@@ -391,14 +449,21 @@ def _trace_against(told: Explanation) -> Iterator[str]:
         )
     for other in told.explained.hypotheses:
         if other.mechanism not in (cause, "unknown") and other.confidence >= LIKELY:
-            by = "A judge" if other.method == "judge" else "The trace alone"
-            yield f"{by} points to {named(other.mechanism)}, a hypothesis: probability {chance(other.confidence)}."
+            yield _read_otherwise(other, attribution)
     if sign is not None and sign[0] not in (cause, "own_error"):
         late = ["after early answers got worse"] if _late(sign[0], sign[1], evidence) else []
         where = ", ".join([*([_events(sign[1])] if sign[1] else []), *late])
         at = f" ({where})" if where else ""
         tested = _tested(sign[0], attribution, evidence)
         yield f"The trace has a sign of {named(sign[0])}: {_note(sign[2])}{at}.{tested}"
+
+
+def _read_otherwise(other: Attribution, attribution: Attribution) -> str:
+    """Another reading, and what replays left of it."""
+    by = "A judge" if other.method == "judge" else "The trace alone"
+    shares = dict(attribution.shares) if attribution.method == "replay" else {}
+    measured = f"; the replays leave it {chance(shares.get(other.mechanism, 0.0))}" if shares else ""
+    return f"{by} points to {named(other.mechanism)}, a hypothesis: probability {chance(other.confidence)}{measured}."
 
 
 def _tested(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:
@@ -408,7 +473,7 @@ def _tested(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> s
         return ""
     if restores(cause, evidence):
         return f" {beside(*rows, what='it')}."
-    return f" Replays do not bear it out: {rows[0].changed}, {rows[0].count}."
+    return f" Replays do not bear it out: {rows[0].changed}, {rows[0].count} right."
 
 
 def _events(events: Sequence[int]) -> str:

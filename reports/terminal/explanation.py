@@ -364,7 +364,10 @@ def _spread(standard_error: float) -> str:
 
 
 PAGE_CELLS = 80
-EARLY = "Early answers are asked for at once after a step: how many are right, and what most say."
+EARLY = (
+    "Early answers are asked for at once after a step: how many are right, and what most say."
+    f" {FALLS}: they get worse. B = D: as many say either."
+)
 
 
 def explanation_view(told: Explanation) -> RenderableType:
@@ -399,7 +402,9 @@ class _Page:
 def _heading(told: Explanation) -> Iterator[RenderableType]:
     evidence = told.explained.evidence
     score = evidence.score
-    value = "without a score" if score.value is None else f"{score.verdict} ({score.value:g})"
+    value = "without a score" if score.value is None else score.verdict
+    if score.value is not None and 0 < score.value < 1:
+        value = f"{value} ({score.value:g})"
     trial = evidence.signals.trial[:ID_CHARS]
     ended = " · out of budget" if told.outcome == "budget" else ""
     whose = f"{one_line(evidence.model)} · {one_line(evidence.condition)} · repeat {told.repeat}{ended}"
