@@ -23,7 +23,8 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.reports.plain_why import why_parts
-from toolablate.reports.terminal.explanation import explanation_view, telling_lines
+from toolablate.reports.terminal.explanation import explanation_view
+from toolablate.reports.turned import telling_lines
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"
