@@ -25,7 +25,7 @@ from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.reports.plain_why import why_parts
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.reports.turned import telling_lines
-from toolablate.traces.records import ChoiceTarget, Diagnosis, Event
+from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, NumberTarget
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"
 
@@ -169,6 +169,29 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     assert "because of" not in part(told, "What went wrong")
     assert "No single kind of run decides it." in part(told, "How this is known")
     assert "Runs without it are right no more often." in part(told, "What speaks against it")
+
+
+def test_runs_with_calls_have_calls_and_no_run_is_called_what_it_is_not() -> None:
+    """Asked before any call, this trial is never right, and its other repeats always; no arm forbids its tools."""
+    told = explanation(
+        explained(evidence(trajectory=believed((0, 0, 0)), flip=None, outset=(1.0,) * 2), mechanism="calling")
+    )
+    known = part(told, "How this is known")
+    assert "Without this cause (in its other repeats, asked before any call), 2 of 2 answers" in known
+    assert "swapped for equally long ones of another question), 3 of 4." in known
+    assert "Look at" not in known
+    assert "early answers show no place" in part(told, "What is not known")
+    assert "forbidden" not in shown(told)
+
+
+def test_a_trial_alone_is_no_run_to_compare_it_with_and_a_sign_that_is_lost_is_named() -> None:
+    question = QUESTION.model_copy(update={"target": NumberTarget(value=50.37), "choices": ()})
+    found = evidence(**UNREPLAYED, score=wrong().model_copy(update={"trial": IDENTITY, "extracted": ("-50.37",)}))
+    text = flat(shown(explanation(explained(found, method="trace"), question=question)))
+    assert "Its answer beside the right one: the other sign." in text
+    assert "this trial among them" not in text
+    twice = explanation(explained(replace(found, repeats=(1.0,)), method="trace"), question=question)
+    assert "1 of 2 right as it was, this trial among them" in flat(shown(twice))
 
 
 def test_an_error_of_the_models_own_is_wrong_before_any_tool() -> None:
