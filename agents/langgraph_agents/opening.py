@@ -6,7 +6,7 @@ import importlib
 import inspect
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -20,8 +20,9 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
+from toolablate.agents.endpoint.requirements import blanking_all
 from toolablate.agents.langgraph_agents.discovery import Parts, is_handoff, parts_of
-from toolablate.agents.langgraph_agents.seam import agents_loop
+from toolablate.agents.langgraph_agents.threads import agents_loop, without_exit
 from toolablate.agents.langgraph_agents.tools import AgentTool
 from toolablate.tools.registry import of_agent
 from toolablate.tools.text import one_line
@@ -37,7 +38,7 @@ _KEY_WORDS = ("api_key", "api key", "apikey", "credential", "access token")
 class Agent:
     """An opened agent: `graph`, or else `function`. `tools` are those that conditions name; `kept` names those that
     always pass, forms of replies among them. `in_thread` is set once a part of the graph was found to have no
-    coroutine, such as a middleware with plain functions alone."""
+    coroutine, such as a middleware with plain functions alone. `blank` takes the plan's secrets out of a text."""
 
     model: AgentModel
     graph: Runnable[Any, Any] | None
@@ -46,6 +47,7 @@ class Agent:
     tools: Mapping[str, AgentTool]
     kept: frozenset[str]
     in_thread: bool = False
+    blank: Callable[[str], str] = str
 
     def is_kept(self, name: str) -> bool:
         return name in self.kept or any(fnmatchcase(name, pattern) for pattern in self.model.keep_tools)
@@ -58,9 +60,14 @@ class Agent:
         return found if isinstance(found, int) else 0
 
 
-def open_agent(model: AgentModel) -> Agent:
-    """Raises InputError; it makes no request."""
-    found = _made(model, _found(model))
+def open_agent(model: AgentModel, secrets: Iterable[str] = ()) -> Agent:
+    """Nothing that is recorded of its trials has one of the `secrets`. Raises InputError; it makes no request."""
+    blank = blanking_all(secrets)
+    try:
+        found = _made(model, _found(model))
+    except InputError as error:
+        error.message = blank(error.message)
+        raise
     graph, function = (found, None) if isinstance(found, Runnable) else (None, found)
     if graph is not None:
         _require_messages(model, graph)
@@ -71,7 +78,7 @@ def open_agent(model: AgentModel) -> Agent:
         for name, tool in parts.tools.items()
         if name not in kept and not any(fnmatchcase(name, pattern) for pattern in model.keep_tools)
     }
-    return Agent(model, graph, function, parts, tools, frozenset(kept), parts.blocks)
+    return Agent(model, graph, function, parts, tools, frozenset(kept), parts.blocks, blank)
 
 
 def _found(model: AgentModel) -> object:
@@ -138,20 +145,12 @@ def _required(function: Callable[..., Any]) -> list[str]:
 def _called(model: AgentModel, function: Callable[[], Any]) -> Any:
     try:
         made = _without_loop(function)
-        if inspect.isawaitable(made):
+        if inspect.iscoroutine(made):
             # On the agents' loop, whose connections its tools go on using.
-            made = asyncio.run_coroutine_threadsafe(_awaited(made), agents_loop()).result()
+            made = asyncio.run_coroutine_threadsafe(without_exit(made), agents_loop()).result()
     except (Exception, SystemExit) as error:
         raise _not_imported(model, model.module, error) from error
     return made
-
-
-async def _awaited(made: Awaitable[Any]) -> Any:
-    try:
-        return await made
-    except (SystemExit, KeyboardInterrupt) as error:
-        # It would end the loop, and with it all agents.
-        raise RuntimeError(f"it ended in {type(error).__name__}") from None
 
 
 def _without_loop(function: Callable[[], T]) -> T:
