@@ -179,6 +179,10 @@ class AgentTrial:
         pending = Pending(asked, self.conversations.blank)
         if self.past is not None and (again := await self._again(self.past, pending, request)):
             return again[0]
+        if self.past is not None and self.past.start.node == "final" and not kept:
+            # The event is reached, and the model is asked at last.
+            self._end()
+            raise AgentStopped
         # A kept tool has no limit of its own: the trial's ends it.
         self.in_flight += not kept
         token = PENDING.set(pending)
