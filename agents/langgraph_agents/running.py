@@ -29,8 +29,9 @@ from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
 from toolablate.agents.langgraph_agents.requests import Conversations, specs_of, without_tools
-from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, install, on_agents_loop
+from toolablate.agents.langgraph_agents.seam import AgentStopped, under_way
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of
+from toolablate.agents.langgraph_agents.threads import on_agents_loop, threads_with_context
 from toolablate.agents.langgraph_agents.tools import SeenTools
 from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
 from toolablate.agents.pacing import LetGo
@@ -74,7 +75,6 @@ async def run_own_agent(
 ) -> AgentResult:
     """Runs the agent until it ends, a limit of the condition's budget, or a failure for good. As `run_agent`;
     with a `past` it goes on from there as `resume_agent` does. Raises LetGo as a model does."""
-    install()
     events: list[Event] = []
     spending = Spending(condition.budget, price)
     before = past.start.before if past else ()
@@ -130,19 +130,22 @@ async def _to_its_end(trial: AgentTrial, question: Message) -> Limit | None:
 async def _ended(trial: AgentTrial, question: Message) -> Any:
     """What the agent ended with; None where it was to end. Raises TrialFailed; LetGo; and NotImplementedError where
     the graph can only be run in a thread."""
-    asked: list[BaseMessage] = [written_message(question)]
+    trial.question = written_message(question).model_copy(update={"id": f"question-{uuid.uuid4().hex}"})
+    with under_way(trial):
+        return await _ended_under_way(trial)
+
+
+async def _ended_under_way(trial: AgentTrial) -> Any:
+    asked = [trial.question]
     if trial.condition.prompt:
         asked.insert(0, SystemMessage(trial.condition.prompt))
-    token = TRIAL.set(trial)
-    try:
-        with tracing_context(enabled=False):
-            # Another trial may find meanwhile that this agent needs a thread.
-            in_thread = trial.agent.in_thread
-            running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns, in_thread))
-    finally:
-        TRIAL.reset(token)
+    with tracing_context(enabled=False):
+        # Another trial may find meanwhile that this agent needs a thread.
+        in_thread = trial.agent.in_thread
+        running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns, in_thread))
     try:
         await _until_end(trial, running)
+        trial.require_awaited(running.done())
     finally:
         trial.over = True
         left = [task for task in (running, *trial.tasks) if not task.done()]
@@ -195,12 +198,12 @@ def _require_text(trial: AgentTrial, text: str) -> str:
 async def _end_of_past(trial: AgentTrial, past: Past) -> Limit | None:
     """The end of a trial whose agent asks nothing more: one last request, where there is to be one."""
     if past.start.node != "final":
-        error = ModelError(
+        ended = ModelError(
             "the agent cannot be taken up here: it had ended, and asks its model nothing more",
             hint="name an earlier event: --from EVENT",
             code="agent_ended",
         )
-        trial.record_failure(error)
+        trial.record_failure(past.unasked() if past.replies else ended)
         raise TrialFailed
     trial.session.answer(await _asked_at_last(trial, past.start.limit), past.start.limit)
     return past.start.limit
@@ -284,7 +287,7 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     blank = trial.conversations.blank
     token = ORIGINAL.set(Original(asked.chat, ask, identity_of(asked.chat, kwargs, blank), blank))
     try:
-        with tracing_context(enabled=False):
+        with tracing_context(enabled=False), threads_with_context():
             _, reply = await trial.session.ask_at_last(final, limit)
     finally:
         ORIGINAL.reset(token)

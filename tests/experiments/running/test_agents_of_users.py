@@ -13,7 +13,7 @@ from tests.servers import anthropic as api
 from tests.servers.chat_server import ChatServer
 
 from toolablate.agents.langchain.clients import close_clients
-from toolablate.agents.langgraph_agents.seam import agents_loop
+from toolablate.agents.langgraph_agents.threads import agents_loop
 from toolablate.agents.pacing import line
 from toolablate.experiments.plans.plan import plan_at
 from toolablate.reports.html.events import event_cards
