@@ -149,7 +149,7 @@ class AgentTrial:
             result = result_of(recorded.reply)
             self._note(asked, request, recorded.reply, result)
             return result
-        if self.past is not None and self.past.start.node == "final":
+        if self._answers_now:
             self._stop(None, asked)
         messages = sent(self.past, request.messages, asked.messages)
         request = request.model_copy(update={"messages": self.conversations.written(messages)})
@@ -179,8 +179,7 @@ class AgentTrial:
         pending = Pending(asked, self.conversations.blank)
         if self.past is not None and (again := await self._again(self.past, pending, request)):
             return again[0]
-        if self.past is not None and self.past.start.node == "final" and not kept:
-            # The event is reached, and the model is asked at last.
+        if self._answers_now:
             self._end()
             raise AgentStopped
         # A kept tool has no limit of its own: the trial's ends it.
@@ -210,6 +209,12 @@ class AgentTrial:
         self.past.again()
         self.waiting.clear()
         self.equal.clear()
+
+    @property
+    def _answers_now(self) -> bool:
+        """Whether what comes behind the record is a last request: of the agent that asks next, or of the one that asked
+        last where a call would come next."""
+        return self.past is not None and self.past.start.node == "final"
 
     # Models.
 
@@ -316,7 +321,7 @@ class AgentTrial:
             self.number(call)
         inside = WITHIN.get() != ""
         # The agent's own conversation, and not one that a tool has with a model, is closed by a last request.
-        if not inside or self.last is None or self.last.inside:
+        if not inside or self.last is None or self.last.inside or (self.past is not None and self.past.inside):
             self.last = Last(inside, asked, request, reply, result.generations[0].message)
 
     def _take_results(self, messages: Sequence[BaseMessage]) -> None:
