@@ -144,7 +144,7 @@ class AgentTrial:
             result = result_of(recorded.reply)
             self._note(asked, request, recorded.reply, result)
             return result
-        if self.past is not None and self.past.start.node == "final":
+        if self._answers_now:
             self._stop(None, asked)
         messages = sent(self.past, request.messages, asked.messages)
         request = request.model_copy(update={"messages": self.conversations.written(messages)})
@@ -175,6 +175,9 @@ class AgentTrial:
         pending = Pending(asked, self.conversations.blank)
         if self.past is not None and (again := await self._again(self.past, pending, request)):
             return again[0]
+        if self._answers_now:
+            self._end()
+            raise AgentStopped
         # A kept tool has no limit of its own: the trial's ends it.
         self.in_flight += not kept
         token = PENDING.set(pending)
@@ -201,6 +204,12 @@ class AgentTrial:
             self.past = Past.so_far(self.events)
         self.past.again()
         self.waiting.clear()
+
+    @property
+    def _answers_now(self) -> bool:
+        """Whether what comes behind the record is a last request: of the agent that asks next, or of the one that asked
+        last where a call would come next."""
+        return self.past is not None and self.past.start.node == "final"
 
     # Models.
 
