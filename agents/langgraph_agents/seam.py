@@ -203,12 +203,13 @@ def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _watching_models(chat: BaseChatModel) -> Watching | None:
-    trial = _watching(chat)
+    inside = INSIDE_MODEL.get()
+    trial = TRIAL.get() if inside else _watching(chat)
     if trial is not None:
         # A cache would give a trial what another got. It stays off in this process.
         vars(chat)["cache"] = False
     # A chat model that asks another one is one model.
-    return None if INSIDE_MODEL.get() else trial
+    return None if inside else trial
 
 
 def _watching(part: BaseChatModel | BaseTool) -> Watching | None:
