@@ -12,6 +12,7 @@ from toolablate.api.results import Shown
 from toolablate.api.stores import Store
 from toolablate.api.threads import apart, apart_async
 from toolablate.api.words import several, worded
+from toolablate.experiments.cluster import opens_of
 from toolablate.experiments.plans.plan import Only
 from toolablate.experiments.running.launch import Launched, launch
 from toolablate.experiments.running.summary import print_summary, summary_json
@@ -127,4 +128,4 @@ def _run(
 ) -> Run:
     loaded, text = plan_given(plan, store=store, limit=limit, values=values)
     with shown(progress=progress) as (console, made), made(console, "trial") as going:
-        return Run(launch(loaded, text, going, only))
+        return Run(launch(loaded, text, going, only, opens_of(loaded)))

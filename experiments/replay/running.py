@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from toolablate.agents import AgentResult, ChatModel, Line, ModelSource, RetryPolicy, resume_agent
+from toolablate.agents import AgentResult, ChatModel, EndpointLine, ModelSource, RetryPolicy, resume_agent
 from toolablate.agents.session import Tools
 from toolablate.benchmarks.prompt import question_input
 from toolablate.experiments.environment.agents import OpenedAgent, TakenUp, open_agents
@@ -628,7 +628,7 @@ async def _swap(forked: ForkedTrial, replay_environment: ReplayEnvironment) -> S
 async def _judges(
     plan: Plan,
     stack: AsyncExitStack,
-    lines: Mapping[str, Line],
+    lines: Mapping[str, EndpointLine],
     retry: RetryPolicy,
     warn: Callable[[str], None],
     *,
