@@ -11,7 +11,7 @@ from toolablate.api.plans import Plan, plan_given
 from toolablate.api.results import Shown
 from toolablate.api.stores import Store
 from toolablate.api.threads import apart, apart_async
-from toolablate.api.words import several, worded
+from toolablate.api.words import offered, several
 from toolablate.experiments.cluster import opens_of
 from toolablate.experiments.plans.plan import Only
 from toolablate.experiments.running.launch import Launched, launch
@@ -64,7 +64,7 @@ class Run(Shown):
         print_summary(self.launched, console)
 
 
-@worded()
+@offered()
 def run(
     plan: Plan | str | PathLike[str],
     *,
@@ -90,6 +90,7 @@ def run(
     return apart(_work(plan, store, limit, question, condition, set, progress))
 
 
+@offered()
 async def run_async(
     plan: Plan | str | PathLike[str],
     *,
@@ -101,8 +102,7 @@ async def run_async(
     progress: bool = True,
 ) -> Run:
     """As `run`, beside what else the event loop does. Cancelled, it stops cleanly."""
-    with worded():
-        return await apart_async(_work(plan, store, limit, question, condition, set, progress))
+    return await apart_async(_work(plan, store, limit, question, condition, set, progress))
 
 
 def _work(

@@ -28,9 +28,9 @@ from toolablate.agents.langchain.clients import is_blocking
 from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
-from toolablate.agents.langgraph_agents.requests import specs_of, without_tools
+from toolablate.agents.langgraph_agents.requests import Conversations, specs_of, without_tools
 from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, install, on_agents_loop
-from toolablate.agents.langgraph_agents.source import ORIGINAL, Original
+from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of
 from toolablate.agents.langgraph_agents.tools import SeenTools
 from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
 from toolablate.agents.pacing import LetGo
@@ -95,7 +95,9 @@ async def run_own_agent(
         taken=past.start.taken if past else None,
         input_cut=input_cut,
     )
-    trial = AgentTrial(agent, condition, session, asyncio.get_running_loop(), past=past, events=events)
+    trial = AgentTrial(
+        agent, condition, session, asyncio.get_running_loop(), Conversations(agent.blank), past=past, events=events
+    )
     if isinstance(tools, Toolset) and condition.tool_choice != "none":
         trial.number = tools.pass_over
     try:
@@ -279,7 +281,8 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     def ask(request: ModelRequest) -> "asyncio.Future[ChatResult]":
         return on_agents_loop(_own_now(asked.chat, _shortened(messages, request), kwargs))
 
-    token = ORIGINAL.set(Original(asked.chat, ask))
+    blank = trial.conversations.blank
+    token = ORIGINAL.set(Original(asked.chat, ask, identity_of(asked.chat, kwargs, blank), blank))
     try:
         with tracing_context(enabled=False):
             _, reply = await trial.session.ask_at_last(final, limit)

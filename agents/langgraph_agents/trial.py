@@ -15,6 +15,7 @@ from langchain_core.messages import (
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables.config import var_child_runnable_config
 
+from toolablate.agents.endpoint.requirements import blanking_all
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, sent
 from toolablate.agents.langgraph_agents.requests import (
@@ -32,7 +33,7 @@ from toolablate.agents.langgraph_agents.seam import (
     ModelAsked,
     ToolAsked,
 )
-from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, keys_blanked
+from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of, keys_of
 from toolablate.agents.langgraph_agents.tools import PENDING, Pending, arguments_of
 from toolablate.agents.langgraph_agents.tools import result_of as result_of_tool
 from toolablate.agents.pacing import LetGo
@@ -90,7 +91,7 @@ class AgentTrial:
     events: list[Event] = field(default_factory=list)
     number: Callable[[ToolRequest], None] = lambda _: None
     wanted: ModelAsked | None = None
-    known: set[int] = field(default_factory=set)
+    known: dict[int, BaseChatModel] = field(default_factory=dict)
     in_flight: int = 0
     direct: int = 0
     tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
@@ -132,7 +133,9 @@ class AgentTrial:
             self._stop(limit, asked)
         if barring and all(not self.agent.is_kept(spec.name) for spec in request.tools):
             kwargs = barred(asked.chat, kwargs)
-        original = Original(asked.chat, partial(_ask, asked, messages, kwargs))
+        blank = self.conversations.blank
+        identity = identity_of(asked.chat, kwargs, blank)
+        original = Original(asked.chat, partial(_ask, asked, messages, kwargs), identity, blank)
         reply = await self._reply(original, request)
         if not isinstance(reply, ModelReply):
             self._stop(reply, asked)
@@ -148,7 +151,7 @@ class AgentTrial:
             # One tool calls another by itself, and no model did.
             return await asked.own()
         request = called or self._direct(asked)
-        pending = Pending(asked)
+        pending = Pending(asked, self.conversations.blank)
         name = asked.tool.name
         if self.past is not None and (again := await self._again(self.past, pending, request)):
             return again[0]
@@ -194,9 +197,8 @@ class AgentTrial:
     def _keep_secret(self, chat: BaseChatModel) -> None:
         """What an endpoint gave back may hold a key; the agent repeats it in its next request."""
         if id(chat) not in self.known:
-            self.known.add(id(chat))
-            before, safe = self.conversations.blank, keys_blanked(chat)
-            self.conversations.blank = lambda text: safe(before(text))
+            self.known[id(chat)] = chat
+            self.conversations.blank = blanking_all(keys_of(chat), self.conversations.blank)
 
     def _is_offered(self, name: str) -> bool:
         named = {spec.name for spec in self.session.specs}
@@ -252,7 +254,8 @@ class AgentTrial:
             found = next((each for each in self.waiting if each.id == message.tool_call_id), None)
             if found is None or found.name != names.get(message.tool_call_id):
                 continue
-            self._answered(found, str(message.text))
+            text = self.conversations.blank(str(message.text))
+            self._answered(found, text)
             if found.name in self.agent.kept | self.agent.parts.bound:
                 continue
             if self.past is not None and self.past.result_for(found) is not None:
@@ -266,7 +269,7 @@ class AgentTrial:
                 )
             unknown = found.name not in self.agent.tools
             result = ToolResult(
-                str(message.text),
+                text,
                 status="invalid" if unknown else "error",
                 error="unknown_tool" if unknown else "refused_by_agent",
             )
@@ -290,7 +293,8 @@ class AgentTrial:
     def _direct(self, asked: ToolAsked) -> ToolRequest:
         self.direct += 1
         call_id = asked.call_id or f"direct_{self.direct}"
-        return ToolRequest(id=call_id, name=asked.tool.name, arguments=arguments_of(asked))
+        arguments = self.conversations.blank(arguments_of(asked))
+        return ToolRequest(id=call_id, name=asked.tool.name, arguments=arguments)
 
     def _answered(self, request: ToolRequest, text: str) -> None:
         if request in self.waiting:
@@ -318,7 +322,7 @@ class AgentTrial:
         """A tool by which the agent works: it runs and is recorded, and no condition acts on it."""
         at = self.session.elapsed()
         pending.raw = await pending.asked.own()
-        result = result_of_tool(pending.raw, pending.asked.call_id)
+        result = pending.blanked(result_of_tool(pending.raw, pending.asked.call_id))
         self.shown[request.id] = self.session.record_call(request, result, at).text
         return pending.raw
 

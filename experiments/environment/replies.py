@@ -40,6 +40,10 @@ class JudgeCosts:
     known_usd: float = 0.0
     unpriced: int = 0
 
+    def begin(self) -> None:
+        """Counts anew."""
+        self.requests, self.known_usd, self.unpriced = 0, 0.0, 0
+
     def add(self, cost_usd: float | None) -> None:
         """None where it is unknown."""
         self.requests += 1

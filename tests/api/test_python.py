@@ -109,7 +109,7 @@ def test_frames_have_the_columns_of_exports(store: tb.Store) -> None:
     table = store.arrow("scores")
     assert (table.num_rows, table.column_names[:2]) == (24, ["trial", "scorer"])
     assert store.attributions().empty
-    with pytest.raises(InputError, match="there is no table 'labels'"):
+    with pytest.raises(InputError, match=r"table: should be Literal.*; found 'labels'"):
         store.arrow("labels")  # type: ignore[arg-type]
 
 
@@ -261,6 +261,19 @@ async def test_a_run_that_is_cancelled_ends_cleanly_and_goes_on(tmp_path: Path, 
         (lambda folder: tb.run(folder / "none.toml"), r"^there is no plan at .*none.toml"),
         (lambda folder: tb.run(plan(folder), set={"models.9.x": 1}), r"^set models.9.x: models has no item '9'"),
         (lambda folder: tb.run(plan(folder), condition="nne"), r"^condition: the plan has no condition 'nne'"),
+        (lambda folder: tb.run(plan(folder), limit=0), r"^limit: should be 1 or more; found 0"),
+        (lambda folder: tb.run(plan(folder), limit="3"), r"^limit: should be int \| None; found '3'"),
+        (lambda folder: tb.run(plan(folder), limit=True), r"^limit: should be int \| None; found True"),
+        (lambda _: tb.run(None), r"^plan: should be Plan \| str \| PathLike\[str\]; found None"),
+        (lambda _: asyncio.run(tb.run_async(5)), r"^plan: should be Plan"),
+        (
+            lambda folder: tb.run(plan(folder), set=["a=1"]),
+            r"^set: should be Mapping\[str, Any\] \| None; found \['a=1'\]",
+        ),
+        (lambda _: tb.attribute("s", model=5), r"^model: should be str \| Sequence\[str\]; found 5"),
+        (lambda _: asyncio.run(tb.attribute_async("s", plan=5)), r"^plan: should be str"),
+        (lambda _: tb.replay("t", 3), r"^trial: should be Trial; found 't'"),
+        (lambda _: tb.Store("s").trials(library="numpy"), r"There is no store"),
     ],
 )
 def test_what_is_wrong_is_an_exception_with_its_key(tmp_path: Path, make: Any, said: str) -> None:

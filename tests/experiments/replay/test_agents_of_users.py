@@ -183,6 +183,33 @@ agent = create_agent(Once(wants=[PRODUCT]), [multiply, divide])
         assert again.requests(condition)[0].reply.usage.input_tokens == 10
 
 
+def test_equal_requests_to_several_models_of_an_agent_have_replies_of_their_own(tmp_path: Path) -> None:
+    code = """
+class Named(Rules):
+    model: str = ""
+    asked: int = 0
+    api_key: str = "sk-in-a-plain-field"
+    def _reply(self, messages, offered):
+        self.asked += 1
+        return AIMessage(f"{self.model} {self.asked}")
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        result = super()._generate(messages, stop, run_manager, **kwargs)
+        result.generations[0].message.content += f" {kwargs.get('temperature', '')}"
+        return result
+one, two = Named(model="one"), Named(model="two")
+def agent(messages):
+    said = [each.invoke(messages).text for each in (one, two, one.bind(temperature=0.5), one)]
+    return f"Answer: {', '.join(said)}"
+"""
+    plan = agent_plan(tmp_path, code, "['none']", extra="replies = { mode = 'record', file = 'r.sqlite' }")
+    told = "Answer: one 1 , two 1 , one 2 0.5, one 1 "
+    assert run(plan).answer("none") == told
+    (tmp_path / "store.sqlite").unlink()
+    plan.write_text(plan.read_text(encoding="utf-8").replace("'record'", "'replay'"), encoding="utf-8")
+    assert run(plan).answer("none") == told
+    assert b"sk-in-a-plain-field" not in (tmp_path / "r.sqlite").read_bytes()
+
+
 def test_placebos_of_an_agents_tools_are_results_of_the_store_itself(tmp_path: Path) -> None:
     code = """
 class Each(Rules):
