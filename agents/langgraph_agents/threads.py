@@ -67,7 +67,8 @@ class _OwnThreads(ThreadPoolExecutor):
 
 _lock = threading.Lock()
 _users = 0
-_start, _submit = threading.Thread.start, ThreadPoolExecutor.submit
+_start: Any = threading.Thread.start
+_submit: Any = ThreadPoolExecutor.submit
 
 
 @contextmanager
@@ -79,7 +80,7 @@ def threads_with_context() -> Iterator[None]:
         if _users == 1:
             _start, _submit = threading.Thread.start, ThreadPoolExecutor.submit
             threading.Thread.start = _start_with_context  # type: ignore[method-assign]
-            ThreadPoolExecutor.submit = _submit_with_context  # type: ignore[method-assign]
+            ThreadPoolExecutor.submit = _submit_with_context  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
@@ -102,6 +103,8 @@ def _start_with_context(self: threading.Thread) -> None:
 
 def _submit_with_context(self: ThreadPoolExecutor, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
     if not _OF_AGENT.get():
-        return _submit(self, fn, *args, **kwargs)
+        future: Future[T] = _submit(self, fn, *args, **kwargs)
+        return future
     # The pool's own thread, which others may use after this call, has none.
-    return Context().run(_submit, self, copy_context().run, fn, *args, **kwargs)
+    carried: Future[T] = Context().run(_submit, self, copy_context().run, fn, *args, **kwargs)
+    return carried
