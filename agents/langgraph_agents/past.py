@@ -44,7 +44,8 @@ class Wanted:
 class Past:
     """`replies` and `results` are those before the event that the agent has not asked for yet, `later` those of the
     record from the event on. `splice` are the messages that stand at the beginning of the agent's requests, and
-    those that are sent in their place. `dropped` is a call that no model is to see."""
+    those that are sent in their place. `dropped` is a call that no model is to see. `inside` tells that the event
+    stands within a call."""
 
     start: Start
     change: ReplayChange
@@ -52,6 +53,7 @@ class Past:
     replies: list[ModelCall]
     results: list[ToolCall]
     dropped: ToolRequest | None = None
+    inside: bool = False
     over: bool = False
     splice: tuple[tuple[Message, ...], tuple[Message, ...]] | None = None
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
@@ -66,6 +68,7 @@ class Past:
             [each for each in start.before if isinstance(each, ModelCall)],
             [each for each in start.before if isinstance(each, ToolCall)],
             at.call if isinstance(change, Drop) and isinstance(at, ToolCall) else None,
+            isinstance(at, ModelCall | ToolCall) and at.within != "",
         )
 
     @classmethod

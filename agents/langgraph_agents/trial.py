@@ -321,7 +321,7 @@ class AgentTrial:
             self.number(call)
         inside = WITHIN.get() != ""
         # The agent's own conversation, and not one that a tool has with a model, is closed by a last request.
-        if not inside or self.last is None or self.last.inside:
+        if not inside or self.last is None or self.last.inside or (self.past is not None and self.past.inside):
             self.last = Last(inside, asked, request, reply, result.generations[0].message)
 
     def _take_results(self, messages: Sequence[BaseMessage]) -> None:
