@@ -16,6 +16,7 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
+from toolablate.agents.endpoint.requirements import blanking_all
 from toolablate.agents.langgraph_agents.discovery import Parts, is_handoff, parts_of
 from toolablate.agents.langgraph_agents.tools import AgentTool
 from toolablate.tools.registry import of_agent
@@ -30,7 +31,7 @@ _KEY_WORDS = ("api_key", "api key", "apikey", "credential", "access token")
 class Agent:
     """An opened agent: `graph`, or else `function`. `tools` are those that conditions name; `kept` names those that
     always pass, forms of replies among them. `in_thread` is set once a part of the graph was found to have no
-    coroutine, such as a middleware with plain functions alone."""
+    coroutine, such as a middleware with plain functions alone. `blank` takes the plan's secrets out of a text."""
 
     model: AgentModel
     graph: Runnable[Any, Any] | None
@@ -39,6 +40,7 @@ class Agent:
     tools: Mapping[str, AgentTool]
     kept: frozenset[str]
     in_thread: bool = False
+    blank: Callable[[str], str] = str
 
     def is_kept(self, name: str) -> bool:
         return name in self.kept or any(fnmatchcase(name, pattern) for pattern in self.model.keep_tools)
@@ -51,9 +53,14 @@ class Agent:
         return found if isinstance(found, int) else 0
 
 
-def open_agent(model: AgentModel) -> Agent:
-    """Raises InputError; it makes no request."""
-    found = _made(model, _found(model))
+def open_agent(model: AgentModel, secrets: Iterable[str] = ()) -> Agent:
+    """Nothing that is recorded of its trials has one of the `secrets`. Raises InputError; it makes no request."""
+    blank = blanking_all(secrets)
+    try:
+        found = _made(model, _found(model))
+    except InputError as error:
+        error.message = blank(error.message)
+        raise
     graph, function = (found, None) if isinstance(found, Runnable) else (None, found)
     if graph is not None:
         _require_messages(model, graph)
@@ -64,7 +71,7 @@ def open_agent(model: AgentModel) -> Agent:
         for name, tool in parts.tools.items()
         if name not in kept and not any(fnmatchcase(name, pattern) for pattern in model.keep_tools)
     }
-    return Agent(model, graph, function, parts, tools, frozenset(kept), parts.blocks)
+    return Agent(model, graph, function, parts, tools, frozenset(kept), parts.blocks, blank)
 
 
 def _found(model: AgentModel) -> object:

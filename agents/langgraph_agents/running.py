@@ -28,7 +28,7 @@ from toolablate.agents.langchain.clients import is_blocking
 from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
-from toolablate.agents.langgraph_agents.requests import specs_of, without_tools
+from toolablate.agents.langgraph_agents.requests import Conversations, specs_of, without_tools
 from toolablate.agents.langgraph_agents.seam import AgentStopped, under_way
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of
 from toolablate.agents.langgraph_agents.threads import on_agents_loop, threads_with_context
@@ -95,7 +95,9 @@ async def run_own_agent(
         taken=past.start.taken if past else None,
         input_cut=input_cut,
     )
-    trial = AgentTrial(agent, condition, session, asyncio.get_running_loop(), past=past, events=events)
+    trial = AgentTrial(
+        agent, condition, session, asyncio.get_running_loop(), Conversations(agent.blank), past=past, events=events
+    )
     if isinstance(tools, Toolset) and condition.tool_choice != "none":
         trial.number = tools.pass_over
     try:
@@ -282,8 +284,8 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     def ask(request: ModelRequest) -> "asyncio.Future[ChatResult]":
         return on_agents_loop(_own_now(asked.chat, _shortened(messages, request), kwargs))
 
-    identity = identity_of(asked.chat, kwargs, trial.conversations.blank)
-    token = ORIGINAL.set(Original(asked.chat, ask, identity))
+    blank = trial.conversations.blank
+    token = ORIGINAL.set(Original(asked.chat, ask, identity_of(asked.chat, kwargs, blank), blank))
     try:
         with tracing_context(enabled=False), threads_with_context():
             _, reply = await trial.session.ask_at_last(final, limit)

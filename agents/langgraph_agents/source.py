@@ -15,7 +15,6 @@ from langsmith.run_helpers import tracing_context
 from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from toolablate.agents.chat import ChatModel, NoReplyError
-from toolablate.agents.endpoint.requirements import SECRET_FROM_LENGTH, blanking
 from toolablate.agents.endpoint.wire import bad_reply
 from toolablate.agents.langchain.failures import model_error
 from toolablate.agents.langchain.messages import read
@@ -28,11 +27,13 @@ from toolablate.traces.records import AgentModel, Condition, ModelReply, ModelRe
 @dataclass(slots=True)
 class Original:
     """A request as the agent made it. `ask` makes it, with what the record leaves out of it left out; `identity` tells
-    which of the agent's models is asked, and how; `result` is what the model gave to the last try."""
+    which of the agent's models is asked, and how; `blank` takes secrets out of a text; `result` is what the model gave
+    to the last try."""
 
     chat: BaseChatModel
     ask: Callable[[ModelRequest], Awaitable[ChatResult]]
     identity: Mapping[str, Any] = field(default_factory=dict)
+    blank: Callable[[str], str] = str
     result: ChatResult | None = None
 
     @property
@@ -49,17 +50,9 @@ class Original:
         return next((name for name in named if isinstance(name, str) and name), type(self.chat).__name__)
 
 
-def keys_blanked(chat: BaseChatModel) -> Callable[[str], str]:
-    """What takes the keys of a chat model out of a text."""
-    held = [value for value in vars(chat).values() if isinstance(value, SecretStr)]
-    keys = [key for value in held if len(key := value.get_secret_value()) >= SECRET_FROM_LENGTH]
-
-    def blank(text: str) -> str:
-        for key in keys:
-            text = blanking(key)(text)
-        return text
-
-    return blank if keys else str
+def keys_of(chat: BaseChatModel) -> list[str]:
+    """The keys that a chat model holds."""
+    return [value.get_secret_value() for value in vars(chat).values() if isinstance(value, SecretStr)]
 
 
 # What tells an agent's models apart.
@@ -153,7 +146,7 @@ class AgentChat:
         original = ORIGINAL.get()
         if original is None:
             raise InternalError("an agent's model is asked only by its agent")
-        allowed, safe = min(seconds, self.model.timeout_seconds), keys_blanked(original.chat)
+        allowed, safe = min(seconds, self.model.timeout_seconds), original.blank
         if (sent := watched_sending()) is not None:
             sent()
         inside = INSIDE_MODEL.set(True)

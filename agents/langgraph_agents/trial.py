@@ -13,6 +13,7 @@ from langchain_core.outputs import ChatResult
 from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
 
+from toolablate.agents.endpoint.requirements import blanking_all
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import DIRECT, Past, Wanted, sent
 from toolablate.agents.langgraph_agents.requests import (
@@ -32,7 +33,7 @@ from toolablate.agents.langgraph_agents.seam import (
     ToolAsked,
     require_own,
 )
-from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of, keys_blanked
+from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of, keys_of
 from toolablate.agents.langgraph_agents.tools import PENDING, Pending, arguments_of
 from toolablate.agents.langgraph_agents.tools import result_of as result_of_tool
 from toolablate.agents.pacing import LetGo
@@ -93,7 +94,7 @@ class AgentTrial:
     events: list[Event] = field(default_factory=list)
     number: Callable[[ToolRequest], None] = lambda _: None
     wanted: ModelAsked | None = None
-    known: set[int] = field(default_factory=set)
+    known: dict[int, BaseChatModel] = field(default_factory=dict)
     in_flight: int = 0
     asking: set[Progress] = field(default_factory=set)
     question: BaseMessage = field(default_factory=lambda: HumanMessage(""))
@@ -152,7 +153,8 @@ class AgentTrial:
             self._stop(limit, asked)
         if barring and all(not self.agent.is_kept(spec.name) for spec in request.tools):
             kwargs = barred(asked.chat, kwargs)
-        original = Original(asked.chat, partial(_ask, asked, messages, kwargs), identity)
+        asking = partial(_ask, asked, messages, kwargs)
+        original = Original(asked.chat, asking, identity, self.conversations.blank)
         reply = await self._reply(original, request)
         if not isinstance(reply, ModelReply):
             self._stop(reply, asked)
@@ -171,7 +173,7 @@ class AgentTrial:
         kept = self.agent.is_kept(name)
         # What a kept tool calls is called by the agent: conditions act on it.
         asked = replace(asked, own=_inside(request.id, asked.own, silent=not kept))
-        pending = Pending(asked)
+        pending = Pending(asked, self.conversations.blank)
         if self.past is not None and (again := await self._again(self.past, pending, request)):
             return again[0]
         # A kept tool has no limit of its own: the trial's ends it.
@@ -216,9 +218,8 @@ class AgentTrial:
     def _keep_secret(self, chat: BaseChatModel) -> None:
         """What an endpoint gave back may hold a key; the agent repeats it in its next request."""
         if id(chat) not in self.known:
-            self.known.add(id(chat))
-            before, safe = self.conversations.blank, keys_blanked(chat)
-            self.conversations.blank = lambda text: safe(before(text))
+            self.known[id(chat)] = chat
+            self.conversations.blank = blanking_all(keys_of(chat), self.conversations.blank)
 
     def _is_offered(self, name: str) -> bool:
         named = {spec.name for spec in self.session.specs}
@@ -288,7 +289,8 @@ class AgentTrial:
             found = next((each for each in self.waiting if each.id == message.tool_call_id), None)
             if found is None or found.name != names.get(message.tool_call_id):
                 continue
-            self._answered(found, str(message.text))
+            text = self.conversations.blank(str(message.text))
+            self._answered(found, text)
             if found.name in self.agent.kept | self.agent.parts.bound:
                 continue
             if self.past is not None and self.past.result_for(found) is not None:
@@ -302,7 +304,7 @@ class AgentTrial:
                 )
             unknown = found.name not in self.agent.tools
             result = ToolResult(
-                str(message.text),
+                text,
                 status="invalid" if unknown else "error",
                 error="unknown_tool" if unknown else "refused_by_agent",
             )
@@ -326,7 +328,8 @@ class AgentTrial:
     def _direct(self, asked: ToolAsked) -> ToolRequest:
         self.direct += 1
         call_id = asked.call_id or f"{DIRECT}{self.direct}"
-        return ToolRequest(id=call_id, name=asked.tool.name, arguments=arguments_of(asked))
+        arguments = self.conversations.blank(arguments_of(asked))
+        return ToolRequest(id=call_id, name=asked.tool.name, arguments=arguments)
 
     def _answered(self, request: ToolRequest, text: str) -> None:
         if request in self.waiting:
@@ -351,7 +354,7 @@ class AgentTrial:
         """A tool by which the agent works: it runs and is recorded, and no condition acts on it."""
         at = self.session.elapsed()
         pending.raw = await pending.asked.own()
-        result = result_of_tool(pending.raw, pending.asked.call_id)
+        result = pending.blanked(result_of_tool(pending.raw, pending.asked.call_id))
         self.shown[request.id] = self.session.record_call(request, result, at).text
         return pending.raw
 

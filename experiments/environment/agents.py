@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolablate.agents import AgentResult, ChatModel, RetryPolicy, Start, Tools
 from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.written import secrets
 from toolablate.tools import Resources
 from toolablate.tools.user_code import importing_as_it_stands
 from toolablate.traces.errors import InputError
@@ -96,7 +97,7 @@ def open_agents(plan: Plan, conditions: Sequence[Condition]) -> dict[str, Opened
                     hint="read the plan anew: a changed agent is another model",
                     code="agent_changed",
                 )
-            agent = open_agent(model)
+            agent = open_agent(model, secrets())
         require_known_tools(agent, (*plan.resolved_conditions(), *conditions))
         opened[model.name] = OpenedAgent(agent)
     return opened

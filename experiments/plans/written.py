@@ -211,7 +211,11 @@ def _refused(key: str, wrong: str, hint: str) -> InputError:
 
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*")
+# By name; or an address with a password in it.
+_SECRET = re.compile(r"(?i)key|token|secret|passw|pwd|credential|auth|dsn")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]*:[^/\s]*@")
 _taken: dict[str, str] = {}
+_named: set[str] = set()
 _running = 0
 _changing = threading.Lock()
 
@@ -243,11 +247,18 @@ def take_env(folder: Path) -> None:
         _take(folder)
 
 
+def secrets() -> list[str]:
+    """The values of variables that the `.env` of the plan names and that are secrets, wherever they were set."""
+    values = ((name, os.environ.get(name, "")) for name in sorted(_named))
+    return [value for name, value in values if _SECRET.search(name) or _ADDRESS.match(value)]
+
+
 def _take_back() -> None:
     for name, value in _taken.items():
         if os.environ.get(name) == value:
             del os.environ[name]
     _taken.clear()
+    _named.clear()
 
 
 def _take(folder: Path) -> None:
@@ -264,6 +275,7 @@ def _take(folder: Path) -> None:
         if not found or "\0" in found[2]:
             continue
         name, value = found[1], _unquoted(found[2])
+        _named.add(name)
         if name not in os.environ:
             os.environ[name] = _taken[name] = value
             own.add(name)

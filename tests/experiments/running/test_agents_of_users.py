@@ -21,6 +21,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Failure
 from toolablate.traces.store import Store
 
+FEW = "runner = { attempts = 1 }"
 AGENT = "agent = create_agent(Rules(wants=[PRODUCT]), [multiply, divide])\n"
 
 
@@ -104,6 +105,36 @@ agent = create_agent(Echo(wants=[PRODUCT]), [multiply, divide])
     ran = run(agent_plan(tmp_path, code, "['agent']"))
     assert "sk-secret" not in str(ran.traces)
     assert ran.requests("agent")[1].request.messages[1].content.startswith("with ")
+
+
+def test_secrets_of_the_plans_env_are_in_no_trace(tmp_path: Path) -> None:
+    """Neither what an agent's tools raise or give, nor what its model and it itself say of that."""
+    (tmp_path / ".env").write_text(
+        "SERVICE_TOKEN=of-the-service-42\nPLACE=postgres://me:of-mine-42@host/db\nSERVICE=the-service-itself\n"
+    )
+    code = """
+import os
+@tool
+def fetch(a: int, b: int) -> str:
+    "Fetch it."
+    raise ConnectionError(f"{os.environ['SERVICE']} refused {os.environ['SERVICE_TOKEN']} at {os.environ['PLACE']}")
+@tool
+def told() -> str:
+    "Tell it."
+    return os.environ["SERVICE_TOKEN"]
+graph = create_agent(Rules(wants=[("fetch", {"a": 1, "b": 2}), ("told", {})]), [fetch, told])
+def agent(messages):
+    said = graph.invoke({"messages": messages})["messages"][-1].text
+    if "of-the-service-42" in said:
+        raise RuntimeError(f"it gave {os.environ['SERVICE_TOKEN']} away")
+    return said
+"""
+    conditions = "['none', {name = 'both', tools = ['fetch', 'told']}]"
+    ran = run(agent_plan(tmp_path, code, conditions, extra=FEW))
+    assert ran.calls("both")[0].output == "ConnectionError: the-service-itself refused [key] at [key]"
+    assert "RuntimeError: it gave [key] away" in ran.failure("both").message
+    assert "of-the-service" not in str(ran.traces)
+    assert "of-mine" not in str(ran.traces)
 
 
 def test_an_agent_that_was_edited_is_another_model_and_its_new_code_runs(tmp_path: Path) -> None:
