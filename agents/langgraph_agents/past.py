@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from pydantic_core import to_json
 
 from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.resuming import Start
@@ -219,8 +220,18 @@ def _difference(request: ModelRequest, recorded: Iterable[ModelRequest]) -> str:
     place = alike(nearest)
     if nearest.messages == request.messages:
         return ": the same messages, with other tools, to another of its models, or from another of its nodes"
-    told = [each.messages[place].content[:80] if place < len(each.messages) else "" for each in (nearest, request)]
-    return f": message {place} was {told[0]!r} and is {told[1]!r}"
+    was, now = (each.messages[place] if place < len(each.messages) else None for each in (nearest, request))
+    # Messages of the same words may differ in their calls or in what a class keeps beside the words.
+    parts = [] if was is None or now is None else [name for name, value in was if getattr(now, name) != value]
+    if was is None or now is None or "content" in parts:
+        return f": message {place} was {_shown(was and was.content)} and is {_shown(now and now.content)}"
+    name = parts[0]
+    return f": {name} of message {place} was {_shown(getattr(was, name))} and is {_shown(getattr(now, name))}"
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else to_json(value, fallback=str).decode() if value else ""
+    return repr(text[:160])
 
 
 # Messages as they are sent, from those that the agent wanted to send.

@@ -2,10 +2,12 @@
 
 import asyncio
 import inspect
+import json
 import random
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -18,10 +20,11 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 from langchain_core.outputs import ChatResult
+from langchain_core.runnables import RunnableBinding
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 from langsmith.run_helpers import tracing_context
-from pydantic_core import to_json
+from pydantic_core import to_jsonable_python
 
 from toolablate.agents.chat import ChatModel, RetryPolicy
 from toolablate.agents.langchain.clients import is_blocking
@@ -54,6 +57,7 @@ from toolablate.traces.records import (
     Picture,
     Price,
     ToolCall,
+    clean_text,
 )
 
 
@@ -174,7 +178,12 @@ async def _ended_under_way(trial: AgentTrial) -> Any:
 
 def _answer_of(trial: AgentTrial, ended: Any) -> str:
     """Raises TrialFailed where it is none."""
-    text = _in_form(ended) or _answer(ended)
+    try:
+        text = _in_form(ended) or _answer(ended)
+        text = None if text is None else clean_text(str(text))
+    except Exception as error:
+        trial.record_failure(_agent_failed(trial, error, "what it ended with cannot be read as an answer"))
+        raise TrialFailed from error
     if text is not None:
         return _require_text(trial, text)
     agent = trial.agent.model.agent
@@ -218,13 +227,28 @@ async def _run(agent: Agent, messages: list[BaseMessage], turns: int, in_thread:
         "recursion_limit": max(agent.recursion_limit, 20 * turns + 50),
         "callbacks": [],
     }
-    if not in_thread:
-        return await agent.graph.ainvoke({"messages": messages}, config)
     graph = agent.graph
-    value, error = await outcome_of(lambda: graph.invoke({"messages": messages}, config))
-    if error is not None:
-        raise error
-    return value
+    try:
+        if not in_thread:
+            return await graph.ainvoke({"messages": messages}, config)
+        value, error = await outcome_of(lambda: graph.invoke({"messages": messages}, config))
+        if error is not None:
+            raise error
+        return value
+    finally:
+        await _forget(graph, config["configurable"]["thread_id"], in_thread)
+
+
+async def _forget(graph: Any, thread: str, in_thread: bool) -> None:
+    """Deletes the trial's thread from the agent's checkpointer, where it has one that can."""
+    while isinstance(graph, RunnableBinding):
+        graph = graph.bound
+    saver = getattr(graph, "checkpointer", None)
+    with suppress(Exception):
+        if in_thread and (delete := getattr(saver, "delete_thread", None)):
+            await outcome_of(lambda: delete(thread))
+        elif not in_thread and (adelete := getattr(saver, "adelete_thread", None)):
+            await adelete(thread)
 
 
 async def _called(function: Callable[..., Any], messages: list[BaseMessage]) -> Any:
@@ -313,11 +337,14 @@ async def _own_now(chat: BaseChatModel, messages: Sequence[BaseMessage], kwargs:
     return value
 
 
-def _agent_failed(trial: AgentTrial, error: BaseException) -> ModelError:
+_OWN_CODE = "its own code raised this, outside of its models and tools"
+
+
+def _agent_failed(trial: AgentTrial, error: BaseException, hint: str = _OWN_CODE) -> ModelError:
     told = one_line(trial.conversations.blank(f"{type(error).__name__}: {error}"), 300)
     return ModelError(
         f"the agent {trial.agent.model.agent!r} failed: {told}",
-        hint="its own code raised this, outside of its models and tools",
+        hint=hint,
         code="agent_failed",
     )
 
@@ -359,7 +386,10 @@ def _in_form(ended: Any) -> str:
     form = ended.get("structured_response") if isinstance(ended, dict) else None
     if form is None:
         return ""
-    return with_answer_line(form if isinstance(form, str) else to_json(form, fallback=str).decode())
+    if isinstance(form, str):
+        return with_answer_line(form)
+    plain = to_jsonable_python(form, fallback=str, bytes_mode="base64")
+    return with_answer_line(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
 
 
 def _answer_of_message(message: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.tools import BaseTool
+from langgraph.pregel._loop import PregelLoop
 
 from toolablate.agents.langgraph_agents.threads import threads_with_context, without_exit
 from toolablate.agents.pacing.waits import blocking
@@ -149,6 +150,7 @@ def install() -> None:
     """Replaces the methods, once."""
     _catch_models()
     _catch_tools()
+    _leave_out_caches()
 
 
 def _catch_models() -> None:
@@ -160,9 +162,10 @@ def _catch_models() -> None:
             return generate(self, messages, stop, run_manager, **kwargs)
 
         async def own(messages: Any, kwargs: Any) -> ChatResult:
-            result: ChatResult = await _in_thread(lambda: generate(self, messages, stop, run_manager, **kwargs))
+            result: ChatResult = await _in_thread(lambda: generate(self, messages, run_manager=run_manager, **kwargs))
             return result
 
+        kwargs = _with_stop(kwargs, stop)
         return _wait_for(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
 
     async def acaught(
@@ -173,9 +176,9 @@ def _catch_models() -> None:
             return await agenerate(self, messages, stop, run_manager, **kwargs)
 
         async def here(messages: Any, kwargs: Any) -> ChatResult:
-            return await agenerate(self, messages, stop, run_manager, **kwargs)
+            return await agenerate(self, messages, run_manager=run_manager, **kwargs)
 
-        own = _there(here)
+        own, kwargs = _there(here), _with_stop(kwargs, stop)
         return await _across(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
 
     BaseChatModel._generate_with_cache = caught  # type: ignore[method-assign]
@@ -183,6 +186,10 @@ def _catch_models() -> None:
     for name in ("_should_stream", "_should_use_protocol_streaming"):
         if method := getattr(BaseChatModel, name, None):
             setattr(BaseChatModel, name, _whole(method))
+
+
+def _with_stop(kwargs: dict[str, Any], stop: Any) -> dict[str, Any]:
+    return kwargs if stop is None else {**kwargs, "stop": stop}
 
 
 def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
@@ -196,8 +203,13 @@ def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _watching_models(chat: BaseChatModel) -> Watching | None:
-    # A chat model that asks another one is one model.
-    return None if INSIDE_MODEL.get() else _watching(chat)
+    # A chat model that asks another one is one model; the last request has no trial any more.
+    inside = INSIDE_MODEL.get()
+    trial = TRIAL.get() if inside else _watching(chat)
+    if trial is not None:
+        # A cache would give a trial what another got. It stays off in this process.
+        vars(chat)["cache"] = False
+    return None if inside else trial
 
 
 def _watching(part: BaseChatModel | BaseTool) -> Watching | None:
@@ -237,6 +249,16 @@ def _catch_tools() -> None:
 
     BaseTool.run = caught  # type: ignore[method-assign]
     BaseTool.arun = acaught  # type: ignore[method-assign]
+
+
+def _leave_out_caches() -> None:
+    """A graph's cache of what its nodes gave (`compile(cache=...)`) would give a trial what another got."""
+    begin = PregelLoop.__init__
+
+    def begun(self: PregelLoop, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs if TRIAL.get() is None else {**kwargs, "cache": None})
+
+    PregelLoop.__init__ = begun  # type: ignore[method-assign]
 
 
 # The key under which LangGraph's configuration has what writes into a graph's state.

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -75,7 +76,8 @@ class AgentTrial:
     `stopped` is set when the agent is to end. `past` is what it is given again, `events` are those of this attempt.
     `number` has interventions number a call before it is made; `known` are the chat
     models whose keys are kept out of the record; `asking` are the requests that are under way. `question` is the
-    message that the agent is given, whose id tells this trial's requests from those of others.
+    message that the agent is given, whose id tells this trial's requests from those of others. `equal` counts requests
+    that ask the same; `replied` is set when a request is out no more.
     """
 
     agent: Agent
@@ -95,6 +97,8 @@ class AgentTrial:
     number: Callable[[ToolRequest], None] = lambda _: None
     wanted: ModelAsked | None = None
     known: dict[int, BaseChatModel] = field(default_factory=dict)
+    equal: Counter[str] = field(default_factory=Counter)
+    replied: asyncio.Event = field(default_factory=asyncio.Event)
     in_flight: int = 0
     asking: set[Progress] = field(default_factory=set)
     question: BaseMessage = field(default_factory=lambda: HumanMessage(""))
@@ -140,21 +144,20 @@ class AgentTrial:
         self._take_results(asked.messages)
         self._refuse_unknown(asked)
         identity = identity_of(asked.chat, kwargs, self.conversations.blank)
+        number = self._number_of(request, identity)
         if (recorded := await self._recorded(Wanted(request, node_now(), digest_json(identity)))) is not None:
             result = result_of(recorded.reply)
             self._note(asked, request, recorded.reply, result)
             return result
-        if self.past is not None and self.past.start.node == "final":
+        if self._answers_now:
             self._stop(None, asked)
         messages = sent(self.past, request.messages, asked.messages)
         request = request.model_copy(update={"messages": self.conversations.written(messages)})
-        limit = self.limit or self.session.spending.reached_before_turn(self.session.worked())
-        if limit is not None:
-            self._stop(limit, asked)
+        await self._take_turn(asked, request)
         if barring and all(not self.agent.is_kept(spec.name) for spec in request.tools):
             kwargs = barred(asked.chat, kwargs)
         asking = partial(_ask, asked, messages, kwargs)
-        original = Original(asked.chat, asking, identity, self.conversations.blank)
+        original = Original(asked.chat, asking, identity, self.conversations.blank, number)
         reply = await self._reply(original, request)
         if not isinstance(reply, ModelReply):
             self._stop(reply, asked)
@@ -176,6 +179,9 @@ class AgentTrial:
         pending = Pending(asked, self.conversations.blank)
         if self.past is not None and (again := await self._again(self.past, pending, request)):
             return again[0]
+        if self._answers_now:
+            self._end()
+            raise AgentStopped
         # A kept tool has no limit of its own: the trial's ends it.
         self.in_flight += not kept
         token = PENDING.set(pending)
@@ -202,6 +208,13 @@ class AgentTrial:
             self.past = Past.so_far(self.events)
         self.past.again()
         self.waiting.clear()
+        self.equal.clear()
+
+    @property
+    def _answers_now(self) -> bool:
+        """Whether what comes behind the record is a last request: of the agent that asks next, or of the one that asked
+        last where a call would come next."""
+        return self.past is not None and self.past.start.node == "final"
 
     # Models.
 
@@ -239,6 +252,37 @@ class AgentTrial:
                     "unknown_tool",
                 )
 
+    def _number_of(self, request: ModelRequest, identity: dict[str, Any]) -> int:
+        """Of the request among those of the trial that ask the same, from 0: each has a recorded reply of its own."""
+        content = digest_json([identity, request.model_dump(mode="json", exclude_defaults=True)])
+        self.equal[content] += 1
+        return self.equal[content] - 1
+
+    async def _take_turn(self, asked: ModelAsked, request: ModelRequest) -> None:
+        """Takes a turn of the budget before it is used: of requests that are made at once, those for which it might
+        have no room wait for the others."""
+        spending = self.session.spending
+        while True:
+            self._require_going_on()
+            limit = self.limit or spending.reached_before_turn(self.session.worked())
+            if limit is not None and not spending.out:
+                self._stop(limit, asked)
+            if limit is None and spending.has_room(self.session.worked()):
+                break
+            try:
+                await self.replied.wait()
+            except asyncio.CancelledError:
+                if not self.over:
+                    self.fail(_gave_up())
+                raise
+        spending.out.append(request)
+
+    def _give_turn_back(self, request: ModelRequest) -> None:
+        # Turns that were used are counted by the session.
+        self.session.spending.out.remove(request)
+        before, self.replied = self.replied, asyncio.Event()
+        before.set()
+
     async def _reply(self, original: Original, request: ModelRequest) -> ModelReply | Limit:
         token, progress = ORIGINAL.set(original), Progress()
         self.in_flight += 1
@@ -260,6 +304,7 @@ class AgentTrial:
             raise AgentStopped from None
         finally:
             self.in_flight -= 1
+            self._give_turn_back(request)
             self.asking.discard(progress)
             ORIGINAL.reset(token)
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from toolablate.agents import Line, PacedSource, RetryPolicy, lines_of
+from toolablate.agents import EndpointLine, PacedSource, RetryPolicy, lines_of
 from toolablate.agents.chat import ModelSource, ask
 from toolablate.agents.endpoint.text_completions import NOT_SCORED, NOT_SERVED, TextEndpoint
 from toolablate.agents.pacing import LetGo, pressures
@@ -182,7 +182,7 @@ class _Continuer:
 
     model: OpenAIModel
     endpoint: TextEndpoint
-    line: Line
+    line: EndpointLine
     left: deque[Beginning]
     kept: RecordFile[Any]
     watching: Watching

@@ -121,6 +121,8 @@ class Math(Rules):
 math = create_agent(Math(wants=[PRODUCT]), [multiply, divide], name="math")
 class Boss(Rules):
     def _reply(self, messages, offered):
+        if "final answer now" in messages[-1].text:
+            return AIMessage("Answer: 14")
         if messages[-1].type == "human":
             return call("transfer_to_math")
         return AIMessage([each for each in messages if each.type == "ai" and each.name == "math" and each.text][0].text)
@@ -135,6 +137,11 @@ agent = create_supervisor([math], model=Boss()).compile()
     swapped = _again(store, trial, place, Swap(content="text", text="5"))
     assert swapped.answer == "Answer: 5"
     assert [each.node for each in swapped.events if isinstance(each, ModelCall)] == ["math/model", "supervisor/agent"]
+    # Whoever is at work answers early: at the handoff the supervisor, at a tool of an agent this one.
+    handoff = next(i for i, each in enumerate(events) if isinstance(each, ToolCall))
+    early = {event: _again(store, trial, event, AnswerNow()) for event in (handoff, handoff + 1, place, place + 1)}
+    assert [each.answer for each in early.values()] == ["Answer: 14", *["Answer: 13"] * 3]
+    assert [[event.kind for event in each.events] for each in early.values()] == [["model_call", "answer"]] * 4
     for event in (place, len(events) - 2):
         ended = _again(store, trial, event, Again())
         assert (ended.outcome, ended.answer) == ("answered", "Answer: 42")
@@ -198,11 +205,12 @@ class Named(Rules):
         return result
 one, two = Named(model="one"), Named(model="two")
 def agent(messages):
-    said = [each.invoke(messages).text for each in (one, two, one.bind(temperature=0.5), one)]
+    said = [each.invoke(messages).text for each in (one, two, one.bind(temperature=0.5), one, one.bind(stop=["."]))]
     return f"Answer: {', '.join(said)}"
 """
     plan = agent_plan(tmp_path, code, "['none']", extra="replies = { mode = 'record', file = 'r.sqlite' }")
-    told = "Answer: one 1 , two 1 , one 2 0.5, one 1 "
+    # Equal requests are draws of their own.
+    told = "Answer: one 1 , two 1 , one 2 0.5, one 3 , one 4 "
     assert run(plan).answer("none") == told
     (tmp_path / "store.sqlite").unlink()
     plan.write_text(plan.read_text(encoding="utf-8").replace("'record'", "'replay'"), encoding="utf-8")
