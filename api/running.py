@@ -13,6 +13,7 @@ from toolablate.api.results import Shown
 from toolablate.api.stores import Store
 from toolablate.api.threads import apart, apart_async
 from toolablate.api.words import offered, several
+from toolablate.experiments.cluster import opens_of
 from toolablate.experiments.plans.plan import Only
 from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.running.launch import Launched, launch
@@ -130,4 +131,4 @@ def _run(
     with keeping_env(plan.folder if isinstance(plan, Plan) else Path(plan).parent):
         loaded, text = plan_given(plan, store=store, limit=limit, values=values)
         with shown(progress=progress) as (console, made), made(console, "trial") as going:
-            return Run(launch(loaded, text, going, only))
+            return Run(launch(loaded, text, going, only, opens_of(loaded)))

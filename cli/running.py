@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     multiple=True,
     help="Replace a key of the plan: repeats=2, models.0.sampling.temperature=0. May be given several times.",
 )
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help='Run trials on the workers of the Ray cluster at HOST:PORT; "auto": the one of this machine; "local": one'
+    ' started here; "none": without a cluster.',
+)
 @options.as_json("how it went")
 def run_command(
     plan: Path,
@@ -41,6 +47,7 @@ def run_command(
     questions: tuple[str, ...],
     conditions: tuple[str, ...],
     given: tuple[str, ...],
+    cluster: str | None,
     as_json: bool,
 ) -> None:
     """Run PLAN, a file in TOML, YAML or JSON. Trials that the store already holds are not run again.
@@ -50,6 +57,7 @@ def run_command(
     """
     from rich.console import Console
 
+    from toolablate.experiments.cluster import opens_of
     from toolablate.experiments.plans.plan import Only, plan_at
     from toolablate.experiments.plans.written import values_given
     from toolablate.experiments.running.launch import launch
@@ -58,9 +66,10 @@ def run_command(
     from toolablate.traces.commands import stopped_cleanly
 
     loaded, text = plan_at(plan, store=store, limit=limit, values=values_given(given))
+    loaded = loaded.on_cluster(cluster)
     # While trials run, Ctrl-C is the run's own matter; this is before them or after.
     with stopped_cleanly(), RunProgress(Console(stderr=True)) as progress:
-        launched = launch(loaded, text, progress, Only(conditions, questions))
+        launched = launch(loaded, text, progress, Only(conditions, questions), opens_of(loaded))
     if as_json:
         click.echo(summary_json(launched))
     else:

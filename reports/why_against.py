@@ -51,14 +51,16 @@ def against(told: Explanation) -> Iterator[Said]:
         *_other_trials(attribution, evidence),
         *_trace_against(told),
     ]
-    yield from said or [_nothing_against(attribution)]
+    yield from said or ["No run and no sign of the trace."]
+    if not said or not attribution.shares:
+        yield _others_together(attribution)
 
 
-def _nothing_against(attribution: Attribution) -> str:
+def _others_together(attribution: Attribution) -> str:
     cause, probability = ranked(attribution)[0]
     others = "Chance" if cause == "unknown" else "Other causes together"
-    likelier = ", and likelier than this one" if probability < LIKELY else ""
-    return f"No run and no sign of the trace. {others}: probability {chance(1 - probability)}{likelier}."
+    likelier = ", likelier than this one" if probability < LIKELY else ""
+    return f"{others}: probability {chance(1 - probability)}{likelier}."
 
 
 def _turn_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
@@ -97,7 +99,8 @@ def _rows_against(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
         yield from (row for row in right if not row.changed.startswith(BEFORE_CALLS))
         return
     yield from (row for row in without_cause(cause, evidence) if row.share < RIGHT)
-    yield from (row for row in levels_of(evidence) if row.changed.startswith(AGAIN) and not row.right)
+    # Where nothing is taken away, chance brings the right answer back at times.
+    yield from (row for row in levels_of(evidence) if row.changed.startswith((AGAIN, REPEATED)) and not row.right)
     repeats = repeats_of(evidence)
     if repeats is not None and not repeats.right:
         yield repeats

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from toolablate.agents import AgentResult, Line
 from toolablate.agents.pacing import LetGo, Place
@@ -114,7 +114,8 @@ class _Node:
 
 class FleetExecutor:
     """An `Executor` whose trials run on `workers` that an engine starts, and starts anew where one is lost. `kernels`
-    is how many trials of each worker may have one; `warn` hears of workers that are lost or left out.
+    is how many trials of each worker may have one; `retries` is how often one whose worker was lost is tried again;
+    `warn` hears of workers that are lost or left out.
 
     `open` it first, and `close` it.
     """
@@ -126,11 +127,14 @@ class FleetExecutor:
         *,
         workers: int,
         kernels: int,
+        retries: int = 0,
         warn: Callable[[str], None],
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        self.workers = workers
-        self.kernels_each = kernels
+        self.kernels = workers * kernels
+        self.retries = retries
+        self._workers = workers
+        self._kernels_each = kernels
         self._engine = engine
         self._lines = lines
         self._warn = warn
@@ -148,13 +152,17 @@ class FleetExecutor:
         assert self._environment is not None
         return self._environment
 
+    def batched(self, planned: PlannedTrial) -> bool:
+        """Batches are the driver's, which has no trials."""
+        return False
+
     async def open(self) -> None:
         """Until each worker is ready or left out; those of which nothing is heard are not waited for for ever. Raises
         ToolablateError where no worker is ready."""
-        self._keepers = [asyncio.create_task(self._keep()) for _ in range(self.workers)]
+        self._keepers = [asyncio.create_task(self._keep()) for _ in range(self._workers)]
         try:
             async with asyncio.timeout(self._patience):
-                while len(self._ready) + len(self._left_out) < self.workers:
+                while len(self._ready) + len(self._left_out) < self._workers:
                     await self._change()
         except TimeoutError:
             if not self._ready and not self._left_out:
@@ -189,7 +197,7 @@ class FleetExecutor:
     async def _free_node(self, coding: bool) -> _Node:
         """The one that has the least to do."""
         while True:
-            if free := [node for node in self._ready if not coding or node.coding < self.kernels_each]:
+            if free := [node for node in self._ready if not coding or node.coding < self._kernels_each]:
                 return min(free, key=lambda node: (node.coding if coding else 0, len(node.trials)))
             if self._ready:
                 await self._change()
@@ -306,7 +314,7 @@ class FleetExecutor:
         self._ready.append(node)
         self._tell_change()
 
-    def _leave_out(self, refused: Refused) -> None:
+    def _leave_out(self, refused: Refused) -> NoReturn:
         self._left_out.append(refused)
         self._warn(f"the worker at {refused.name} is left out: {refused.error}")
         self._tell_change()

@@ -3,6 +3,7 @@
 import asyncio
 import pickle
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost
 from toolablate.experiments.cluster.worker import Opener, Worker
@@ -24,7 +25,8 @@ class InProcess:
     async def take(self) -> Sequence[ToDriver]:
         taking = asyncio.create_task(self.worker.take())
         try:
-            await asyncio.wait({taking, self._lost}, return_when=asyncio.FIRST_COMPLETED)
+            either: set[asyncio.Future[Any]] = {taking, self._lost}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if self._lost.done():
                 raise WorkerLost("it was ended")
             messages: Sequence[ToDriver] = pickle.loads(pickle.dumps(await taking))  # noqa: S301 - our own

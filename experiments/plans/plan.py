@@ -18,6 +18,7 @@ from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named, of_agents
 from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plans.sections import (
+    ClusterSection,
     EmbeddingsSection,
     JudgeModel,
     JudgingSection,
@@ -159,6 +160,7 @@ class Plan(Section):
     embeddings: EmbeddingsSection | None = None
     placebo: PlaceboSection = PlaceboSection()
     runner: RunnerSection = RunnerSection()
+    cluster: ClusterSection | None = None
     _file: Path | None = PrivateAttr(default=None)
 
     @property
@@ -198,6 +200,16 @@ class Plan(Section):
         """The plan with what a command line overrides; None leaves a part as it is."""
         questions = self.questions.model_copy(update={"limit": limit} if limit else {})
         return self.model_copy(update={"questions": questions, "store": str(store) if store else self.store})
+
+    def on_cluster(self, address: str | None) -> Self:
+        """The plan with its trials at another address of a cluster, or on this machine ("none"); None leaves it as it
+        is. Raises InputError."""
+        if address is None:
+            return self
+        if address == "none":
+            return self.model_copy(update={"cluster": None})
+        given = {**(self.cluster.model_dump() if self.cluster else {}), "address": address}
+        return self.model_copy(update={"cluster": valid_plan(ClusterSection, given, Path("--cluster"))})
 
     def resolved_conditions(self) -> tuple[Condition, ...]:
         """The conditions in full, those of ladders first. Raises InputError for a condition that cannot be had, for two

@@ -1,4 +1,4 @@
-"""The sections of a plan on the web, MCP servers, placebo sources, judges and recorded replies."""
+"""The sections of a plan on the web, MCP servers, placebo sources, judges, recorded replies and clusters."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     StrictBool,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic_core import InitErrorDetails
@@ -280,6 +281,36 @@ class EmbeddingsSection(Section):
     def _endpoint_can_be_asked(self) -> Self:
         _ = self.asked
         return self
+
+
+# The part of a plan that says on which machines its trials run.
+
+
+class ClusterSection(Section):
+    """Trials run on `workers` of a cluster; None is one for each of its nodes. `address` is HOST:PORT of the cluster,
+    "auto" for the one that this machine belongs to, "local" for one of two workers that is started here.
+
+    Each worker reserves `cpus` and has at most `kernels` at once. A trial whose worker was lost is tried `retries`
+    times more within a run.
+    """
+
+    engine: Literal["ray"] = "ray"
+    address: str = "auto"
+    workers: int | None = Field(default=None, gt=0)
+    cpus: float = Field(default=1.0, gt=0)
+    kernels: int = Field(default=4, gt=0)
+    retries: int = Field(default=2, ge=0)
+
+    @field_validator("address")
+    @classmethod
+    def _address_is_one(cls, address: str) -> str:
+        host, _, port = address.rpartition(":")
+        if address not in ("auto", "local") and not (host and port.isdecimal() and 0 < int(port) < 65_536):
+            raise ValueError(
+                f"cluster.address: found {one_line(address, 80)!r}, allowed is 'auto', 'local' or HOST:PORT,"
+                ' as in address = "10.0.0.1:6379"'
+            )
+        return address
 
 
 # Servers of tools that installed packages name, for plans that have no table of them.

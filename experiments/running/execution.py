@@ -18,6 +18,7 @@ from toolablate.experiments.environment.environment import (
     open_tried_sandbox,
     recorded_environment,
     servers_needed,
+    unbounded,
     work_files,
 )
 from toolablate.experiments.environment.placebo_sources import open_placebo_sources, require_results
@@ -50,6 +51,41 @@ class Executor(Protocol):
         ...
 
 
+class RunExecutor(Executor, Protocol):
+    """What runs all trials of a run."""
+
+    @property
+    def kernels(self) -> int:
+        """How many trials with a kernel may run at once."""
+        ...
+
+    @property
+    def retries(self) -> int:
+        """How often a trial whose attempt was lost is tried again."""
+        ...
+
+    def batched(self, planned: PlannedTrial) -> bool:
+        """Whether a trial waits for a batch, so that any number may be in flight, for a day."""
+        ...
+
+
+class Opens(Protocol):
+    """As `open_executor`; the trials may run elsewhere."""
+
+    async def __call__(
+        self,
+        plan: Plan,
+        conditions: Sequence[Condition],
+        fingerprint: Mapping[str, str],
+        stack: AsyncExitStack,
+        *,
+        lines: Mapping[str, Line],
+        tell: Tell,
+        warn: Tell,
+        batches: "Batches | None",
+    ) -> RunExecutor: ...
+
+
 class AttemptLostError(ToolablateError):
     """What ran the trial is gone, which says nothing of the trial: it can be run again elsewhere."""
 
@@ -76,11 +112,12 @@ class LocalExecutor:
     files_folder: Path
     web: WebSection
     placebo_sources: "PlaceboSources | None"
+    kernels: int
     agents: Mapping[str, OpenedAgent] = field(default_factory=dict)
     batches: "Batches | None" = None
+    retries: int = 0
 
     def batched(self, planned: PlannedTrial) -> bool:
-        """Whether a trial waits for a batch, so that any number may be in flight, for a day."""
         return self.batches is not None and goes_in_batches(planned.model, planned.condition)
 
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
@@ -141,6 +178,10 @@ async def open_executor(
     web = await open_web(plan, needed(conditions), stack, servers=servers_needed(conditions), tell=tell)
     for warning in web.warnings:
         warn(warning)
+    if "sandbox" in needed(conditions):
+        if (roughly := unbounded(plan.sandbox.backend)) is not None:
+            warn(f"{roughly.reason}. To bound it: {roughly.remedy or 'run as root'}")
+        tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
     tried = await open_tried_sandbox(plan, conditions, stack)
     documents = open_documents(conditions, stack)
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp, documents)
@@ -161,6 +202,7 @@ async def open_executor(
         files_folder=plan.questions.files_folder,
         web=plan.web,
         placebo_sources=placebo_sources,
+        kernels=plan.runner.kernels,
         agents=agents,
         batches=batches,
     )

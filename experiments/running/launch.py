@@ -20,17 +20,15 @@ from toolablate.analysis.from_store import changed_kernels, environments
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
     finished_trials,
-    needed,
     refuse_too_large,
     refuse_without_documents,
     require_same_environment,
-    unbounded,
 )
 from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, is_replayed, open_judges
 from toolablate.experiments.plans.plan import Design, Only, Plan, PlannedTrial, design
 from toolablate.experiments.plans.prices import unpriced_calls
 from toolablate.experiments.plans.written import keeping_env
-from toolablate.experiments.running.execution import LocalExecutor, open_executor, retry_policy
+from toolablate.experiments.running.execution import Opens, RunExecutor, open_executor, retry_policy
 from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import Failures, GivenUp, Setting, StopSwitch, run_trials
@@ -245,16 +243,22 @@ class Opened:
     batches: "Batches | None" = None
 
 
-def launch(plan: Plan, plan_text: str, progress: RunProgress, only: Only = Only()) -> Launched:  # noqa: B008 - frozen
-    """Runs the missing trials of a plan, or of a part of it, into its store, and has judges grade what they are to.
-    Raises ToolablateError; what was finished stays finished."""
+def launch(
+    plan: Plan,
+    plan_text: str,
+    progress: RunProgress,
+    only: Only = Only(),  # noqa: B008 - frozen
+    opens: Opens = open_executor,
+) -> Launched:
+    """Runs the missing trials of a plan, or of a part of it, into its store, and has judges grade what they are to;
+    `opens` says where trials run, by default here. Raises ToolablateError; what was finished stays finished."""
     if plan.sandbox.backend == "none":
         progress.warn('sandbox = "none": code that models write runs unprotected.')
     with keeping_env(plan.file.parent) if plan.file else nullcontext():
-        return asyncio.run(_launch(plan, plan_text, design(plan, only), progress))
+        return asyncio.run(_launch(plan, plan_text, design(plan, only), progress, opens))
 
 
-async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProgress) -> Launched:
+async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProgress, opens: Opens) -> Launched:
     store, scorers = Path(plan.store), Scorers(plan, progress.warn)
     run = Run(
         id=uuid.uuid4().hex,
@@ -276,13 +280,19 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProg
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
         await stack.enter_async_context(scorers)
-        executor, opened = await _open(plan, planned, scorers, progress, run, stack)
+        executor, opened = await _open(plan, planned, scorers, progress, run, stack, opens)
         finished = finished_trials(store)
         await scorers.open(entry.question for entry in planned.trials if entry.trial.id not in finished)
         failures = Failures()
-        runner = plan.runner
         setting = Setting(
-            executor, scorers, progress, failures, runner.kernels, runner.trial_seconds, batched=executor.batched
+            executor,
+            scorers,
+            progress,
+            failures,
+            executor.kernels,
+            plan.runner.trial_seconds,
+            batched=executor.batched,
+            retries=executor.retries,
         )
         recorder = stack.enter_context(Recorder(store))
         trials = [entry.trial for entry in planned.trials]
@@ -336,8 +346,8 @@ async def carry_out(
 
 
 async def _open(
-    plan: Plan, planned: Design, scorers: Scorers, progress: RunProgress, run: Run, stack: AsyncExitStack
-) -> tuple[LocalExecutor, Opened]:
+    plan: Plan, planned: Design, scorers: Scorers, progress: RunProgress, run: Run, stack: AsyncExitStack, opens: Opens
+) -> tuple[RunExecutor, Opened]:
     finished = finished_trials(Path(plan.store))
     missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
     left = [condition for condition in planned.conditions if condition.identity() in missing]
@@ -346,15 +356,11 @@ async def _open(
             require_capabilities(model, condition)
     for model in planned.models if left else ():
         require_images(model, planned.questions)
-    if "sandbox" in needed(left):
-        if (roughly := unbounded(plan.sandbox.backend)) is not None:
-            progress.warn(f"{roughly.reason}. To bound it: {roughly.remedy or 'run as root'}")
-        progress.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
     # What only grades needs no key but its judges'.
     asked = plan if left else plan.model_copy(update={"models": ()})
     batches = _batches(asked, left, progress)
     lines = asked_lines(plan)
-    executor = await open_executor(
+    executor = await (opens if left else open_executor)(
         asked, left, run.fingerprint, stack, lines=lines, tell=progress.tell, warn=progress.warn, batches=batches
     )
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):

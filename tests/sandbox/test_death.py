@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -87,6 +87,15 @@ async def test_loss_of_state_cannot_be_retried(jail_with: OpenKernel, between: b
     assert (lost.value.code, lost.value.retryable) == ("kernel_lost", False)
 
 
+@pytest.fixture
+def ctrl_c_blocked() -> Iterator[None]:
+    """As in the workers of Ray, whose children inherit it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_blocked")
 async def test_overlong_cell_is_interrupted_and_state_kept(with_limits: OpenKernel) -> None:
     kernel = await with_limits(cell_seconds=1.0)
     result = await kernel.execute("x = 5\nprint('working', flush=True)\nwhile True: pass")

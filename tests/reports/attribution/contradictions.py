@@ -71,6 +71,7 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         shares = {**shares, attribution.mechanism: together}
     yield from _of_the_headline(headline, shares)
     yield from _of_two_probabilities(whole)
+    yield from _of_other_trials_wrong(headline, told, whole)
     yield from _of_alone(attribution, told, headline)
     yield from _of_rows_with_it(told, whole)
     yield from _of_an_earlier_turn(told, headline, whole)
@@ -198,6 +199,13 @@ def _of_advice(told: Explanation, whole: str) -> Iterator[str]:
         yield f"nothing against it, beside all other causes: {whole}"
     if not told.explained.evidence.repeats and REPEATED in whole:
         yield f"a trial alone supports itself: {whole}"
+
+
+def _of_other_trials_wrong(headline: str, told: Explanation, whole: str) -> Iterator[str]:
+    """Chance alone brings the right answer back at times: where no repeat is right, the page says so."""
+    row = next((row for group in rows(told.explained.evidence) for row in group[1] if row.changed == REPEATED), None)
+    if "chance (sampling noise): probability" in headline and row and not row.right and row.sentence not in whole:
+        yield f"chance, and silent on {row}: {whole}"
 
 
 def _of_two_probabilities(whole: str) -> Iterator[str]:

@@ -140,6 +140,16 @@ PAGES = (
         )
     ),
     explanation(explained(evidence(**UNREPLAYED), method="trace")),
+    # No repeat is right with the tools that are there.
+    explanation(
+        explained(
+            evidence(**UNREPLAYED, repeats=(0.0,)),
+            method="trace",
+            mechanism="sampling_noise",
+            distraction=None,
+            evidence=(),
+        )
+    ),
     # Other trials are right where calls are forbidden, and wrong where these return nothing.
     explanation(explained(evidence(**OF_CALLS), method="trace", mechanism="budget", distraction=None)),
 )
@@ -175,7 +185,8 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         ),
     ),
     "a place that the page has not": ("plain_why.events_named", lambda _: "event 99"),
-    "nothing against it": ("why_against._nothing_against", lambda _: "Nothing was found against it."),
+    "chance, and no repeat is right": ("why_against._rows_against", lambda *_: iter(())),
+    "nothing against it": ("why_against._others_together", lambda _: "Nothing was found against it."),
     "two probabilities of a cause": (
         "why_against._read_otherwise",
         lambda other, _: f"The trace alone points to {named(other.mechanism)}: probability .60.",

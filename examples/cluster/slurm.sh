@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# A plan on all nodes of a SLURM job: sbatch examples/cluster/slurm.sh plan.toml
+# Written after Ray's documentation of `ray symmetric-run`; not run on a SLURM cluster by us.
+#SBATCH --job-name=toolablate
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=16
+#SBATCH --exclusive
+set -euo pipefail
+source .venv/bin/activate
+
+# Whoever has no token cannot run code. The file is on the shared file system, readable by you alone.
+export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH="$HOME/.toolablate-ray-$SLURM_JOB_ID" RAY_USAGE_STATS_ENABLED=0
+(umask 077 && python -c "import secrets; print(secrets.token_hex(32))" >"$RAY_AUTH_TOKEN_PATH")
+trap 'rm -f "$RAY_AUTH_TOKEN_PATH"' EXIT
+
+# The store is on the head's own disk while the job runs, and is copied when it ends.
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" \
+    ray symmetric-run --address "$head:6379" --min-nodes "$SLURM_JOB_NUM_NODES" --num-cpus "$SLURM_CPUS_PER_TASK" -- \
+    bash -c 'toolablate run "$0" --store "/tmp/toolablate-$SLURM_JOB_ID.sqlite" --cluster auto
+             cp "/tmp/toolablate-$SLURM_JOB_ID.sqlite" "$SLURM_SUBMIT_DIR/"' "$1"

@@ -1,0 +1,105 @@
+"""Where a plan's trials run: here, or on a cluster whose workers stand on the same world."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolablate.agents import Line
+from toolablate.experiments.environment.environment import fingerprint_of
+from toolablate.experiments.environment.web import Tell
+from toolablate.experiments.plans.plan import Plan, find_modules_beside
+from toolablate.experiments.plans.sections import ClusterSection
+from toolablate.experiments.plans.written import take_env
+from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import REPLIES, Condition
+
+if TYPE_CHECKING:
+    from toolablate.agents.batches import Batches
+
+
+def opens_of(plan: Plan) -> Opens:
+    return open_executor if plan.cluster is None else partial(_open_fleet, plan.cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOpener:
+    """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node."""
+
+    plan: Plan
+    conditions: tuple[Condition, ...]
+    fingerprint: Mapping[str, str]
+    file: Path | None
+
+    async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+        """Raises InputError where the world is another here, and what `open_executor` raises."""
+        if self.file is not None:
+            find_modules_beside(self.file)
+            take_env(self.file.parent)
+        found = fingerprint_of(self.plan, self.conditions)
+        if found != self.fingerprint:
+            differing = [
+                f"{name}: {found.get(name, 'nothing')} there, {self.fingerprint.get(name, 'nothing')} at the driver"
+                for name in sorted(found | self.fingerprint)
+                if found.get(name) != self.fingerprint.get(name)
+            ]
+            raise InputError(
+                f"its environment is another: {'; '.join(differing)}",
+                hint="give each node the same files, archives and versions of your own tools",
+                code="other_environment",
+            )
+        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines)
+
+
+async def _open_fleet(
+    section: ClusterSection,
+    plan: Plan,
+    conditions: Sequence[Condition],
+    fingerprint: Mapping[str, str],
+    stack: AsyncExitStack,
+    *,
+    lines: Mapping[str, Line],
+    tell: Tell,
+    warn: Tell,
+    batches: "Batches | None",
+) -> RunExecutor:
+    """As `open_executor`. Raises InputError for a plan that needs one process for all its trials."""
+    _refuse_what_has_one_owner(fingerprint, batches)
+    from toolablate.experiments.cluster.fleet import FleetExecutor
+    from toolablate.experiments.cluster.on_ray import open_ray
+
+    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), plan.file and _absolute(plan.file))
+    counting = {name: line.counts_tokens for name, line in lines.items()}
+    engine = open_ray(section, opener, counting, stack, tell)
+    tell(f"Starting {engine.workers} workers ...")
+    fleet = FleetExecutor(
+        engine, lines, workers=engine.workers, kernels=section.kernels, retries=section.retries, warn=warn
+    )
+    stack.push_async_callback(fleet.close)
+    await fleet.open()
+    return fleet
+
+
+def _absolute(file: Path) -> Path:
+    return Path.cwd() / file
+
+
+def _refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
+    """A recording has one writer, the live web and its politeness one clock, a server of tools one client."""
+    web = fingerprint.get("web", "")
+    refused = {
+        "a recording of replies": fingerprint.get(REPLIES, "").startswith("record"),
+        "a recording of the web": web.startswith("record"),
+        "the live web": web.startswith("live"),
+        "MCP servers": any(name.startswith("mcp ") for name in fingerprint) and not web.startswith("replay"),
+        "models that are asked in batches": batches is not None,
+    }
+    if found := [what for what, is_there in refused.items() if is_there]:
+        raise InputError(
+            f"cluster: {' and '.join(found)} cannot be on a cluster yet",
+            hint="record on one machine (--cluster none), and replay on the cluster",
+            code="not_on_cluster",
+        )

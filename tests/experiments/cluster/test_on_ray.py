@@ -1,0 +1,119 @@
+"""A real Ray on this machine: the same trials, workers that are killed, and keys that stay where they are."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import WritePlan
+from tests.experiments.cluster.test_runs import run, told
+from tests.experiments.plan_files import answered, call, endpoint_plan, right
+from tests.servers.chat_server import ChatServer, Slow, Step
+
+from toolablate.traces.records import Failure
+from toolablate.traces.store import Store
+
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(400)]
+pytest.importorskip("ray")
+KEY = "sk-" + "c0ffee" * 6
+
+
+@pytest.fixture
+def ray_folder() -> Iterator[Path]:
+    """Short, since sockets lie in it."""
+    folder = Path(tempfile.mkdtemp(prefix="tr", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def on_ray(plan: Path, store: Path, folder: Path) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "toolablate", "run", str(plan), "--store", str(store), "--cluster", "local"],
+        env={**os.environ, "RAY_TMPDIR": str(folder), "RAY_raylet_start_wait_time_s": "180", "MY_KEY": KEY},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def workers(folder: Path) -> list[int]:
+    """Processes of the Ray that keeps its files there, which have opened a plan."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            ours = f"RAY_TMPDIR={folder}".encode() in (process / "environ").read_bytes()
+            if ours and b"RayWorker" in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_trials_on_ray_are_the_same_and_a_cell_over_its_limit_keeps_its_state(
+    write_plan: WritePlan, tmp_path: Path, ray_folder: Path
+) -> None:
+    path = write_plan(
+        {
+            ("q1", "none"): answered("Answer: 2"),
+            ("q2", "none"): answered("Answer: 5"),
+            ("q1", "python"): [
+                call("x = 1"),
+                call("while True: pass"),
+                call("print(x + 1)"),
+                {"content": "Answer: {{last_tool_output}}"},
+            ],
+            ("q2", "python"): [call("print(4)"), {"content": "Answer: {{last_tool_output}}"}],
+        },
+        sandbox="sandbox = { backend = 'bubblewrap', pool = 0, limits = { cell_seconds = 1 } }",
+    )
+    there, here = tmp_path / "there.sqlite", tmp_path / "here.sqlite"
+    ran = on_ray(path, there, ray_folder)
+    said, _ = ran.communicate(timeout=300)
+    assert ran.returncode == 0, said
+    assert "Starting 2 workers" in said
+    again = run(path, there)
+    assert (again.done_before, again.missing) == (4, 0)
+    assert run(path, here).missing == 0
+    assert told(there) == told(here)
+
+
+def test_killed_workers_cost_attempts_and_no_trial_and_keys_are_in_nothing_that_is_kept(
+    chat_server: ChatServer, tmp_path: Path, ray_folder: Path
+) -> None:
+    asked, killed = 0, list[int]()
+
+    def dies(request: dict[str, Any]) -> Step:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            killed.extend(workers(ray_folder))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+        return Slow(0.2, right(request))
+
+    chat_server.answers(dies)
+    path, store = (
+        endpoint_plan(tmp_path, chat_server.url, count=8, concurrency=2, model="api_key_env = 'MY_KEY'"),
+        tmp_path / "run.sqlite",
+    )
+    ran = on_ray(path, store, ray_folder)
+    said, _ = ran.communicate(timeout=300)
+    assert ran.returncode == 0, said
+    assert len(killed) == 2
+    with Store(store) as opened:
+        assert Counter((each.outcome, each.verdict) for each in opened.summaries()) == {("answered", "correct"): 8}
+        failed = [event for trace in opened.traces() for event in trace.events if isinstance(event, Failure)]
+    assert failed == []
+    assert {headers.get("authorization") for headers in chat_server.headers} == {f"Bearer {KEY}"}
+    kept = [file for folder in (ray_folder, tmp_path) for file in folder.rglob("*") if file.is_file()]
+    assert any("raylet" in file.name for file in kept)
+    assert [file for file in kept if KEY.encode() in file.read_bytes()] == []
+    assert KEY not in said
+    assert workers(ray_folder) == []

@@ -1,0 +1,199 @@
+"""Runs whose trials are on workers: the same trials, one pace, and no trial lost or scored by a worker that dies."""
+
+import asyncio
+import sys
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import WritePlan
+from tests.experiments.plan_files import answered, call, endpoint_plan, right
+from tests.servers.chat_server import ChatServer, Slow, Step
+
+from toolablate.agents import Line
+from toolablate.experiments.cluster import fleet as driver
+from toolablate.experiments.cluster.fleet import FleetExecutor
+from toolablate.experiments.cluster.in_process import InProcess
+from toolablate.experiments.cluster.opening import PlanOpener, opens_of
+from toolablate.experiments.environment.environment import fingerprint_of
+from toolablate.experiments.plans.plan import Plan, load_plan
+from toolablate.experiments.running.execution import Opens, RunExecutor
+from toolablate.experiments.running.launch import Launched, launch
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition
+from toolablate.traces.store import Store
+
+
+class Engine:
+    def __init__(self, opener: PlanOpener, lines: Mapping[str, bool]) -> None:
+        self.opener, self.lines, self.started = opener, lines, list[InProcess]()
+
+    async def start(self) -> InProcess:
+        self.started.append(InProcess(self.opener, self.lines))
+        return self.started[-1]
+
+
+def on_workers(workers: int, retries: int = 1, engines: list[Engine] | None = None) -> Opens:
+    async def opens(
+        plan: Plan,
+        conditions: Sequence[Condition],
+        fingerprint: Mapping[str, str],
+        stack: AsyncExitStack,
+        *,
+        lines: Mapping[str, Line],
+        **_: Any,
+    ) -> RunExecutor:
+        opener = PlanOpener(plan, tuple(conditions), fingerprint, plan.file)
+        engine = Engine(opener, {name: line.counts_tokens for name, line in lines.items()})
+        if engines is not None:
+            engines.append(engine)
+        fleet = FleetExecutor(engine, lines, workers=workers, kernels=1, retries=retries, warn=lambda _: None)
+        stack.push_async_callback(fleet.close)
+        await fleet.open()
+        return fleet
+
+    return opens
+
+
+def run(path: Path, store: Path, opens: Opens | None = None) -> Launched:
+    plan, text = load_plan(path)
+    with RunProgress() as progress:
+        plan = plan.with_changes(store=store)
+        return launch(plan, text, progress, opens=opens or opens_of(plan))
+
+
+def told(store: Path) -> dict[str, tuple[Any, ...]]:
+    clock = {"at", "seconds"}
+    with Store(store) as opened:
+        traces = list(opened.traces())
+        verdicts = {seen.trial: seen.verdict for seen in opened.summaries()}
+    return {
+        trace.trial.id: (
+            trace.outcome,
+            trace.environment,
+            verdicts[trace.trial.id],
+            [each.model_dump(exclude=clock) for each in trace.events],
+        )
+        for trace in traces
+    }
+
+
+@pytest.mark.deep
+def test_trials_on_workers_are_the_same_trials(write_plan: WritePlan, tmp_path: Path) -> None:
+    path = write_plan(
+        {
+            ("q1", "none"): answered("Answer: 2"),
+            ("q1", "python"): [call("x = 20"), call("print(x + 1)"), {"content": "Answer: {{last_tool_output}}"}],
+            ("q2", "python"): answered("Answer: 4"),
+        }
+    )
+    assert run(path, tmp_path / "there.sqlite", on_workers(2)).missing == 1
+    assert run(path, tmp_path / "here.sqlite").missing == 1
+    assert told(tmp_path / "there.sqlite") == told(tmp_path / "here.sqlite")
+
+
+def test_workers_together_keep_to_what_the_endpoint_takes(chat_server: ChatServer, tmp_path: Path) -> None:
+    lock, now, most = threading.Lock(), 0, 0
+
+    def counted(request: dict[str, Any]) -> Step:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        # Until its reply is sent the next one may not come; the count falls a little before that.
+        threading.Timer(0.02, leave).start()
+        return Slow(0.03, right(request))
+
+    def leave() -> None:
+        nonlocal now
+        with lock:
+            now -= 1
+
+    chat_server.answers(counted)
+    path = endpoint_plan(tmp_path, chat_server.url, count=18, concurrency=3)
+    assert run(path, tmp_path / "run.sqlite", on_workers(3)).missing == 0
+    assert most == 3
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_trial_whose_worker_was_lost_is_tried_again_and_never_scored_for_it(
+    chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retries: int
+) -> None:
+    monkeypatch.setattr(driver, "FIRST_REST_SECONDS", 0.001)
+    engines: list[Engine] = []
+    asked = 0
+
+    def dies(request: dict[str, Any]) -> Step:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            worker = next(each for each in engines[0].started if each.worker._trials)
+            worker._running.get_loop().call_soon_threadsafe(worker.kill)
+        return right(request) if asked > 1 else Slow(1, right(request))
+
+    chat_server.answers(dies)
+    path, store = endpoint_plan(tmp_path, chat_server.url, count=5, concurrency=1), tmp_path / "run.sqlite"
+    ran = run(path, store, on_workers(2, retries, engines))
+    with Store(store) as opened:
+        seen = Counter((each.outcome, each.verdict) for each in opened.summaries())
+    assert ran.missing == 1 - retries
+    assert [(each.code, each.count) for each in ran.failures] == [("worker_lost", 1)] * (1 - retries)
+    assert seen == (
+        Counter({("answered", "correct"): 5}) if retries else {("answered", "correct"): 4, ("failed", None): 1}
+    )
+    assert run(path, store).missing == 0
+    assert asked == 6
+
+
+async def test_a_world_that_differs_is_named(write_plan: WritePlan) -> None:
+    plan, _ = load_plan(write_plan({("q1", "none"): answered()}, conditions='["python"]'))
+    conditions = plan.resolved_conditions()
+    fingerprint = {**fingerprint_of(plan, conditions), "tool mine:add": "12ab"}
+    async with AsyncExitStack() as stack:
+        with pytest.raises(InputError, match="tool mine:add: nothing there, 12ab at the driver"):
+            await PlanOpener(plan, conditions, fingerprint, None).open(stack, {})
+
+
+@pytest.mark.parametrize(
+    ("cluster", "code", "said"),
+    [
+        ("address = '127.0.0.1:1'", "no_cluster", "no cluster to join at '127.0.0.1:1'"),
+        ("address = 'auto'", "no_token", "without a token"),
+        ("address = 'local'", "no_ray", "Ray is not installed"),
+    ],
+)
+def test_a_cluster_that_cannot_be_had_is_refused_before_a_store_is_made(
+    write_plan: WritePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: str, code: str, said: str
+) -> None:
+    # Ray is imported where all else is right, and is not there.
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled" if code == "no_token" else "token")
+    path, store = write_plan({}, conditions="['none']", extra=f"[cluster]\n{cluster}"), tmp_path / "run.sqlite"
+    with pytest.raises(InputError, match=said) as refused:
+        run(path, store)
+    assert refused.value.code == code
+    assert not store.exists()
+
+
+@pytest.mark.parametrize("address", ["somewhere", "10.0.0.1:", "10.0.0.1:99999", ""])
+def test_an_address_that_is_none_names_the_key(write_plan: WritePlan, address: str) -> None:
+    plan, _ = load_plan(write_plan({}))
+    with pytest.raises(InputError, match=r"cluster\.address"):
+        plan.on_cluster(address)
+    assert plan.on_cluster("none").cluster is None
+    assert asyncio.iscoroutinefunction(opens_of(plan))
+
+
+def test_what_has_one_owner_is_refused(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = endpoint_plan(
+        tmp_path, chat_server.url, count=1, extra="[replies]\nmode = 'record'\n[cluster]\naddress = 'local'"
+    )
+    with pytest.raises(InputError, match="a recording of replies cannot be on a cluster yet") as refused:
+        run(path, tmp_path / "run.sqlite")
+    assert refused.value.code == "not_on_cluster"
