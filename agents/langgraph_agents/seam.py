@@ -203,12 +203,12 @@ def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _watching_models(chat: BaseChatModel) -> Watching | None:
+    # A chat model that asks another one is one model; the last request has no trial any more.
     inside = INSIDE_MODEL.get()
     trial = TRIAL.get() if inside else _watching(chat)
     if trial is not None:
         # A cache would give a trial what another got. It stays off in this process.
         vars(chat)["cache"] = False
-    # A chat model that asks another one is one model.
     return None if inside else trial
 
 
