@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
-from toolablate.agents.langgraph_agents.requests import tool_names_of
+from toolablate.agents.langgraph_agents.requests import specs_of
 
 # What is looked at at most; an agent has some hundred parts.
 _MOST_PARTS = 50_000
@@ -68,8 +68,10 @@ def _take(part: object, found: Parts) -> None:
     elif type(part).__name__ == "OutputToolBinding":
         found.schemas.add(getattr(part, "tool").name)  # noqa: B009 - of any version of langchain
     elif isinstance(part, Runnable) and isinstance(kwargs := getattr(part, "kwargs", None), Mapping):
-        names = tool_names_of(kwargs)
-        (found.schemas if "ls_structured_output_format" in kwargs else found.bound).update(names)
+        for spec in specs_of(kwargs):
+            # A form has a schema, which what a provider runs has not.
+            is_form = "ls_structured_output_format" in kwargs and bool(spec.parameters)
+            (found.schemas if is_form else found.bound).add(spec.name)
 
 
 def _blocks(kind: type) -> bool:

@@ -185,8 +185,15 @@ class Past:
         if there == wanted:
             return
         if not (isinstance(self.change, Say) or (isinstance(self.change, Rerun) and self.change.shown)):
+            if node == "act" and self._is_of_another(request):
+                return
             raise self._diverged(request, [each.request for each in self.later[:1]])
         self.splice = there, wanted
+
+    def _is_of_another(self, request: ModelRequest) -> bool:
+        """Whether another agent goes on, with messages of its own, as it did in the record: behind a handoff."""
+        recorded = next((each.request.messages for each in self.later), ())
+        return bool(recorded) and _before_results(recorded) == _before_results(request.messages)
 
     def _diverged(self, request: ModelRequest, recorded: Iterable[ModelRequest]) -> ModelError:
         return self._diverged_by(
@@ -208,6 +215,13 @@ def _is_call(recorded: ToolRequest, request: ToolRequest) -> bool:
     if recorded.id.startswith(DIRECT) and request.id.startswith(DIRECT):
         return (recorded.name, recorded.arguments) == (request.name, request.arguments)
     return recorded == request
+
+
+def _before_results(messages: Sequence[Message]) -> list[Message]:
+    kept = list(messages)
+    while kept and kept[-1].role == "tool":
+        kept.pop()
+    return kept
 
 
 def _difference(request: ModelRequest, recorded: Iterable[ModelRequest]) -> str:

@@ -203,13 +203,11 @@ def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
 
 
 def _watching_models(chat: BaseChatModel) -> Watching | None:
-    # A chat model that asks another one is one model; the last request has no trial any more.
-    inside = INSIDE_MODEL.get()
-    trial = TRIAL.get() if inside else _watching(chat)
-    if trial is not None:
+    if INSIDE_MODEL.get() or TRIAL.get() is not None:
         # A cache would give a trial what another got. It stays off in this process.
         vars(chat)["cache"] = False
-    return None if inside else trial
+    # A chat model that asks another one is one model; the last request has no trial any more.
+    return None if INSIDE_MODEL.get() else _watching(chat)
 
 
 def _watching(part: BaseChatModel | BaseTool) -> Watching | None:

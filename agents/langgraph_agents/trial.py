@@ -240,10 +240,11 @@ class AgentTrial:
 
     def _refuse_unknown(self, asked: ModelAsked) -> None:
         """Fails where the model is offered what nobody knew before, and what is no form of a reply."""
-        if "ls_structured_output_format" in asked.kwargs:
-            return
+        has_form = "ls_structured_output_format" in asked.kwargs
         for spec in specs_of(asked.kwargs):
-            known = spec.name in self.agent.tools or spec.name in self.agent.parts.bound
+            # A form has a schema, which what a provider runs has not.
+            known = has_form and bool(spec.parameters)
+            known = known or spec.name in self.agent.tools or spec.name in self.agent.parts.bound
             if not known and not self.agent.is_kept(spec.name):
                 self._fail(
                     f"the agent offers its model a tool {spec.name!r} that it did not show before it ran, so no"

@@ -167,6 +167,38 @@ def agent(messages):
     assert "'It is the hour 0.' and is 'It is the hour 1.'" in failure.message
 
 
+def test_a_supervisor_is_taken_up_at_a_handoff_and_blocks_with_ids_of_chance_are_the_same(tmp_path: Path) -> None:
+    code = """
+from uuid import uuid4
+from langgraph_supervisor import create_supervisor
+@tool
+def product(a: int, b: int) -> list:
+    "Multiply, as a tool of MCP gives it."
+    return [{"type": "text", "text": str(a * b), "id": f"lc_{uuid4()}"}]
+class Math(Rules):
+    def _reply(self, messages, offered):
+        return super()._reply([each for each in messages if each.name != "transfer_to_math"], offered)
+math = create_agent(Math(wants=[("product", {"a": 6, "b": 7})]), [product], name="math")
+class Boss(Rules):
+    def _reply(self, messages, offered):
+        if messages[-1].type == "human":
+            return call("transfer_to_math")
+        said = [each for each in messages if each.type == "ai" and each.name == "math" and each.text]
+        return AIMessage(said[0].text)
+agent = create_supervisor([math], model=Boss(), prompt="Route.").compile()
+"""
+    run(agent_plan(tmp_path, code, "['agent']"))
+    store = tmp_path / "store.sqlite"
+    trial = _trial(store, "agent")
+    events = _trace(store, trial).events
+    calls = [number for number, event in enumerate(events) if isinstance(event, ToolCall)]
+    assert [events[number].call.name for number in calls] == ["transfer_to_math", "product"]  # type: ignore[union-attr]
+    for event in (*calls, calls[1] + 1):
+        assert _again(store, trial, event, Again()).answer == "Answer: 42"
+    # The model is asked in place of the call.
+    assert _again(store, trial, calls[1], AnswerNow()).answer == "Answer: 13"
+
+
 def test_recorded_replies_of_an_agents_models_are_given_again(tmp_path: Path) -> None:
     code = """
 class Once(Rules):

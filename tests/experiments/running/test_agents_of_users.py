@@ -495,6 +495,11 @@ def test_what_is_refused_before_any_request(tmp_path: Path, code: str, condition
             "unknown_tool",
         ),
         (
+            "def agent(messages):\n    tools = [{'type': 'web_search'}]\n"
+            "    return Rules().bind(tools=tools, ls_structured_output_format={}).invoke(messages)\n",
+            "unknown_tool",
+        ),
+        (
             "def later():\n    @tool\n    def late(x: int) -> int:\n        'Late.'\n        return x\n    return late\n"
             "def agent(messages):\n    return Rules(wants=[]).bind_tools([later()]).invoke(messages)\n",
             "unknown_tool",
