@@ -8,7 +8,8 @@
 # make bench-kernels  how long a fresh kernel takes, beside a plain ipykernel: on a quiet machine, a quarter of an hour
 # make bench-web, bench-corpus, bench-extraction  the archive, the corpus and reading pages, beside what one would use instead: some minutes each
 # make bench-store    a hundred thousand traces: how large the store is and how fast it is read; 20 minutes
-# make bench-viewer   pages of a hundred thousand trials: how soon they are there and how fast; 15 minutes
+# make bench-viewer   pages of a hundred thousand trials: how soon they are there and how fast; some minutes
+# make bench-scale    a million trials planned, resumed and compared: seconds, CPU and memory beside what is aimed at; 10 minutes, 5 GB
 # make bench-tasks    what people do with the pages, in Chromium: clicks, keys and seconds, beside what is aimed at; 3 minutes
 # make bench-runner   what a trial costs, beside Inspect AI where TOOLABLATE_BENCH_INSPECT names a Python that has it
 # make docker-image   the kernel image of the Docker backend; IMAGE_OPTIONS=--offline where no registry can be reached
@@ -17,14 +18,15 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint check docs bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer bench-tasks docker-image bubblewrap clean
+.PHONY: demo test test-all lint check docs bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer bench-scale bench-tasks docker-image bubblewrap clean
 
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
 
-# Tests wait for processes and for servers: three at a time keep two processors busy.
+# Tests wait for processes and for servers: three at a time keep two processors busy. Stolen work leaves the tests of a
+# module together, and with them what these make once.
 test: | bubblewrap .venv/dev.installed
-	TOOLABLATE_TEST_TIER=1 $(BIN)/pytest -n 3 -m "not deep" $(TESTS)
+	TOOLABLATE_TEST_TIER=1 $(BIN)/pytest -n 3 --dist worksteal -m "not deep" $(TESTS)
 
 test-all: | bubblewrap .venv/dev.installed
 	$(BIN)/pytest $(TESTS)
@@ -43,7 +45,7 @@ docs: .venv/dev.installed | bubblewrap
 bench-kernels: | bubblewrap .venv/dev.installed
 	@$(BIN)/python -m bench.kernels $(BENCH_OPTIONS)
 
-bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer: .venv/dev.installed
+bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer bench-scale: .venv/dev.installed
 	@$(BIN)/python -m $(subst -,.,$@) $(BENCH_OPTIONS)
 
 bench-tasks: | bubblewrap .venv/dev.installed

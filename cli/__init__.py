@@ -31,6 +31,7 @@ SECTIONS = {
         "report": ("toolablate.cli.showing:report_command", "Write a report: HTML, Markdown or LaTeX."),
     },
     "Exchange": {
+        "merge": ("toolablate.cli.files:merge_command", "Join stores of one plan that ran at several sites."),
         "export": (
             "toolablate.formats.commands:export_group",
             "Export trials as JSONL, Parquet, a dataset, spans or logs.",

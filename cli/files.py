@@ -130,6 +130,52 @@ def verify_command(file: Path, other: Path | None, partial: bool, as_json: bool)
     raise SystemExit(0 if report.ok and (same is None or same.ok) else 1)
 
 
+@click.command(
+    "merge", epilog=options.example("toolablate merge runs/site-a.sqlite runs/site-b.sqlite -o runs/both.sqlite")
+)
+@click.argument("stores", type=options.FilePath(dir_okay=False), nargs=-1, required=True)
+@click.option("-o", "--output", type=options.FilePath(dir_okay=False), required=True, help="The new store to write.")
+@click.option(
+    "--keep",
+    type=click.Choice(["first"]),
+    help="Of different records of one trial, score or answer key keep that of the first store which has one.",
+)
+@options.as_json("what was joined")
+def merge_command(stores: tuple[Path, ...], output: Path, keep: str | None, as_json: bool) -> None:
+    """Join STORES of one plan that ran at several sites into a new one, and verify it.
+
+    Their environments have to agree. A trial that is finished in one store and failed or missing in another is taken
+    as finished; the attempts of both are kept. A trial with the same record in several stores is there once. Different
+    records of one trial are a conflict, which --keep decides. Scores, diagnoses, labels, replays and runs come along.
+
+    Where each site ran a part, a run of all their trials is added, so that compare and the others show it by default.
+    The stores are only read. The output appears when it is whole, and never over a file. Exits with 2 on a conflict.
+    """
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from toolablate.analysis.from_store import changed_kernels, environments
+    from toolablate.experiments.environment.recording import shown_progress
+    from toolablate.traces.store.merging import merge
+
+    if len(stores) < 2:
+        raise click.UsageError("Name two stores or more.")
+    with shown_progress(Console(stderr=True), "copying trials") as tell:
+        report = merge(stores, output, keep_first=keep == "first", tell=tell)
+    if changed := changed_kernels(environments(output)):
+        click.echo(plain_text(f"Warning: {changed}"), err=True)
+    if as_json:
+        click.echo(json.dumps(asdict(report), indent=2))
+        return
+    from toolablate.reports.terminal.problems import merge_lines, verify_view
+
+    for line in merge_lines(report):
+        click.echo(plain_text(line))
+    Console().print(verify_view(report.checked))
+
+
 @click.group(name="web", cls=SuggestingGroup)
 def web_group() -> None:
     """Archives of the web: recorded once, replayed for every condition."""

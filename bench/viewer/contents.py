@@ -14,9 +14,7 @@ DIFFICULTIES = ("easy", "medium", "hard")
 
 def write_plan(folder: Path, sources: Sources, *, questions: int, repeats: int) -> Path:
     """Returns the plan's path. All conditions have a tool, so that none of their traces can be left unread."""
-    rng = random.Random(0)
-    lines = [json.dumps(_question(number, sources.about(f"q{number}"), rng)) + "\n" for number in range(questions)]
-    (folder / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
+    write_questions(folder, sources, questions)
     models = "".join(
         f'[[models]]\nprovider = "simulated"\nname = "model-{name}"\nseed = {seed}\n'
         for seed, name in enumerate(("one", "two"))
@@ -29,6 +27,13 @@ def write_plan(folder: Path, sources: Sources, *, questions: int, repeats: int) 
     head = f'name = "bench-viewer"\nbaseline = "plain"\nrepeats = {repeats}\n[questions]\nfile = "questions.jsonl"\n'
     plan.write_text(head + models + conditions, encoding="utf-8")
     return plan
+
+
+def write_questions(folder: Path, sources: Sources, count: int) -> None:
+    """Into `questions.jsonl`."""
+    rng = random.Random(0)
+    lines = [json.dumps(_question(number, sources.about(f"q{number}"), rng)) + "\n" for number in range(count)]
+    (folder / "questions.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def _question(number: int, sources: Sources, rng: random.Random) -> dict[str, object]:

@@ -1,10 +1,11 @@
-"""Writes the store: as `bench.store` does, with one trial of a thousand events, and some more trials later."""
+"""Writes the store: copies of some hundred recorded trials, one trial of a thousand events, and some more later."""
 
 import asyncio
 from pathlib import Path
 
 from bench.store.contents import BEGAN, conversation, spent
-from bench.store.filling import events_of, fill, letter_of
+from bench.store.copying import fill_by_copying
+from bench.store.filling import events_of, letter_of
 from bench.store.sources import Sources
 from bench.viewer.contents import write_plan
 
@@ -25,7 +26,7 @@ def prepare(folder: Path, sources: Sources, *, questions: int, repeats: int) -> 
     store = folder / "store.db"
     if not store.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        fill(write_plan(folder, sources, questions=questions, repeats=repeats), store, sources, left=LATER)
+        fill_by_copying(write_plan(folder, sources, questions=questions, repeats=repeats), store, sources, left=LATER)
     return store
 
 

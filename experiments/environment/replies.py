@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from toolablate.agents import ChatModel, Line, ModelSource, PacedSource, connect, lines_of
+from toolablate.agents import ChatModel, EndpointLine, Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.spending import known_cost
 from toolablate.experiments.plans.lines import located
@@ -127,7 +127,7 @@ def is_replayed(plan: Asking, model: Model) -> bool:
     return isinstance(model, ServedModel) and plan.replies.mode == "replay"
 
 
-def asked_lines(plan: Asking) -> dict[str, Line]:
+def asked_lines(plan: Asking) -> dict[str, EndpointLine]:
     """The lines in which requests to the plan's endpoints wait, by `_line_key`: models and judges with one address and
     one key share a pace."""
     sections: tuple[tuple[Section, Sequence[Model]], ...] = (("models", plan.models), ("judges", plan.judges))

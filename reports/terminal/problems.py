@@ -12,6 +12,7 @@ from toolablate.reports.numbers import counted
 from toolablate.reports.tables import Fitted, figures, names
 from toolablate.traces.records import Refusal
 from toolablate.traces.store import FailureCount, VerifyReport
+from toolablate.traces.store.merging import MergeReport
 from toolablate.traces.store.same_as import SameReport, TraceDifference
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, plain_text
 
@@ -105,6 +106,20 @@ def _line(difference: TraceDifference) -> str:
     if difference.kind == "answered_later":
         return f"  answered later  {trial}: failed there, answered here: the cache got the reply later"
     return f"  differs  {trial}: {difference.path}: here {difference.here}, there {difference.there}"
+
+
+def merge_lines(report: MergeReport) -> Iterator[str]:
+    """What a merge took from where, and what it left out."""
+    for store, taken in report.taken.items():
+        yield f"{store}: {counted(taken, 'finished trial')}"
+    if report.same:
+        yield f"{counted(report.same, 'finished trial')} of several stores had one record."
+    for line in report.left_out[:MAX_DIFFERING]:
+        yield f"  left out: {line}"
+    if len(report.left_out) > MAX_DIFFERING:
+        yield f"  and {len(report.left_out) - MAX_DIFFERING:,} more (--json lists them)"
+    if report.renamed:
+        yield f"Names or prices of {counted(report.renamed, 'record')} differ; those of the first store count."
 
 
 # Warns of models that called tools which their condition does not let them call.

@@ -7,6 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from bench.store.contents import write_plan
+from bench.store.copying import fill_by_copying
+from bench.store.sources import open_sources
+
+from toolablate.traces.store import verify
 
 ROOT = Path(__file__).parents[2]
 INSPECT = "TOOLABLATE_BENCH_INSPECT"
@@ -29,6 +34,19 @@ def test_every_part_gives_figures(tmp_path: Path) -> None:
     assert [figure["what"] for figure in found["figures"]] == reads
     assert all(0 < figure["median"] <= figure["largest"] for figure in found["figures"])
     assert found["inspect"] is None
+
+
+def test_a_store_of_copies_is_whole_and_read_as_one_of_records(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    sources = open_sources(None)
+    plan = write_plan(tmp_path, sources, questions=40, repeats=3)
+    assert fill_by_copying(plan, tmp_path / "s.db", sources, left=1) < 240
+    report = verify(tmp_path / "s.db")
+    assert (report.problems, report.finished, report.pending, report.unscored) == ((), 479, 1, 0)
+    command = [sys.executable, "-m", "bench.scale", "--trials", "400", "--json", out]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=110, stdout=subprocess.DEVNULL)
+    measured = ["plan", "run, nothing left", "compare", "attribute, by trace"]
+    assert [each["what"] for each in json.loads(out.read_text(encoding="utf-8"))] == measured
 
 
 def test_an_inspect_log_of_the_same_traces_is_read_back(tmp_path: Path) -> None:

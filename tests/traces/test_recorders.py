@@ -6,6 +6,7 @@ import fcntl
 import itertools
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from tests.traces.samples import ENVIRONMENT, WHEN, attempt, begun, filled, plan
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Answer, Trial
-from toolablate.traces.store import Recorder, Store, standing, verify
+from toolablate.traces.store import DriverLock, Recorder, Store, standing, verify
 
 PROJECT = Path(__file__).parents[2]
 
@@ -356,3 +357,24 @@ def test_what_a_crash_left_while_making_a_store_is_no_obstacle(tmp_path: Path) -
     with Recorder(tmp_path / "s.db"):
         pass
     assert [entry.name for entry in tmp_path.iterdir()] == ["s.db"]
+
+
+def test_a_second_driver_is_told_of_the_first_until_that_one_dies(tmp_path: Path) -> None:
+    asyncio.run(filled(tmp_path / "s.db"))
+    program = (
+        "import os, sys; from pathlib import Path; from toolablate.traces.store import DriverLock\n"
+        "with DriverLock(Path(sys.argv[1])): os.fork() or sys.stdin.read(); print(flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, tmp_path / "s.db"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(StoreError, match=f"process {other.pid} on {socket.gethostname()}") as refused:
+            DriverLock(tmp_path / "s.db").__enter__()
+        assert refused.value.code == "driven"
+        with Recorder(tmp_path / "s.db"):  # an ordinary run is nobody's rival
+            other.kill()
+            other.wait()
+            with DriverLock(tmp_path / "s.db"):
+                assert "s.db-driver" in _names(tmp_path)
+    assert _names(tmp_path) == ["s.db"]

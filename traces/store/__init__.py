@@ -9,7 +9,7 @@ from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
     from toolablate.traces.store.digests import trace_digest
-    from toolablate.traces.store.file import APPLICATION_ID, SCHEMA_VERSION
+    from toolablate.traces.store.file import APPLICATION_ID, SCHEMA_VERSION, DriverLock
     from toolablate.traces.store.recorder import Recorder, TrialRecorder
     from toolablate.traces.store.status import LivingRecorder, Spending, Standing, TrialCounts, standing
     from toolablate.traces.store.store import Outline, Outlines, Store
@@ -21,6 +21,7 @@ __all__ = [
     "APPLICATION_ID",
     "SCHEMA_VERSION",
     "Counterfactual",
+    "DriverLock",
     "FailureCount",
     "LivingRecorder",
     "Outline",
@@ -43,7 +44,7 @@ __getattr__ = importing(
     __name__,
     {
         "digests": ("trace_digest",),
-        "file": ("APPLICATION_ID", "SCHEMA_VERSION"),
+        "file": ("APPLICATION_ID", "SCHEMA_VERSION", "DriverLock"),
         "summaries": ("Counterfactual", "FailureCount", "TrialSummary"),
         "recorder": ("Recorder", "TrialRecorder"),
         "status": ("LivingRecorder", "Spending", "Standing", "TrialCounts", "standing"),

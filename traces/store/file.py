@@ -5,6 +5,7 @@ import errno
 import fcntl
 import os
 import random
+import socket
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -201,7 +202,65 @@ class LifeLock:
             self._file = None
 
 
-_held: "WeakSet[LifeLock]" = WeakSet()
+class DriverLock:
+    """Held by the one process that drives a cluster on a store. Others may read it, and an ordinary run may share its
+    trials; a second driver is refused. However the holder dies, the system lets it go.
+
+    Entering raises StoreError, with the process and machine of the other driver where there is one.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._path = beside(store.resolve(), "-driver")
+        self._file: int | None = None
+
+    def __enter__(self) -> Self:
+        while self._file is None:
+            try:
+                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                raise unwritable(self._store, error) from error
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                told = os.pread(file, 1_000, 0).decode(errors="replace")
+                os.close(file)
+                raise self._taken(told) from None
+            except OSError as error:
+                os.close(file)
+                raise unwritable(self._store, error) from error
+            if _is_at(file, self._path):
+                self._file = file
+            else:  # its last holder removed it between our opening and locking it
+                os.close(file)
+        _held.add(self)
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()}".encode(), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """As of a LifeLock."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _taken(self, by: str) -> StoreError:
+        return StoreError(
+            f"A cluster's run already drives the store {self._store}: {by or 'another process, which has just begun'}",
+            hint="Wait until it ends, or end it: what is finished is kept. `toolablate status` shows how far it is.",
+            code="driven",
+        )
+
+
+_held: "WeakSet[LifeLock | DriverLock]" = WeakSet()
 
 
 def _let_go_of_all() -> None:
@@ -467,6 +526,15 @@ def _create(path: Path) -> None:
             hint=f"Put the store back, or delete {path.name}-wal: the trials in it are of no use without it.",
             code="orphaned",
         )
+    with build_aside(path) as (connection, building):
+        connection.close()
+        building.rename(path)
+
+
+@contextmanager
+def build_aside(path: Path) -> Iterator[tuple[sqlite3.Connection, Path]]:
+    """An empty store under another name, which has to be inside the gate and gets its own name when it is whole; what
+    is left of it then goes. Raises StoreError."""
     building = beside(path, "-new")
     try:
         _remove(building)
@@ -475,9 +543,9 @@ def _create(path: Path) -> None:
             # Rows of events go when their trial has ended; the last writer gives their pages back.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             schema().create(connection)
+            yield connection, building
         finally:
             connection.close()
-        building.rename(path)
     except sqlite3.Error as error:
         raise explain(error, path, "write") from error
     except OSError as error:

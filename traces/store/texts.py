@@ -259,7 +259,12 @@ class Bases:
 def seal(connection: sqlite3.Connection, bases: Bases, trace: int) -> None:
     """Turns the rows of a trace's events into its block. Raises StoreError, sqlite3.Error."""
     rows = connection.execute("SELECT body FROM events WHERE trace = ? ORDER BY seq", (trace,)).fetchall()
-    plain = b"[" + b",".join(expand_row(body) for (body,) in rows) + b"]"
+    put_block(connection, bases, trace, b"[" + b",".join(expand_row(body) for (body,) in rows) + b"]")
+    connection.execute("DELETE FROM events WHERE trace = ?", (trace,))
+
+
+def put_block(connection: sqlite3.Connection, bases: Bases, trace: int, plain: bytes) -> None:
+    """Packs the array of a finished trace's events. Raises StoreError, sqlite3.Error."""
     find = "SELECT question, model FROM trials JOIN traces ON traces.trial = trials.key WHERE traces.key = ?"
     question, model = connection.execute(find, (trace,)).fetchone()
     base, of_model = bases.find(question, model)
@@ -269,7 +274,6 @@ def seal(connection: sqlite3.Connection, bases: Bases, trace: int) -> None:
         "INSERT INTO blocks (trace, base, depth, size, first, parts) VALUES (?, ?, ?, ?, ?, ?)",
         (trace, base.trace if base else None, depth, len(plain), first, parts),
     )
-    connection.execute("DELETE FROM events WHERE trace = ?", (trace,))
     if not of_model and len(plain) <= MAX_BASE_BYTES:
         bases.remember(question, model, _Base(trace, depth, plain))
 

@@ -284,8 +284,17 @@ def _earlier_fingerprint(connection: sqlite3.Connection, store: Path) -> dict[st
         recorders = connection.execute("SELECT key, run FROM recorders WHERE run NOT NULL").fetchall()
         living = {run for recorder, run in recorders if lives(store, recorder)}
         runs = [run for run in runs if run[0] in living]
+    return _together(connection, [body for _, body in runs])
+
+
+def fingerprint_of_runs(connection: sqlite3.Connection) -> dict[str, str]:
+    """What all runs of a store stood on, done or not. Raises StoreError where one is damaged, sqlite3.Error."""
+    return _together(connection, [body for (body,) in connection.execute("SELECT body FROM runs ORDER BY key")])
+
+
+def _together(connection: sqlite3.Connection, runs: Sequence[bytes]) -> dict[str, str]:
     reader = TextReader(connection)
-    fingerprints = [reader.unpack(body).get("fingerprint", {}) for _, body in runs]
+    fingerprints = [reader.unpack(body).get("fingerprint", {}) for body in runs]
     return {part: value for fingerprint in fingerprints for part, value in fingerprint.items()}
 
 

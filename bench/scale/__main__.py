@@ -1,0 +1,170 @@
+"""python -m bench.scale, from the project's root; `--help` names what can be chosen."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bench.store.contents import conversation
+from bench.store.copying import fill_by_copying
+from bench.store.filling import letter_of
+from bench.store.reading import load
+from bench.store.sources import Sources, open_sources
+from bench.viewer.contents import write_questions
+from rich.console import Console
+from rich.table import Table
+
+from toolablate.benchmarks.prompt import render
+from toolablate.experiments.plans.plan import PlannedTrial
+from toolablate.traces.records import Event
+
+ARMS = 4
+"""Two models, with and without a tool."""
+
+_PLANNING = """
+import sys
+from pathlib import Path
+from bench.store.filling import plan_run
+from toolablate.experiments.plans.plan import design, load_plan
+from toolablate.traces.store import Recorder
+plan, text = load_plan(Path(sys.argv[1]))
+planned = design(plan)
+with Recorder(sys.argv[2]) as recorder:
+    plan_run(recorder, plan, text, planned)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A process from its start to its end: seconds by the clock and of processor time, the largest resident set in GB,
+    each with what is aimed at where something is."""
+
+    what: str
+    seconds: float
+    cpu: float
+    gigabytes: float
+    aim_seconds: float | None = None
+    aim_cpu: float | None = None
+    aim_gigabytes: float | None = None
+
+    @property
+    def met(self) -> bool:
+        pairs = (
+            (self.seconds, self.aim_seconds),
+            (self.cpu, self.aim_cpu),
+            (self.gigabytes, self.aim_gigabytes),
+        )
+        return all(aim is None or found <= aim for found, aim in pairs)
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    sources, found = open_sources(options.texts), []
+    with tempfile.TemporaryDirectory(prefix="bench-scale-", dir=options.folder) as name:
+        folder = Path(name)
+        plan, store = _plan(folder, sources, options.trials), folder / "store.db"
+        scale = options.trials / 1_000_000
+        _say(f"planning {options.trials:,} trials")
+        command = [sys.executable, "-c", _PLANNING, str(plan), str(folder / "planned.db")]
+        found.append(_measured("plan", command, seconds=25 * scale, gigabytes=1))
+        (folder / "planned.db").unlink()
+        _say("writing the store")
+        began = time.perf_counter()
+        fill_by_copying(plan, store, sources, make=events)
+        _say(f"{store.stat().st_size / 1e9:.1f} GB in {time.perf_counter() - began:.0f} s")
+        program = [sys.executable, "-m", "toolablate"]
+        resume = [*program, "run", str(plan), "--store", str(store)]
+        found.append(_measured("run, nothing left", resume, seconds=30 * scale))
+        found.append(_measured("compare", [*program, "compare", str(store)], seconds=60 * scale, gigabytes=2))
+        if options.trials <= options.attribute:
+            attribute = [*program, "attribute", str(store)]
+            found.append(_measured("attribute, by trace", attribute, cpu=60 * options.trials / 100_000))
+    _print(found, options.trials)
+    if options.json:
+        options.json.write_text(json.dumps([asdict(each) for each in found], indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def _plan(folder: Path, sources: Sources, trials: int) -> Path:
+    questions = min(5_000, max(trials // ARMS, 1))
+    write_questions(folder, sources, questions)
+    models = "".join(
+        f'[[models]]\nprovider = "simulated"\nname = "model-{name}"\nseed = {seed}\n'
+        for seed, name in enumerate(("one", "two"))
+    )
+    plan = folder / "plan.toml"
+    plan.write_text(
+        f'name = "bench-scale"\nbaseline = "none"\nrepeats = {max(trials // (questions * ARMS), 1)}\n'
+        f'conditions = ["none", "python"]\n[questions]\nfile = "questions.jsonl"\n{models}',
+        encoding="utf-8",
+    )
+    return plan
+
+
+def events(entry: PlannedTrial, sources: Sources) -> list[Event]:
+    """Twenty with a tool, else a question and an answer."""
+    about, turns = sources.about(entry.question.id), 9 if entry.condition.tools else 0
+    prompt = render(entry.question)
+    return conversation(prompt, entry.condition.prompt, letter_of(entry), about, entry.trial.id, turns=turns)
+
+
+def _measured(
+    what: str,
+    command: Sequence[str],
+    *,
+    seconds: float | None = None,
+    cpu: float | None = None,
+    gigabytes: float | None = None,
+) -> Figure:
+    began = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, command
+    took = time.perf_counter() - began
+    figure = Figure(what, took, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6, seconds, cpu, gigabytes)
+    _say(f"{what}: {figure.seconds:.1f} s, {figure.cpu:.1f} s of CPU, {figure.gigabytes:.2f} GB")
+    return figure
+
+
+def _print(found: Sequence[Figure], trials: int) -> None:
+    console = Console(width=110)
+    table = Table(f"{trials:,} trials", "s", "aim", "s of CPU", "aim", "GB", "aim", "")
+    for each in found:
+        pairs = (
+            (each.seconds, each.aim_seconds),
+            (each.cpu, each.aim_cpu),
+            (each.gigabytes, each.aim_gigabytes),
+        )
+        cells = [cell for value, aim in pairs for cell in (f"{value:,.2f}", "" if aim is None else f"{aim:g}")]
+        table.add_row(each.what, *cells, "met" if each.met else "NOT MET")
+    console.print(table)
+    console.print(load())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.scale",
+        description="A store of very many trials: planning it, resuming it, comparing and attributing.",
+    )
+    add = parser.add_argument
+    add("--trials", type=int, default=1_000_000, help="(%(default)s); aims of seconds are in proportion")
+    add("--attribute", type=int, default=100_000, help="attribute stores of at most so many trials (%(default)s)")
+    add("--texts", type=Path, help="a folder with recorded outputs of models; without it texts are made up")
+    add("--folder", type=Path, help="where the store is meanwhile (4 GB for a million trials)")
+    add("--json", type=Path, help="write the figures to this file")
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
