@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from toolablate.agents.chat import ChatModel, NoReplyError, RetryPolicy, Tries
-from toolablate.agents.pacing.waits import counting_waits
+from toolablate.agents.pacing.waits import Waited, counting_waits
 from toolablate.agents.plots import Shown, shown_of
 from toolablate.agents.provider_tools import calls_of_provider
 from toolablate.agents.spending import Spending, estimated_tokens
@@ -76,7 +76,7 @@ def _results(messages: tuple[Message, ...]) -> list[int]:
 # The last request is made even when the time is up, and a slow model needs some to answer at all.
 FINAL_SECONDS = 120.0
 
-# The code of a request that was out when its trial was ended from outside, for instance by its deadline.
+# The code of a request that was out when it was ended from outside, for instance by the deadline of its trial.
 CUT_OFF = "cut_off"
 
 # The error of a call that the time of its trial ran out under.
@@ -103,15 +103,29 @@ class Tools(Protocol):
     async def call(self, request: ToolRequest) -> ToolResult: ...
 
 
+@dataclass(slots=True, eq=False)
+class Progress:
+    """How far a request has come: `failed` once a try did, `waited` the waits of the present one."""
+
+    failed: bool = False
+    waited: Waited = field(default_factory=Waited)
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether it has no reply for a reason that is not the model's."""
+        return self.failed or self.waited.in_line
+
+
 class TrialFailed(Exception):
     """Infrastructure failed for good. The failure is in the record already."""
 
 
 @dataclass(slots=True)
 class TrialSession:
-    """`idle_seconds` is the time that went into failed attempts and waits: neither an outage nor a queue must use up a
-    budget. `taken` is the last request that the model took. `worked_before` are the seconds that count against the
-    budget of what came before, where a conversation is taken up again. `input_cut` is for the first reply's record."""
+    """`idle` are the times that went into failed attempts and waits, none of which touch: neither an outage nor a queue
+    must use up a budget, and where several wait at once that counts once. `taken` is the last request that the model
+    took. `worked_before` are the seconds that count against the budget of what came before, where a conversation is
+    taken up again. `input_cut` is for the first reply's record."""
 
     model: ChatModel
     tools: Tools
@@ -123,7 +137,7 @@ class TrialSession:
     rng: random.Random
     began: float
     worked_before: float = 0.0
-    idle_seconds: float = 0.0
+    idle: list[tuple[float, float]] = field(default_factory=list)
     taken: ModelRequest | None = None
     input_cut: InputCut | None = None
     specs: tuple[ToolSpec, ...] = field(init=False)
@@ -140,20 +154,28 @@ class TrialSession:
 
     def worked(self) -> float:
         """Seconds that count against the budget."""
-        return self.worked_before + self.elapsed() - self.idle_seconds
+        return self.worked_before + self.elapsed() - sum(end - begin for begin, end in self.idle)
+
+    def _note_idle(self, begin: float, end: float) -> None:
+        joined = [each for each in self.idle if begin <= each[1] and each[0] <= end]
+        self.idle = [each for each in self.idle if each not in joined]
+        self.idle.append((min([begin, *(each[0] for each in joined)]), max([end, *(each[1] for each in joined)])))
 
     def left(self) -> float:
         return self.spending.budget.seconds - self.worked()
 
-    async def ask(self, request: ModelRequest, purpose: Literal["ask", "final"]) -> ModelReply | Limit:
+    async def ask(
+        self, request: ModelRequest, purpose: Literal["ask", "final"], progress: Progress | None = None
+    ) -> ModelReply | Limit:
         """The model's reply, or the limit that kept it from coming: `seconds`, where the trial's own time ran out while
         it was writing, and `context_length`, where the tools' results have made the request too long. Raises
         TrialFailed."""
-        tries = Tries(self.retry)
+        tries, progress = Tries(self.retry), progress or Progress()
         while True:
-            at, came = await self._request(request, purpose)
+            at, came = await self._request(request, purpose, progress)
             if isinstance(came, ModelReply):
                 return self._replied(request, came, at, purpose)
+            progress.failed = True
             limit = self._limit_behind(came, request, purpose)
             again = tries.again(came, self.elapsed()) and limit is None
             cost = self.spending.charge(request, came.reply, of_use=False) if isinstance(came, NoReplyError) else None
@@ -162,7 +184,7 @@ class TrialSession:
             if again:
                 await asyncio.sleep(tries.delay(came, self.rng))
             if limit != "seconds":
-                self.idle_seconds += self.since(at)
+                self._note_idle(at, self.elapsed())
             if limit is not None:
                 return limit
             if not again:
@@ -181,13 +203,14 @@ class TrialSession:
         return request, reply
 
     async def _request(
-        self, request: ModelRequest, purpose: Literal["ask", "final"]
+        self, request: ModelRequest, purpose: Literal["ask", "final"], progress: Progress
     ) -> tuple[float, ModelReply | ModelError]:
         """When the request was sent, which is after the wait for its turn, and what came of it."""
         at = self.elapsed()
         allowed = self.left() if purpose == "ask" else max(self.left(), FINAL_SECONDS)
         came: ModelReply | ModelError
         with counting_waits() as waited:
+            progress.waited = waited
             try:
                 came = await self.model.complete(request, seconds=max(allowed, 0.001))
             except ModelError as error:
@@ -196,12 +219,14 @@ class TrialSession:
                 if not waited.in_line:
                     self._record_cut_off(round(at + waited.seconds, 6))
                 raise
-        self.idle_seconds += waited.seconds
-        return round(at + waited.seconds, 6), came
+        sent = round(at + waited.seconds, 6)
+        self._note_idle(at, sent)
+        return sent, came
 
     def _record_cut_off(self, at: float) -> None:
-        """The trial is ended from outside while a request is out, of which no more is known than that."""
-        error = ModelError(f"no reply had come after {self.since(at):.1f} s when the trial was ended", code=CUT_OFF)
+        """The request is ended from outside while it is out, by the end of its trial or by an agent of the user's own;
+        no more is known of it than that."""
+        error = ModelError(f"no reply had come after {self.since(at):.1f} s when the request was ended", code=CUT_OFF)
         self._record_failure(error, at, 1, retried=False)
 
     def _replied(
@@ -243,11 +268,9 @@ class TrialSession:
             # A bug says more than a failure that is in the record already.
             raise next((error for error in failed if not isinstance(error, TrialFailed)), failed[0])
         finished = [result for result in done if not isinstance(result, BaseException)]
-        self.idle_seconds += max((idle for _, idle in finished), default=0.0)
         if len(running) < len(calls):
             limit = limit or "tool_calls"
-        outputs = [output for output, _ in finished] + [Shown(NOT_EXECUTED)] * (len(calls) - len(running))
-        return tuple(outputs), limit
+        return (*finished, *[Shown(NOT_EXECUTED)] * (len(calls) - len(running))), limit
 
     def refuse_all(self, calls: tuple[ToolRequest, ...]) -> tuple[Shown, ...]:
         """Answers calls that a model made although it was told that it cannot, without running anything."""
@@ -264,20 +287,19 @@ class TrialSession:
             text = with_answer_line(text)
         self.record(Answer(at=self.elapsed(), text=text, limit=limit))
 
-    async def _call(self, call: ToolRequest) -> tuple[Shown, float]:
-        idle = 0.0
+    async def _call(self, call: ToolRequest) -> Shown:
         for attempt in range(1, self.retry.tool_attempts + 1):
             at = self.elapsed()
             try:
-                result = await self._call_in_time(call, idle)
+                result = await self._call_in_time(call)
             except (ToolError, SandboxError) as error:
-                idle += await self._wait_or_fail(error, at, attempt, self.retry.tool_attempts)
+                await self._wait_or_fail(error, at, attempt, self.retry.tool_attempts)
                 continue
-            return self.record_call(call, result, at), idle
+            return self.record_call(call, result, at)
         raise TrialFailed
 
-    async def _call_in_time(self, call: ToolRequest, idle: float) -> ToolResult:
-        deadline = asyncio.timeout(max(self.left() + idle, 0.0))
+    async def _call_in_time(self, call: ToolRequest) -> ToolResult:
+        deadline = asyncio.timeout(max(self.left(), 0.0))
         try:
             async with deadline:
                 return await self.tools.call(call)
@@ -305,14 +327,14 @@ class TrialSession:
         )
         return shown_of(result, self.condition)
 
-    async def _wait_or_fail(self, error: ToolablateError, at: float, attempt: int, attempts: int) -> float:
-        """Records a failed attempt that began at `at`, and waits. Returns the seconds that were lost."""
+    async def _wait_or_fail(self, error: ToolablateError, at: float, attempt: int, attempts: int) -> None:
+        """Records a failed attempt that began at `at`, and waits."""
         retried = error.retryable and attempt < attempts
         self._record_failure(error, at, attempt, retried=retried)
         if not retried:
             raise TrialFailed
         await asyncio.sleep(self.retry.delay(attempt, error, self.rng))
-        return self.since(at)
+        self._note_idle(at, self.elapsed())
 
     def _record_failure(
         self, error: ToolablateError, at: float, attempt: int, *, retried: bool, cost: float | None = None

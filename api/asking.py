@@ -14,7 +14,7 @@ from toolablate.api.notebooks import shown
 from toolablate.api.results import Attribution, Shown
 from toolablate.api.stores import Store, Trial
 from toolablate.api.threads import apart, apart_async
-from toolablate.api.words import several, worded
+from toolablate.api.words import offered, require_types, several, worded
 from toolablate.experiments.attributing import AttributionRequest, attributed
 from toolablate.experiments.replay.batch import Replayed
 from toolablate.experiments.replay.batch import replay as fork
@@ -25,7 +25,7 @@ from toolablate.traces.records import ReplayDesign
 from toolablate.traces.validation import explain
 
 
-@worded()
+@offered()
 def attribute(
     store: Store | str | PathLike[str],
     *,
@@ -62,17 +62,16 @@ def attribute(
     return apart(work) if replay or judge else work()
 
 
-async def attribute_async(store: Store | str | PathLike[str], **words: object) -> Attribution:
+async def attribute_async(store: Store | str | PathLike[str], **words: Any) -> Attribution:
     """As `attribute`, with the same words, beside what else the event loop does. Cancelled, it stops cleanly."""
-    usual = dict(inspect.unwrap(attribute).__kwdefaults__ or {})
-    unknown = words.keys() - usual.keys()
-    if unknown:
-        raise TypeError(f"attribute_async() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+    plain = inspect.unwrap(attribute)
+    usual = dict(plain.__kwdefaults__ or {})
     with worded():
+        require_types(plain, store, **words)
         return await apart_async(partial(_attribute, store, usual | words))
 
 
-def _attribute(store: Store | str | PathLike[str], words: dict[str, object]) -> Attribution:
+def _attribute(store: Store | str | PathLike[str], words: dict[str, Any]) -> Attribution:
     from pydantic import ValidationError
 
     names = ("failures", "successes", "samples", "rollouts", "steps", "precision", "each_result", "seed")
@@ -83,10 +82,10 @@ def _attribute(store: Store | str | PathLike[str], words: dict[str, object]) -> 
     wanted = AttributionRequest(
         design=design,
         run=str(words["run"]),
-        models=_words(words["model"]),
-        conditions=_words(words["condition"]),
+        models=several(words["model"]),
+        conditions=several(words["condition"]),
         replay=bool(words["replay"]),
-        judges=_words(words["judge"]),
+        judges=several(words["judge"]),
         plan=_path(words["plan"]),
         max_cost=_dollars(words["max_cost"]),
         live=bool(words["live"]),
@@ -97,21 +96,13 @@ def _attribute(store: Store | str | PathLike[str], words: dict[str, object]) -> 
         return Attribution(*attributed(Path(store), wanted, console, progress=made))
 
 
-def _words(given: object) -> tuple[str, ...]:
-    assert isinstance(given, str | Sequence)
-    return several(given)
-
-
-def _path(given: object) -> Path | None:
-    assert given is None or isinstance(given, str | PathLike)
+def _path(given: str | PathLike[str] | None) -> Path | None:
     return None if given is None else Path(fspath(given))
 
 
-def _dollars(given: object) -> float | None:
-    if given is None:
-        return None
-    if isinstance(given, int | float) and 0 <= given < float("inf"):
-        return float(given)
+def _dollars(given: float | None) -> float | None:
+    if given is None or 0 <= given < float("inf"):
+        return given
     raise InputError(f"max_cost: should be US dollars, 0 or more; found {given!r}", code="usage")
 
 
@@ -139,7 +130,7 @@ class Replay(Shown):
         print_replayed(self.replayed, self.store.path, console)
 
 
-@worded(**{"from": "event"})
+@offered(**{"from": "event"})
 def replay(
     trial: Trial,
     event: int,
@@ -192,7 +183,7 @@ def replay(
     return apart(work)
 
 
-@worded()
+@offered()
 def report(
     store: Store | str | PathLike[str],
     output: str | PathLike[str] | None = None,

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from toolablate.traces.commands import PluginGroup
 
 
-def export(kind: str, store: Path, output: Path, words: Mapping[str, Any]) -> Path:
+def export(kind: str, store: Path, output: Path | None, words: Mapping[str, Any]) -> Path | None:
     """Raises InputError for a format or word that there is not, and what the command raises."""
-    _call("export", kind, [str(store), "-o", str(output)], words)
+    _call("export", kind, [str(store)], {**words, **({} if output is None else {"output": output})})
     return output
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,10 @@ class Hits(Shown):
     def to_frame(self, library: "Library | None" = None) -> Any:
         from toolablate.formats.frames import frame_of_rows
 
-        return frame_of_rows([_row(hit) for hit in self.found.hits], library)
+        rows = [_row(hit) for hit in self.found.hits]
+        return frame_of_rows(
+            rows, library, columns=[*(each.name for each in fields(Hit) if each.name != "snippets"), "snippet"]
+        )
 
     @property
     def json(self) -> Any:

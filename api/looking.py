@@ -14,7 +14,7 @@ from toolablate.analysis.power import Aim, PowerTable, power_json
 from toolablate.api.plans import Plan, plan_given
 from toolablate.api.results import Shown
 from toolablate.api.threads import apart, apart_async
-from toolablate.api.words import worded
+from toolablate.api.words import offered
 from toolablate.experiments.doctor import CheckResult, examine, findings_view, fit_to_run
 from toolablate.experiments.plan_power import Assumed, plan_power
 from toolablate.traces.commands import tell_left_out
@@ -42,7 +42,7 @@ class Power(Shown):
         console.print(power_view(self.table))
 
 
-@worded(**{"from": "earlier"})
+@offered(**{"from": "earlier"})
 def power(
     plan: Plan | str | PathLike[str],
     *,
@@ -90,12 +90,14 @@ class Checked(Shown):
         console.print(findings_view(self.findings))
 
 
+@offered()
 def doctor(plan: Plan | str | PathLike[str] | None = None) -> Checked:
     """What works on this machine, and what a plan needs of it, with the remedy for what is missing. Each sandbox
     backend is tried; no model is asked. Raises InputError for a plan that is none."""
     return apart(lambda: _examined(plan))
 
 
+@offered()
 async def doctor_async(plan: Plan | str | PathLike[str] | None = None) -> Checked:
     """As `doctor`, beside what else the event loop does."""
     return await apart_async(lambda: _examined(plan))

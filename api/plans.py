@@ -104,6 +104,8 @@ def plan_given(
     values: Mapping[str, Any] | None = None,
 ) -> tuple[plans.Plan, str]:
     """Of a file, or of one made in Python. Raises InputError."""
+    if limit is not None and limit < 1:
+        raise InputError(f"limit: should be 1 or more; found {limit}", code="usage")
     where = None if store is None else Path(store)
     if not isinstance(plan, Plan):
         return plans.plan_at(Path(plan), store=where, limit=limit, values=values)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from toolablate.api.notebooks import shown
@@ -11,8 +12,9 @@ from toolablate.api.plans import Plan, plan_given
 from toolablate.api.results import Shown
 from toolablate.api.stores import Store
 from toolablate.api.threads import apart, apart_async
-from toolablate.api.words import several, worded
+from toolablate.api.words import offered, several
 from toolablate.experiments.plans.plan import Only
+from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.running.launch import Launched, launch
 from toolablate.experiments.running.summary import print_summary, summary_json
 
@@ -63,7 +65,7 @@ class Run(Shown):
         print_summary(self.launched, console)
 
 
-@worded()
+@offered()
 def run(
     plan: Plan | str | PathLike[str],
     *,
@@ -89,6 +91,7 @@ def run(
     return apart(_work(plan, store, limit, question, condition, set, progress))
 
 
+@offered()
 async def run_async(
     plan: Plan | str | PathLike[str],
     *,
@@ -100,8 +103,7 @@ async def run_async(
     progress: bool = True,
 ) -> Run:
     """As `run`, beside what else the event loop does. Cancelled, it stops cleanly."""
-    with worded():
-        return await apart_async(_work(plan, store, limit, question, condition, set, progress))
+    return await apart_async(_work(plan, store, limit, question, condition, set, progress))
 
 
 def _work(
@@ -125,6 +127,7 @@ def _run(
     values: Mapping[str, Any] | None,
     progress: bool,
 ) -> Run:
-    loaded, text = plan_given(plan, store=store, limit=limit, values=values)
-    with shown(progress=progress) as (console, made), made(console, "trial") as going:
-        return Run(launch(loaded, text, going, only))
+    with keeping_env(plan.folder if isinstance(plan, Plan) else Path(plan).parent):
+        loaded, text = plan_given(plan, store=store, limit=limit, values=values)
+        with shown(progress=progress) as (console, made), made(console, "trial") as going:
+            return Run(launch(loaded, text, going, only))

@@ -1,7 +1,7 @@
 """A store as a researcher reads it: frames, comparisons, traces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.console import Console
 
 from toolablate.api.results import Comparison, Ladder, Shown, compare, shown_rows
-from toolablate.api.words import several, worded
+from toolablate.api.words import offered, several
 from toolablate.traces import store as stores
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from toolablate.reports.report.contents import ReportTrial
 
 Table = Literal["trials", "events", "scores", "questions", "attributions"]
-TABLES: tuple[Table, ...] = ("trials", "events", "scores", "questions", "attributions")
 
 
+@offered()
 def open(path: str | PathLike[str]) -> "Store":
     """A store to read. Raises StoreError where there is none at the path, or a newer one."""
     with stores.Store(path):
@@ -55,18 +55,22 @@ class Store:
 
     # Frames.
 
+    @offered()
     def trials(self, *, run: str = "all", scorer: str | None = None, library: "Library | None" = None) -> Any:
         """A row for each ended trial of a plan: question, model, condition, outcome, score, tokens, cost and more."""
         return self._frame(self._columns("trials", run=run, scorer=scorer), library)
 
+    @offered()
     def scores(self, *, run: str = "all", library: "Library | None" = None) -> Any:
         """A row for each score: trial, scorer, version, value in [0, 1], verdict."""
         return self._frame(self._columns("scores", run=run), library)
 
+    @offered()
     def questions(self, *, library: "Library | None" = None) -> Any:
         """A row for each question: prompt, choices, target, domain and more."""
         return self._frame(self._columns("questions"), library)
 
+    @offered()
     def events(
         self,
         *,
@@ -81,11 +85,13 @@ class Store:
         columns = self._columns("events", trial=trial, model=model, condition=condition, run=run)
         return self._frame(columns, library)
 
+    @offered()
     def attributions(self, *, run: str = "latest", scorer: str | None = None, library: "Library | None" = None) -> Any:
         """A row for each method's attribution of a trial: mechanism, method, confidence, evidence. Nobody is asked; see
         `toolablate.attribute`."""
         return self._frame(self._columns("attributions", run=run, scorer=scorer), library)
 
+    @offered()
     def arrow(self, table: Table = "trials", **chosen: Any) -> "pa.Table":
         """The same as an Arrow table; `chosen` as the method of that name takes it. Raises InputError without
         pyarrow."""
@@ -98,7 +104,6 @@ class Store:
 
         return frame(columns, library)
 
-    @worded()
     def _columns(self, table: Table, **chosen: Any) -> "Columns":
         from toolablate.formats import frames
 
@@ -118,16 +123,15 @@ class Store:
                     return frames.score_columns(store, **chosen)
                 case "questions":
                     return frames.question_columns(store, **chosen)
-                case "events":
+                case _:
                     trials, models, conditions = (
                         several(chosen.pop(key, ())) for key in ("trial", "model", "condition")
                     )
                     return frames.event_columns(store, trials=trials, models=models, conditions=conditions, **chosen)
-        raise InputError(f"there is no table {table!r}", hint=f"there are {', '.join(TABLES)}", code="usage")
 
     # What is said of it.
 
-    @worded()
+    @offered()
     def compare(
         self,
         baseline: str | None = None,
@@ -155,7 +159,7 @@ class Store:
             models=models,
         )
 
-    @worded()
+    @offered()
     def ladder(
         self,
         *,
@@ -171,7 +175,7 @@ class Store:
         climbed = read_ladders(self.path, run=run, scorer=scorer, models=several(model), toolsets=several(toolset))
         return Ladder(tuple(climbed.waterfalls(seed=seed)))
 
-    @worded()
+    @offered()
     def flips(
         self,
         baseline: str | None = None,
@@ -181,13 +185,14 @@ class Store:
         library: "Library | None" = None,
     ) -> Any:
         """A row for each question whose correctness differs from the baseline, with the trials of both sides."""
+        from toolablate.analysis.flips import Flip
         from toolablate.analysis.from_store import read_paired
         from toolablate.formats.frames import frame_of_rows
 
-        return frame_of_rows(
-            shown_rows(read_paired(self.path, baseline=baseline, run=run, scorer=scorer).flips()), library
-        )
+        flips = read_paired(self.path, baseline=baseline, run=run, scorer=scorer).flips()
+        return frame_of_rows(shown_rows(flips), library, columns=[each.name for each in fields(Flip)])
 
+    @offered()
     def status(self, *, library: "Library | None" = None) -> Any:
         """A row for each model and condition: how many trials are planned, answered, failed, running, pending."""
         from toolablate.formats.frames import frame_of_rows
@@ -195,7 +200,7 @@ class Store:
         with stores.Store(self.path) as store:
             return frame_of_rows(shown_rows(store.counts()), library)
 
-    @worded()
+    @offered()
     def find(
         self,
         query: str,
@@ -227,7 +232,7 @@ class Store:
             tell=tell_indexed,
         )
 
-    @worded()
+    @offered()
     def failures(
         self,
         by: str | Sequence[str] = "relation",
@@ -263,7 +268,7 @@ class Store:
             tell=tell_indexed,
         )
 
-    @worded()
+    @offered()
     def agreement(self, *, run: str = "latest", scorer: str | Sequence[str] = ()) -> "Agreement":
         """How far scorers agree on the same trials, and how noisy judges are, as `toolablate agreement` does;
         `.disagreements` are the trials that two differ on."""
@@ -271,7 +276,7 @@ class Store:
 
         return agreement(self.path, run=run, scorers=several(scorer))
 
-    @worded()
+    @offered()
     def labels(self, *, person: str | Sequence[str] = (), scorer: str | None = None) -> "Labels":
         """How far people's labels agree with attributions, judges and each other, as `toolablate agreement --labels`
         does; `.frame` has a row for each label."""
@@ -281,16 +286,17 @@ class Store:
 
     # What leaves it, and comes in.
 
-    @worded()
-    def export(self, kind: str, output: str | PathLike[str], **words: Any) -> Path:
-        """Writes trials as `toolablate export` does: "jsonl", "parquet", "datasets", "inspect" or "otlp", with that
-        command's words (`condition="python"`, `replays=True`, `attributions=False`). Returns what was written."""
+    @offered()
+    def export(self, kind: str, output: str | PathLike[str] | None = None, **words: Any) -> Path | None:
+        """Writes trials as `toolablate export` does: "jsonl", "parquet", "datasets" or "inspect", with that command's
+        words (`condition="python"`, `replays=True`, `attributions=False`). Returns what was written; "otlp" has an
+        `endpoint` instead."""
         from toolablate.api.exchange import export
 
-        return export(kind, self.path, Path(output), words)
+        return export(kind, self.path, None if output is None else Path(output), words)
 
     @classmethod
-    @worded()
+    @offered()
     def from_logs(cls, kind: str, *files: str | PathLike[str], store: str | PathLike[str], **words: Any) -> "Store":
         """Brings logs of another harness into a store, as `toolablate import` does: "inspect" or "lm-eval", with that
         command's words (`condition="tools"`)."""
@@ -299,7 +305,7 @@ class Store:
         bring_in(kind, files, Path(store), words)
         return cls(store)
 
-    @worded()
+    @offered()
     def bundle(
         self,
         folder: str | PathLike[str],
@@ -326,7 +332,7 @@ class Store:
         """Checks the whole store; `ok` and `problems` say what was found."""
         return stores.verify(self.path)
 
-    @worded()
+    @offered()
     def trial(self, trial: str) -> "Trial":
         """One trial, by its id or a unique beginning of it."""
         with stores.Store(self.path) as store:

@@ -138,18 +138,24 @@ def frame(columns: Columns, library: Library | None = None) -> Any:
     return pandas.DataFrame(_values(columns))
 
 
-def frame_of_rows(rows: Sequence[Mapping[str, Any]], library: Library | None = None) -> Any:
-    """The same of few rows, whatever their values are. Raises likewise."""
+def frame_of_rows(
+    rows: Sequence[Mapping[str, Any]], library: Library | None = None, *, columns: Sequence[str] | None = None
+) -> Any:
+    """The same of few rows, whatever their values are; `columns` are those that it has without any row as well. Raises
+    likewise."""
+    named = None if rows else columns
     if _library(library) == "polars":
         import polars
 
-        return polars.DataFrame(list(rows), infer_schema_length=None)
+        return polars.DataFrame(list(rows), named, infer_schema_length=None)
     import pandas
 
-    return pandas.DataFrame(list(rows))
+    return pandas.DataFrame(list(rows), columns=named)
 
 
 def _library(library: Library | None) -> Library:
+    if library is not None and library not in LIBRARIES:
+        raise InputError(f"library: should be {' or '.join(LIBRARIES)}; found {library!r}", code="usage")
     there = [name for name in LIBRARIES if find_spec(name) is not None]
     wanted = library or next(iter(there), None)
     if wanted is None or wanted not in there:

@@ -53,7 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
 _DEEP = {"bench", "browser", "compatible", "examples"}
 """Folders whose tests are all deep, but for those that are marked `first`."""
 _DEEP_FIXTURES = {"acted", "planted_run", "replayed"}
-"""Fixtures that run hundreds of trials or replays: what uses one is deep as well."""
+"""Fixtures that run hundreds of trials or replays: what uses one is deep as well, and may have to wait for it."""
+_LONG_SECONDS = 400
 _FIRST_TIER_SECONDS = 2.0
 """CPU time, that of child processes included: how busy a machine is must not decide."""
 _TOO_SLOW = f"and a test of the first tier may take {_FIRST_TIER_SECONDS:g}"
@@ -68,8 +69,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(Path(__file__).parent).parts[0]
         slow = folder in _DEEP and not item.get_closest_marker("first")
-        if slow or item.get_closest_marker("docker") or _DEEP_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+        long = _DEEP_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        if slow or item.get_closest_marker("docker") or long:
             item.add_marker("deep")
+        if long and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_LONG_SECONDS))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -6,9 +6,11 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import sysconfig
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -132,42 +134,133 @@ def module_digest(function: Callable[..., Any] | ModuleType, name: str, key: Key
 
 
 def class_source(module: str, folder: Path) -> dict[str, str]:
-    """Where the module of a class comes from, without importing it: the `package` that is installed with its version,
-    or the `source_digest` of a file in the folder. Nothing where it is neither."""
-    from importlib.metadata import PackageNotFoundError, packages_distributions, version
-
-    root = module.partition(".")[0]
-    try:
-        return {"package": f"{root.replace('_', '-')} {version(root)}"}
-    except PackageNotFoundError:
-        pass
-    path = _file_of(module, folder)
-    if path.is_file():
-        with suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
-            return {"source_digest": code_digest(path.read_bytes())}
-        return {}
-    names = packages_distributions().get(root, ())
-    return {"package": f"{names[0]} {version(names[0])}"} if names else {}
+    """Where the module of a class comes from, without importing it: the `package` that is installed with its version;
+    and the `source_digest` of a file that may be edited, which lies in the folder or in a package that is installed in
+    place. Nothing where it is neither."""
+    return _source(module, {module: path} if (path := _found(module, folder)) else {})
 
 
 def code_source(module: str, folder: Path) -> dict[str, str]:
-    """As `class_source`; the digest is that of the module and of all modules in the folder that it imports, by however
-    many others."""
-    source = class_source(module, folder)
-    if "source_digest" not in source:
-        return source
-    digests: dict[str, str] = {}
-    left = [module]
+    """As `class_source`; the digest is that of the module and of all modules beside it that it imports, by however many
+    others."""
+    return _source(module, _closure(module, folder))
+
+
+def _source(module: str, files: dict[str, Path]) -> dict[str, str]:
+    source = _package_of(module.partition(".")[0], looked_up=not files)
+    digests = _digests(files)
+    if digests:
+        source["source_digest"] = digest_json(digests) if len(digests) > 1 else next(iter(digests.values()))
+    return source
+
+
+def _package_of(root: str, *, looked_up: bool) -> dict[str, str]:
+    """By its name; and by all that is installed, which takes longer, where it is to be looked up."""
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+    try:
+        return {"package": f"{root.replace('_', '-')} {version(root)}"}
+    except PackageNotFoundError:
+        names = packages_distributions().get(root, ()) if looked_up else ()
+        return {"package": f"{names[0]} {version(names[0])}"} if names else {}
+
+
+# Code that may be edited.
+
+_LIBRARIES = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def _found(module: str, folder: Path) -> Path | None:
+    """The file that an import would find, or one in the folder; None for one of an installed package, which its version
+    tells."""
+    root = module.partition(".")[0]
+    spec = None
+    for finder in sys.meta_path:
+        # Not by `importlib.util.find_spec`, which gives what is imported already.
+        with suppress(Exception):
+            spec = spec or finder.find_spec(root, None)
+    if spec is not None and spec.origin and spec.origin.startswith(_LIBRARIES):
+        return None
+    places = (Path(place).parent for place in (spec and spec.submodule_search_locations) or ())
+    at = (Path(spec.origin).parent,) if spec is not None and spec.origin and not spec.submodule_search_locations else ()
+    files = (_file_of(module, place) for place in (*places, *at, folder))
+    return next((file for file in files if file.is_file()), None)
+
+
+def _closure(module: str, folder: Path) -> dict[str, Path]:
+    """The files of the module and of what it imports from where it lies."""
+    first = _found(module, folder)
+    files: dict[str, Path] = {}
+    left = [module] if first is not None else []
     while left:
         name = left.pop()
-        path = _file_of(name, folder)
-        if name in digests or not path.is_file():
+        path = first if name == module and first is not None else _file_of(name, _above(module, first))
+        if name in files or not path.is_file():
             continue
-        with suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+        with suppress(*_UNREADABLE):
             text = path.read_bytes()
-            digests[name] = code_digest(text)
             left += _imports(text, f"{name}.__init__" if path.name == "__init__.py" else name)
-    return {"source_digest": digest_json(digests)} if len(digests) > 1 else source
+            files[name] = path
+    return files
+
+
+def _above(module: str, path: Path | None) -> Path:
+    """The folder in which the first part of a module's name stands."""
+    assert path is not None
+    inner = path.parent if path.name == "__init__.py" else path
+    return inner.parents[module.count(".")]
+
+
+_UNREADABLE = (OSError, ValueError, SyntaxError, RecursionError, MemoryError)
+
+
+def _digests(files: dict[str, Path]) -> dict[str, str]:
+    digests: dict[str, str] = {}
+    for name, path in files.items():
+        with suppress(*_UNREADABLE):
+            digests[name] = code_digest(path.read_bytes())
+    return digests
+
+
+_BEGAN = time.time()
+_imported: dict[str, tuple[ModuleType, str]] = {}
+
+
+@contextmanager
+def importing_as_it_stands(module: str, folder: Path) -> Iterator[dict[str, str]]:
+    """What is imported inside has the code that the files hold now, which `code_source` says: where one of them was
+    edited after it was imported in this process, all are forgotten. Inside is to import the module."""
+    files = _closure(module, folder)
+    digests = _digests(files)
+    running = {name: sys.modules[name] for name in digests if _may_be_edited(sys.modules.get(name))}
+    if any(_is_older(name, here, digests[name], files[name]) for name, here in running.items()):
+        for name in running:
+            del sys.modules[name]
+            with suppress(OSError, NotImplementedError):
+                # Bytecode is told apart by the second.
+                Path(importlib.util.cache_from_source(str(files[name]))).unlink(missing_ok=True)
+        importlib.invalidate_caches()
+    yield code_source(module, folder)
+    _imported.update({name: (sys.modules[name], digest) for name, digest in digests.items() if name in sys.modules})
+
+
+def _may_be_edited(module: ModuleType | None) -> bool:
+    """Whether it is the user's: a file beside an agent may have the name of a library that is imported."""
+    file = getattr(module, "__file__", None)
+    return (
+        bool(file)
+        and not str(file).startswith(_LIBRARIES)
+        and not str(getattr(module, "__name__", "")).startswith(OURS)
+    )
+
+
+def _is_older(name: str, module: ModuleType, digest: str, path: Path) -> bool:
+    """Whether what is imported under this name may have other code than the file. Of what others imported it is known
+    only when the file was written."""
+    known = _imported.get(name)
+    if known is not None and known[0] is module:
+        return known[1] != digest or module.__file__ != str(path)
+    return path.stat().st_mtime >= _BEGAN or module.__file__ != str(path)
 
 
 def _file_of(module: str, folder: Path) -> Path:

@@ -210,6 +210,19 @@ def blanking(key: str) -> Callable[[str], str]:
     return blank
 
 
+def blanking_all(keys: Iterable[str], before: Callable[[str], str] = str) -> Callable[[str], str]:
+    """The same for several, but for those that are too short to be any; what `before` takes out comes first."""
+    blanks = [blanking(key) for key in sorted(keys, key=len, reverse=True) if len(key) >= SECRET_FROM_LENGTH]
+
+    def blank(text: str) -> str:
+        text = before(text)
+        for each in blanks:
+            text = each(text)
+        return text
+
+    return blank if blanks else before
+
+
 def _written(letter: str) -> str:
     # JSON within JSON within JSON has seven backslashes; any number of them would take time by its square.
     code = f"{ord(letter):02x}"

@@ -27,11 +27,13 @@ _HANDOFF = "__handoff_destination"
 @dataclass(slots=True)
 class Parts:
     """`tools` are the agent's by name, `bound` the names of other functions that a model of its is offered, `schemas`
-    those by which a reply is put into a form. `blocks` tells of a part that has no coroutine."""
+    those by which a reply is put into a form. `models` are those that were seen. `blocks` tells of a part that has no
+    coroutine."""
 
     tools: dict[str, BaseTool] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
     schemas: set[str] = field(default_factory=set)
+    models: list[BaseChatModel] = field(default_factory=list)
     blocks: bool = False
 
 
@@ -59,6 +61,8 @@ def parts_of(agent: object, module: Mapping[str, object]) -> Parts:
 def _take(part: object, found: Parts) -> None:
     if isinstance(part, BaseTool):
         found.tools.setdefault(part.name, part)
+    elif isinstance(part, BaseChatModel):
+        found.models.append(part)
     elif _blocks(type(part)):
         found.blocks = True
     elif type(part).__name__ == "OutputToolBinding":

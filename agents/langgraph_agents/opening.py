@@ -1,14 +1,18 @@
 """From a model's record to its agent: each way in which that cannot be had is told before any request."""
 
+import asyncio
+import contextvars
 import importlib
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableBinding
@@ -16,12 +20,16 @@ from langchain_core.tools import BaseTool
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
+from toolablate.agents.endpoint.requirements import blanking_all
 from toolablate.agents.langgraph_agents.discovery import Parts, is_handoff, parts_of
+from toolablate.agents.langgraph_agents.threads import agents_loop, without_exit
 from toolablate.agents.langgraph_agents.tools import AgentTool
 from toolablate.tools.registry import of_agent
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AgentModel, Condition
+
+T = TypeVar("T")
 
 _KEY_WORDS = ("api_key", "api key", "apikey", "credential", "access token")
 
@@ -30,7 +38,7 @@ _KEY_WORDS = ("api_key", "api key", "apikey", "credential", "access token")
 class Agent:
     """An opened agent: `graph`, or else `function`. `tools` are those that conditions name; `kept` names those that
     always pass, forms of replies among them. `in_thread` is set once a part of the graph was found to have no
-    coroutine, such as a middleware with plain functions alone."""
+    coroutine, such as a middleware with plain functions alone. `blank` takes the plan's secrets out of a text."""
 
     model: AgentModel
     graph: Runnable[Any, Any] | None
@@ -39,6 +47,7 @@ class Agent:
     tools: Mapping[str, AgentTool]
     kept: frozenset[str]
     in_thread: bool = False
+    blank: Callable[[str], str] = str
 
     def is_kept(self, name: str) -> bool:
         return name in self.kept or any(fnmatchcase(name, pattern) for pattern in self.model.keep_tools)
@@ -51,9 +60,14 @@ class Agent:
         return found if isinstance(found, int) else 0
 
 
-def open_agent(model: AgentModel) -> Agent:
-    """Raises InputError; it makes no request."""
-    found = _made(model, _found(model))
+def open_agent(model: AgentModel, secrets: Iterable[str] = ()) -> Agent:
+    """Nothing that is recorded of its trials has one of the `secrets`. Raises InputError; it makes no request."""
+    blank = blanking_all(secrets)
+    try:
+        found = _made(model, _found(model))
+    except InputError as error:
+        error.message = blank(error.message)
+        raise
     graph, function = (found, None) if isinstance(found, Runnable) else (None, found)
     if graph is not None:
         _require_messages(model, graph)
@@ -64,13 +78,13 @@ def open_agent(model: AgentModel) -> Agent:
         for name, tool in parts.tools.items()
         if name not in kept and not any(fnmatchcase(name, pattern) for pattern in model.keep_tools)
     }
-    return Agent(model, graph, function, parts, tools, frozenset(kept), parts.blocks)
+    return Agent(model, graph, function, parts, tools, frozenset(kept), parts.blocks, blank)
 
 
 def _found(model: AgentModel) -> object:
     module, _, name = model.agent.partition(":")
     try:
-        found: object = importlib.import_module(module)
+        found: object = _without_loop(partial(importlib.import_module, module))
     except (Exception, SystemExit) as error:
         raise _not_imported(model, module, error) from error
     for part in name.split("."):
@@ -130,14 +144,32 @@ def _required(function: Callable[..., Any]) -> list[str]:
 
 def _called(model: AgentModel, function: Callable[[], Any]) -> Any:
     try:
-        made = function()
+        made = _without_loop(function)
+        if inspect.iscoroutine(made):
+            # On the agents' loop, whose connections its tools go on using.
+            made = asyncio.run_coroutine_threadsafe(without_exit(made), agents_loop()).result()
     except (Exception, SystemExit) as error:
         raise _not_imported(model, model.module, error) from error
-    if inspect.isawaitable(made):
-        if inspect.iscoroutine(made):
-            made.close()
-        raise _refused(model, "a coroutine function makes it", "make the graph in a plain function, or in the module")
     return made
+
+
+def _without_loop(function: Callable[[], T]) -> T:
+    """In a thread of its own where a loop runs in this one: modules and functions that make agents may run one, for
+    instance to be told an MCP server's tools."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return function()
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - it is the caller's
+            done.set_exception(error)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="opening an agent", daemon=True).start()
+    return done.result()
 
 
 def _require_messages(model: AgentModel, graph: Runnable[Any, Any]) -> None:

@@ -1,7 +1,7 @@
 """An agent's tools as tools of a condition, whose innermost call is the agent's own."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -27,9 +27,11 @@ from toolablate.traces.records import ToolRequest, ToolSpec, clean_text
 
 @dataclass(slots=True)
 class Pending:
-    """A call that is under way: what the tool itself gave or raised, and what the model is shown of it."""
+    """A call that is under way: what the tool itself gave or raised, and what the model is shown of it. `blank` takes
+    secrets out of what is recorded."""
 
     asked: ToolAsked
+    blank: Callable[[str], str] = str
     raw: Any = None
     error: Exception | None = None
     own: ToolResult | None = None
@@ -43,6 +45,9 @@ class Pending:
     @property
     def _commands(self) -> bool:
         return any(isinstance(part, Command) for part in _parts(self.raw))
+
+    def blanked(self, result: ToolResult) -> ToolResult:
+        return replace(result, output=self.blank(result.output))
 
     def given_back(self) -> Any:
         """What the agent is given: what its tool gave, where that is what is shown."""
@@ -94,9 +99,12 @@ class AgentTool:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the tool is anybody's
             name = type(error).__name__
             pending.error = error if isinstance(error, Exception) else RuntimeError(name)
-            pending.own = ToolResult(clean_text(f"{name}: {error}")[:MAX_OUTPUT_CHARS], status="error", error=name)
+            # Blanked before it is cut, which may cut a secret.
+            said = pending.blank(clean_text(f"{name}: {error}"))
+            pending.own = ToolResult(said[:MAX_OUTPUT_CHARS], status="error", error=name)
         else:
             pending.own = result_of(pending.raw, pending.asked.call_id)
+        pending.own = pending.blanked(pending.own)
         return pending.own
 
     def _does_not_fit(self, error: ValidationError) -> ToolResult:
@@ -173,7 +181,24 @@ def _text(value: Any) -> str:
         texts = [each if isinstance(each, str) else each.get("text") for each in value]
         if all(isinstance(each, str) for each in texts):
             return "".join(str(each) for each in texts)
-    return json.dumps(to_jsonable_python(value, inf_nan_mode="constants", fallback=str), ensure_ascii=False)
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    """Of any value. What is read by being used up (a generator) is not read: it is the agent's."""
+    try:
+        plain = to_jsonable_python(_unread(value), inf_nan_mode="constants", fallback=str, bytes_mode="base64")
+        return json.dumps(plain, ensure_ascii=False)
+    except Exception:  # noqa: BLE001 - the value is anybody's
+        return json.dumps(f"({type(value).__name__} that cannot be written as JSON)")
+
+
+def _unread(value: Any) -> Any:
+    if isinstance(value, Iterator):
+        return f"({type(value).__name__})"
+    if isinstance(value, dict):
+        return {key: _unread(each) for key, each in value.items()}
+    return [_unread(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _with_text(raw: Any, text: str, call_id: str | None) -> Any:
@@ -203,4 +228,4 @@ def arguments_of(asked: ToolAsked) -> str:
         plain = asked.tool._filter_injected_args(given)
     except Exception:  # noqa: BLE001 - of some versions alone
         plain = given
-    return json.dumps(to_jsonable_python(plain, fallback=str), ensure_ascii=False)
+    return _json(plain)

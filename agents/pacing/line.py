@@ -6,9 +6,10 @@ import random
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Protocol
 
 from toolablate.agents.chat import PATIENCE_SECONDS
-from toolablate.agents.pacing.waits import in_line
+from toolablate.agents.pacing.waits import in_line, is_blocking_others
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Usage
 
@@ -153,7 +154,7 @@ class EndpointPace:
         self.address = address
         self.patience = patience
         self.expected_output = EXPECTED_OUTPUT_TOKENS
-        self.lines: list[Line] = []
+        self.lines: list[EndpointLine] = []
         self.tickets = count()
         self._requests = Allowance(requests_per_minute) if requests_per_minute else None
         self._tokens = Allowance(tokens_per_minute) if tokens_per_minute else None
@@ -163,11 +164,17 @@ class EndpointPace:
     def counts_tokens(self) -> bool:
         return self._tokens is not None
 
-    def line(self, most: int, served: str = "", *, declared: bool = False) -> "Line":
+    def expected(self, tokens: float, most: int | None) -> float:
+        """What a request of so many tokens takes with its reply, of at `most` so many."""
+        if not self.counts_tokens:
+            return tokens
+        return tokens + (self.expected_output if most is None else min(self.expected_output, most))
+
+    def line(self, most: int, served: str = "", *, declared: bool = False) -> "EndpointLine":
         """A line for the requests of one model, of which at most `most` are in flight. `served` is the model's name in
         requests: lines of one served model share its limits. `declared` says that the endpoint is known to take
         `most`, so that they are not let in at the pace of its replies, but of its silence, until it refuses one."""
-        line = Line(self, most, served, declared=declared)
+        line = EndpointLine(self, most, served, declared=declared)
         self.lines.append(line)
         return line
 
@@ -194,7 +201,7 @@ class EndpointPace:
         if resting:
             self._wake_at(min(resting))
 
-    def _first_ready(self, now: float) -> "Line | None":
+    def _first_ready(self, now: float) -> "EndpointLine | None":
         ready = (line for line in self.lines if line.rests_until <= now and line.has_room)
         return min(ready, key=lambda line: line.waiting[0].ticket, default=None)
 
@@ -214,6 +221,7 @@ class _Waiting:
     tokens: float
     first: bool
     called: "asyncio.Future[Place]"
+    blocking: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +231,8 @@ class Place:
     tokens: float
     generation: int
     sent_at: float
+    listens: bool = False
+    """Whether the line wants to be told when the request was `sent`."""
 
 
 class LetGo(Exception):
@@ -230,8 +240,48 @@ class LetGo(Exception):
     at the model's address, which another was told."""
 
 
-class Line:
-    """The requests of one model to an endpoint. Every place that was entered has to be left, in one of three ways.
+class Line(Protocol):
+    """Where the requests of one model wait for their places: here, or on another machine. Every place that was entered
+    has to be left, in one of four ways."""
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether it wants to know how long a request is."""
+        ...
+
+    async def enter(self, tokens: float = 0.0, most: int | None = None, *, first: bool = False) -> Place:
+        """Waits for a place for a request of about so many tokens, whose reply has at `most` so many; `first` is that
+        of one who has had no reply yet. Raises ModelError where the line was given up, LetGo where such a one need not
+        wait any more."""
+        ...
+
+    def sent(self, place: Place) -> None:
+        """The request was written. Where it is not refused soon, it has been taken, and lets in others."""
+        ...
+
+    def leave(self, place: Place) -> None:
+        """The request ended in a way that tells nothing of how much the endpoint takes."""
+        ...
+
+    def replied(self, place: Place, usage: Usage | None = None) -> None:
+        """The endpoint answered, be it with an error of this one request; `usage` is what the reply took."""
+        ...
+
+    def refused(self, place: Place, error: ModelError) -> None:
+        """The endpoint has too much to do."""
+        ...
+
+    def unreached(self, place: Place, error: ModelError) -> ModelError:
+        """No connection could be made; returns what the request is to fail with."""
+        ...
+
+    def let_go(self) -> None:
+        """From now on none waits who has had no reply."""
+        ...
+
+
+class EndpointLine:
+    """A `Line` in the process that paces the endpoint.
 
     `refusals` counts what was refused for the rate, by code, the last at `refused_at`; `rested` is for how many seconds
     the line has rested, the rest of the present one included, and `asked` what the endpoint asked for last.
@@ -267,17 +317,21 @@ class Line:
         """Whether someone waits for whom there is a place."""
         while self.waiting and self.waiting[0].called.done():
             self.waiting.popleft()
-        return bool(self.waiting) and self.in_flight < self.window.places
+        return bool(self.waiting) and (self.in_flight < self.window.places or self.waiting[0].blocking)
 
-    async def enter(self, tokens: float = 0.0, *, first: bool = False) -> Place:
-        """Waits for a place for a request of about so many tokens; `first` is that of one who has had no reply yet.
-        Raises ModelError where the line was given up, LetGo where such a one need not wait any more."""
+    @property
+    def counts_tokens(self) -> bool:
+        return self.pace.counts_tokens
+
+    async def enter(self, tokens: float = 0.0, most: int | None = None, *, first: bool = False) -> Place:
         if first and (self._stopping or self._is_absent):
             raise LetGo
         if self._given_up is not None:
             raise _copied(self._given_up)
-        waiting = _Waiting(next(self.pace.tickets), tokens, first, asyncio.get_running_loop().create_future())
-        self.waiting.append(waiting)
+        tokens = self.pace.expected(tokens, most)
+        called: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(next(self.pace.tickets), tokens, first, called, is_blocking_others())
+        (self.waiting.appendleft if waiting.blocking else self.waiting.append)(waiting)
         self.pace.send_next()
         if waiting.called.done():
             return waiting.called.result()
@@ -286,11 +340,10 @@ class Line:
                 return await waiting.called
         except asyncio.CancelledError:
             if waiting.called.done() and not waiting.called.cancelled() and waiting.called.exception() is None:
-                self.leave()
+                self.leave(waiting.called.result())
             raise
 
     def let_go(self) -> None:
-        """From now on none waits who has had no reply."""
         self._stopping = True
         self._let_go_waiting()
 
@@ -308,15 +361,13 @@ class Line:
         first = self.waiting.popleft()
         self.in_flight += 1
         now = asyncio.get_running_loop().time()
-        first.called.set_result(Place(first.tokens, self.window.generation, now))
+        first.called.set_result(Place(first.tokens, self.window.generation, now, self._listens))
 
     @property
-    def listens(self) -> bool:
-        """Whether it wants to be told when a request was `sent`."""
+    def _listens(self) -> bool:
         return self._declared and self.window.is_opening
 
     def sent(self, place: Place) -> None:
-        """The request was written. Where it is not refused soon, it has been taken, and lets in others."""
         loop = asyncio.get_running_loop()
         self._connected_in = min(self._connected_in, loop.time() - place.sent_at)
         loop.call_later(max(LEAST_QUIET_SECONDS, QUIET_CONNECTS * self._connected_in), self._was_taken, place)
@@ -326,19 +377,17 @@ class Line:
             self.window.grow(place.generation, full=self.in_flight >= self.window.places)
             self.pace.send_next()
 
-    def leave(self) -> None:
-        """The request ended in a way that tells nothing of how much the endpoint takes."""
+    def leave(self, place: Place) -> None:
         self.in_flight -= 1
         self.pace.send_next()
 
     def replied(self, place: Place, usage: Usage | None = None) -> None:
-        """The endpoint answered, be it with an error of this one request; `usage` is what the reply took."""
         self._refused_since, self._backoffs, self._given_up, self._unreached = None, 0, None, 0
         self._answered_at = max(self._answered_at, place.sent_at)
         self.window.grow(place.generation, full=self.in_flight >= self.window.places)
         if usage is not None:
             self.pace.settle(place.tokens, usage)
-        self.leave()
+        self.leave(place)
 
     def refused(self, place: Place, error: ModelError) -> None:
         """The endpoint has too much to do. It is left alone for as long as it asked, and longer each time where
@@ -359,7 +408,7 @@ class Line:
             self._give_up(f"has refused every request for {now - since:.0f} s", error)
         elif news or (asked is not None and asked <= self.pace.patience):
             self._rest(self._wait(asked, news=news), error, since)
-        self.leave()
+        self.leave(place)
 
     def unreached(self, place: Place, error: ModelError) -> ModelError:
         """No connection could be made; returns what the request is to fail with. While nothing has been heard of the
@@ -374,7 +423,7 @@ class Line:
                 error = self._given_up = ModelError(message, hint=error.hint, code=error.code)
                 self._let_go_waiting()
                 self._tell_waiting()
-        self.leave()
+        self.leave(place)
         return error
 
     def _wait(self, asked: float | None, *, news: bool) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from toolablate.agents.chat import BUSY_CODES, ChatModel, ModelSource, NoReplyError
-from toolablate.agents.pacing.line import EndpointPace, Line
+from toolablate.agents.pacing.line import EndpointLine, EndpointPace, Line
 from toolablate.agents.pacing.waits import telling_when_sent
 from toolablate.agents.spending import estimated_tokens
 from toolablate.traces.errors import ModelError
@@ -18,14 +18,14 @@ from toolablate.traces.records import Condition, Model, ModelReply, ModelRequest
 _SILENT_CODES = frozenset({"disconnected", "timeout"})
 
 
-def lines_of(models: Iterable[Model]) -> dict[str, Line]:
+def lines_of(models: Iterable[Model]) -> dict[str, EndpointLine]:
     """A line for each model behind an endpoint, by the model's name. Models with one address and one key share a pace,
     whose rates are the lowest that one of them names."""
     sharing: dict[tuple[str, str], list[ServedModel]] = defaultdict(list)
     for model in models:
         if isinstance(model, ServedModel):
             sharing[model.endpoint.rstrip("/"), model.key_variable].append(model)
-    lines: dict[str, Line] = {}
+    lines: dict[str, EndpointLine] = {}
     for (address, _), group in sharing.items():
         pace = EndpointPace(
             address,
@@ -36,7 +36,7 @@ def lines_of(models: Iterable[Model]) -> dict[str, Line]:
     return lines
 
 
-def _line(pace: EndpointPace, model: ServedModel) -> Line:
+def _line(pace: EndpointPace, model: ServedModel) -> EndpointLine:
     """What a user writes of an endpoint is trusted; the default is anybody's."""
     return pace.line(model.concurrency, model.wire_name, declared="concurrency" in model.model_fields_set)
 
@@ -67,10 +67,10 @@ class _PacedChat:
         """As the model's own; and ModelError `endpoint_busy` where the endpoint was given up, LetGo where a run that
         is being stopped does not wait for a first reply."""
         line = self._line
-        tokens = self._expected(request) if line.pace.counts_tokens else 0.0
+        tokens = estimated_tokens(request) if line.counts_tokens else 0.0
         first = not any(message.role == "assistant" for message in request.messages)
-        place = await line.enter(tokens, first=first)
-        listening = telling_when_sent(partial(line.sent, place)) if line.listens else nullcontext()
+        place = await line.enter(tokens, self._max_tokens, first=first)
+        listening = telling_when_sent(partial(line.sent, place)) if place.listens else nullcontext()
         try:
             with listening:
                 reply = await self._model.complete(request, seconds=seconds)
@@ -83,19 +83,15 @@ class _PacedChat:
             elif error.code == "unreachable":
                 raise line.unreached(place, error) from None
             elif error.code in _SILENT_CODES:
-                line.leave()
+                line.leave(place)
             else:
                 line.replied(place)
             raise
         except BaseException:
-            line.leave()
+            line.leave(place)
             raise
         line.replied(place, reply.usage)
         return reply
-
-    def _expected(self, request: ModelRequest) -> float:
-        output = self._line.pace.expected_output
-        return estimated_tokens(request) + (output if self._max_tokens is None else min(output, self._max_tokens))
 
 
 # How endpoints hold back the requests to them, to be shown.
@@ -123,13 +119,13 @@ class Pressure:
     lately: bool
 
 
-def pressures(lines: Iterable[Line]) -> tuple[Pressure, ...]:
+def pressures(lines: Iterable[EndpointLine]) -> tuple[Pressure, ...]:
     """Of the models that were refused a request, each once. Inside the event loop of the lines."""
     now = asyncio.get_running_loop().time()
     return tuple(_pressure(line, now) for line in dict.fromkeys(lines) if line.refusals)
 
 
-def _pressure(line: Line, now: float) -> Pressure:
+def _pressure(line: EndpointLine, now: float) -> Pressure:
     rests = max(line.rests_until - now, 0.0)
     return Pressure(
         name=line.name,

@@ -78,8 +78,13 @@ def asked(model: ServedModel, request: ModelRequest, repeat: int) -> AskedReques
     """Fields that hold their defaults do not enter it, so one added later leaves older recordings alone."""
     parameters: dict[str, Any] = {"tool_choice": request.tool_choice}
     if isinstance(model, AgentModel):
-        # Its code says which models it asks, and how.
+        from toolablate.agents.langgraph_agents.source import ORIGINAL
+
         asked_of = {"endpoint": model.endpoint, "api": model.provider, "name": model.identity()}
+        if (original := ORIGINAL.get()) is not None:
+            parameters["asked"] = dict(original.identity)
+            if original.number:
+                parameters["number"] = original.number
     elif isinstance(model, LangChainModel):
         asked_of = {"endpoint": model.endpoint.rstrip("/"), "api": model.class_path, "name": model.wire_name}
         parameters["kwargs"] = model.kwargs

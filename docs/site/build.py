@@ -1,5 +1,5 @@
 """The documentation as a site in FOLDER/site, by default `build/docs/site`: the pages of `docs`, the notebooks and the
-demo's viewer, searchable offline."""
+demo's viewer, searchable offline. The notebooks with their outputs are in FOLDER/notebooks."""
 
 import re
 import shutil
@@ -49,13 +49,14 @@ and <a href="viewer/index.html">the demo in the viewer</a>: scores, effects, tra
 def build(folder: Path) -> None:
     """What was in the folder is gone. Raises CalledProcessError where a link leads nowhere."""
     shutil.rmtree(folder, ignore_errors=True)
-    pages = folder / "pages"
+    pages, notebooks = folder / "pages", folder / "notebooks"
+    notebooks.mkdir(parents=True)
     shutil.copytree(ROOT / "docs/images", pages / "images")
     shutil.copy(ROOT / "docs/site/zensical.toml", folder)
     for source, name in PAGES.items():
         path = ROOT / source
         if path.suffix == ".ipynb":
-            text = notebook_page(path, partial(on_the_site, folder=path.parent))
+            text = notebook_page(path, partial(on_the_site, folder=path.parent), notebooks / path.name)
         else:
             text = on_the_site(path.read_text("utf-8"), path.parent)
         (pages / name).write_text(text + _SHOWN * (name == "index.md"), encoding="utf-8")

@@ -16,14 +16,16 @@ DEMO_QUESTIONS = 6
 _TAG_LINES = re.compile(r"\n\s*\n")
 
 
-def notebook_page(path: Path, linked: Callable[[str], str]) -> str:
-    """A notebook as Markdown, run from top to bottom in a copy of its folder; `linked` moves the links of its texts."""
+def notebook_page(path: Path, linked: Callable[[str], str], ran: Path) -> str:
+    """A notebook as Markdown, run from top to bottom in a copy of its folder, and kept with its outputs as the file
+    `ran`; `linked` moves the links of its texts."""
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     with TemporaryDirectory() as folder:
         shutil.copytree(
             path.parent / "lpfqa_cases", Path(folder) / "lpfqa_cases", ignore=shutil.ignore_patterns("runs")
         )
         NotebookClient(notebook, timeout=300, resources={"metadata": {"path": folder}}).execute()
+    nbformat.write(notebook, ran)  # type: ignore[no-untyped-call]
     cells = (
         linked(cell.source) if cell.cell_type == "markdown" else "\n\n".join(_code(cell)) for cell in notebook.cells
     )

@@ -35,9 +35,10 @@ from toolablate.experiments.replay.batch import (
     Amount,
     Batch,
     Estimate,
+    Replays,
     estimate_many,
+    open_replays,
     refuse_too_dear,
-    replay_many,
     total_cost,
 )
 from toolablate.experiments.replay.replayed_tools import UnrecordedPages, UnrecordedSearch, UnrecordedTool
@@ -107,9 +108,9 @@ class Rounds:
             else:
                 return replace(found, by_place={place: found.by_place[nth] for nth, place in enumerate(left)})
 
-    def run(self, requests: Sequence[ReplayRequest]) -> None:
+    async def run(self, replays: Replays, requests: Sequence[ReplayRequest]) -> None:
         """Those that can be made, in their order as many as fit into what is left to spend. Raises ToolablateError."""
-        batch = self._run(requests)
+        batch = await self._run(replays, requests)
         if batch is None:
             return
         thought = batch.estimated_usd
@@ -138,17 +139,10 @@ class Rounds:
         with Store(self.store) as opened:
             return len(trials), len(trials - opened.finished_resumptions())
 
-    def _run(self, requests: Sequence[ReplayRequest]) -> Batch | None:
+    async def _run(self, replays: Replays, requests: Sequence[ReplayRequest]) -> Batch | None:
         while (left := self._left(requests)) and not self.stopped:
             try:
-                return replay_many(
-                    self.store,
-                    left,
-                    plan=self.plan,
-                    max_cost=self._to_spend(),
-                    live=self.live,
-                    progress=self.progress,
-                )
+                return await replays.run(left, max_cost=self._to_spend())
             except RefusedReplaysError as error:
                 self._refused |= _refusals(left, error)
             except InputError as error:
@@ -269,23 +263,23 @@ def undecided_requests(path: Path, chosen: Chosen, found: Gathered[Explained]) -
         ]
 
 
-def requests_without_results(path: Path, chosen: Chosen) -> list[ReplayRequest]:
+async def requests_without_results(path: Path, chosen: Chosen) -> list[ReplayRequest]:
     with Store(path) as store:
         return [
             request
             for each, outcomes in chosen.all_outcomes(store)
-            for request in without_results_of(store, each, outcomes, chosen.design)
+            for request in await without_results_of(store, each, outcomes, chosen.design)
         ]
 
 
-def without_results_of(
+async def without_results_of(
     store: Store, trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign
 ) -> tuple[ReplayRequest, ...]:
     """Of a wrong trial, where its belief falls."""
     flip = flip_of(trial.case, outcomes) if trial.is_wrong and design.each_result else None
     if flip is None:
         return ()
-    nothing = asyncio.run(nothing_found(trial.case, store.trace(trial.case.trial), trial.condition))
+    nothing = await nothing_found(trial.case, store.trace(trial.case.trial), trial.condition)
     return without_results(trial.case, flip, nothing, design)
 
 
@@ -316,7 +310,7 @@ class Foreseen:
     most: Amount
 
 
-def foresee(
+async def foresee(
     rounds: Rounds, chosen: Chosen, missing: AbstractSet[str], undecided: AbstractSet[str], unread: float
 ) -> Foreseen:
     """Of trials whose first round is `missing` some, and of those that are `undecided`; `unread` is the share of
@@ -327,7 +321,7 @@ def foresee(
             (each.case, request)
             for each, found in shown
             if each.case.trial not in undecided
-            for request in without_results_of(store, each, found, chosen.design)
+            for request in await without_results_of(store, each, found, chosen.design)
         ]
         asked_again = re_asks(store, chosen.arms, (found for _, found in shown))
     left = [each for each in begun_requests(rounds.store, chosen) if each.trial not in missing]
@@ -451,24 +445,34 @@ def _run(rounds: Rounds, chosen: Chosen, known: Callable[[], Gathered[Explained]
     estimate = rounds.estimate(requests)
     missing = {requests[place].trial for place, each in estimate.by_place.items() if each.missing}
     undecided = {each.trial for each in undecided_requests(rounds.store, chosen, known())}
-    trials, then = counted(len(chosen.trials), "trial"), foresee(rounds, chosen, missing, undecided - missing, unread)
+    then = asyncio.run(foresee(rounds, chosen, missing, undecided - missing, unread))
+    trials = counted(len(chosen.trials), "trial")
     rounds.progress.tell(
         f"{trials} to be replayed: {_amount(Amount(estimate.missing, estimate.usd))}, and {_told(then)}"
     )
     refuse_too_dear(estimate.usd, rounds.max_cost)
     with Recorder(rounds.store) as recorder:
         recorder.keep_design(chosen.design)
-    rounds.run(requests)
-    # What failed just now is for the next call.
-    asked = set(requests)
-    rounds.run([each for each in begun_requests(rounds.store, chosen) if each not in asked])
-    rounds.run(last_requests(rounds.store, chosen))
-    _decide(rounds, chosen, known)
-    rounds.run(requests_without_results(rounds.store, chosen))
-    rounds.run(last_requests(rounds.store, chosen))
+    asyncio.run(_all_rounds(rounds, chosen, known, requests))
 
 
-def _decide(rounds: Rounds, chosen: Chosen, known: Callable[[], Gathered[Explained]]) -> None:
+async def _all_rounds(
+    rounds: Rounds, chosen: Chosen, known: Callable[[], Gathered[Explained]], first: Sequence[ReplayRequest]
+) -> None:
+    """What replays stand on is opened once for all of them."""
+    path = rounds.store
+    async with open_replays(path, plan=rounds.plan, live=rounds.live, progress=rounds.progress) as replays:
+        await rounds.run(replays, first)
+        # What failed just now is for the next call.
+        asked = set(first)
+        await rounds.run(replays, [each for each in begun_requests(path, chosen) if each not in asked])
+        await rounds.run(replays, last_requests(path, chosen))
+        await _decide(rounds, replays, chosen, known)
+        await rounds.run(replays, await requests_without_results(path, chosen))
+        await rounds.run(replays, last_requests(path, chosen))
+
+
+async def _decide(rounds: Rounds, replays: Replays, chosen: Chosen, known: Callable[[], Gathered[Explained]]) -> None:
     """All undecided trials side by side, so that each round is one batch."""
     asked: set[ReplayRequest] = set()
     while not rounds.stopped:
@@ -477,8 +481,8 @@ def _decide(rounds: Rounds, chosen: Chosen, known: Callable[[], Gathered[Explain
         if not wanted:
             return
         asked.update(wanted)
-        rounds.run(wanted)
-        rounds.run(last_requests(rounds.store, chosen))
+        await rounds.run(replays, wanted)
+        await rounds.run(replays, last_requests(rounds.store, chosen))
 
 
 def _told(then: Foreseen) -> str:

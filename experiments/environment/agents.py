@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolablate.agents import AgentResult, ChatModel, RetryPolicy, Start, Tools
 from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.written import secrets
 from toolablate.tools import Resources
+from toolablate.tools.user_code import importing_as_it_stands
+from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     AgentModel,
     Condition,
@@ -77,7 +81,8 @@ class OpenedAgent:
 
 def open_agents(plan: Plan, conditions: Sequence[Condition]) -> dict[str, OpenedAgent]:
     """The plan's agents by the names of their models. Raises InputError where one cannot be had, and where it has tools
-    that no condition of the plan names, nor one of these."""
+    that no condition of the plan names, nor one of these. A module that was edited after this process had imported it
+    is imported anew."""
     wanted = [model for model in plan.models if isinstance(model, AgentModel)]
     if not wanted:
         return {}
@@ -85,7 +90,14 @@ def open_agents(plan: Plan, conditions: Sequence[Condition]) -> dict[str, Opened
 
     opened: dict[str, OpenedAgent] = {}
     for model in wanted:
-        agent = open_agent(model)
+        with importing_as_it_stands(model.module, plan.file.parent if plan.file else Path()) as source:
+            if source.get("source_digest", "") != model.source_digest:
+                raise InputError(
+                    f"model {model.name!r}: the code of its agent was edited after the plan was read",
+                    hint="read the plan anew: a changed agent is another model",
+                    code="agent_changed",
+                )
+            agent = open_agent(model, secrets())
         require_known_tools(agent, (*plan.resolved_conditions(), *conditions))
         opened[model.name] = OpenedAgent(agent)
     return opened

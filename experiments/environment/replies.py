@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from toolablate.agents import ChatModel, Line, ModelSource, PacedSource, connect, lines_of
+from toolablate.agents import ChatModel, EndpointLine, Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.spending import known_cost
 from toolablate.experiments.plans.lines import located
@@ -39,6 +39,10 @@ class JudgeCosts:
     requests: int = 0
     known_usd: float = 0.0
     unpriced: int = 0
+
+    def begin(self) -> None:
+        """Counts anew."""
+        self.requests, self.known_usd, self.unpriced = 0, 0.0, 0
 
     def add(self, cost_usd: float | None) -> None:
         """None where it is unknown."""
@@ -123,7 +127,7 @@ def is_replayed(plan: Asking, model: Model) -> bool:
     return isinstance(model, ServedModel) and plan.replies.mode == "replay"
 
 
-def asked_lines(plan: Asking) -> dict[str, Line]:
+def asked_lines(plan: Asking) -> dict[str, EndpointLine]:
     """The lines in which requests to the plan's endpoints wait, by `_line_key`: models and judges with one address and
     one key share a pace."""
     sections: tuple[tuple[Section, Sequence[Model]], ...] = (("models", plan.models), ("judges", plan.judges))

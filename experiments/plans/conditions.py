@@ -168,7 +168,8 @@ def unknown_condition(name: str, others: Sequence[str] = ()) -> InputError:
         f"conditions: there is no built-in condition {one_line(name, _SHOWN_CHARS)!r}",
         hint=f"{_meant(name, [*there_are, *tool_names(), *others])}built in are: {', '.join(there_are)}; an arm of a"
         " ladder is python:sham, with any tool or toolset before the colon; a condition of your own is a table with"
-        " its tools or prompt, which is no base of another, or module:name",
+        ' its tools, prompt or documents (a table with other keys alone needs a base = "none" or the like), or'
+        " module:name",
         code="unknown_condition",
     )
 

@@ -280,9 +280,17 @@ def _known_conditions(plan: Plan) -> list[Condition]:
 
 
 def find_modules_beside(path: Path) -> None:
-    """Lets what the plan names of the user's own be in modules beside it; last in line, so that none hides an installed
-    one. Call it before the plan is loaded."""
-    sys.path.append(str(path.parent.resolve()))
+    """Lets what the plan names of the user's own be in modules beside it; behind what is installed, so that none hides
+    that, and before the folders of other plans. Call it before the plan is loaded."""
+    folder = str(path.parent.resolve())
+    place = len(sys.path)
+    while place and sys.path[place - 1] in _beside:
+        place -= 1
+    sys.path[place:] = [folder, *(other for other in sys.path[place:] if other != folder)]
+    _beside.add(folder)
+
+
+_beside: set[str] = set()
 
 
 def _anchored(plan: Plan, folder: Path) -> Plan:

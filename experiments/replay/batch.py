@@ -3,22 +3,26 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
 from toolablate.agents import Start
 from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.written import keeping_env
+from toolablate.experiments.replay.opening import OpenedGroup, OpenedPlan, open_group
 from toolablate.experiments.replay.requests import (
     Content,
     ForkedTrial,
+    Group,
     Parent,
     RefusedReplaysError,
     ReplayRequest,
     fork_trials,
 )
-from toolablate.experiments.replay.running import Cap, OpenedGroup, open_group
+from toolablate.experiments.replay.running import Cap
 from toolablate.experiments.running.launch import Launched, carry_out
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import StopSwitch
@@ -189,9 +193,12 @@ def replay_many(
     is thought to cost more is refused, and what turns out to is not gone on with. Raises ToolablateError; what can be
     refused is refused before anything is spent or written, with RefusedReplaysError for those of which that is so.
     """
-    return asyncio.run(
-        _replay_many(Path(store), requests, Path(plan) if plan is not None else None, max_cost, progress, live=live)
-    )
+
+    async def alone() -> Batch:
+        async with open_replays(store, plan=plan, live=live, progress=progress) as replays:
+            return await replays.run(requests, max_cost=max_cost)
+
+    return asyncio.run(alone())
 
 
 def estimate_many(
@@ -209,40 +216,70 @@ def estimate_many(
         return estimated([forked for group in groups for forked in group.forked], finished)
 
 
-async def _replay_many(
-    store: Path,
-    requests: Sequence[ReplayRequest],
-    plan: Path | None,
-    max_cost: float | None,
-    progress: RunProgress | None,
+@asynccontextmanager
+async def open_replays(
+    store: str | PathLike[str],
     *,
-    live: bool,
-) -> Batch:
-    progress = progress or RunProgress()
-    with Store(store) as opened:
-        groups = fork_trials(opened, requests, plan)
-        finished = opened.finished_resumptions()
-    estimate = estimated([forked for group in groups for forked in group.forked], finished)
-    if estimate.missing:
-        progress.tell(told(estimate))
-    refuse_too_dear(estimate.usd, max_cost)
-    if not groups:
-        return Batch((), _together(store, ()), estimate.usd, 0.0)
-    cap = Cap(max_cost, progress)
+    plan: str | PathLike[str] | None = None,
+    live: bool = False,
+    progress: RunProgress | None = None,
+) -> "AsyncIterator[Replays]":
+    """For batches of replays one after the other, each as `replay_many` does it: sandbox, tools and models are opened
+    when a batch first needs them, and closed at the end."""
     async with AsyncExitStack() as stack:
-        ready = [await open_group(group, finished, stack, cap, live=live) for group in groups]
-        recorder = stack.enter_context(Recorder(store))
-        for each in ready:
-            recorder.resume(each.fingerprint, each.planned.conditions, [entry.trial for entry in each.planned.trials])
-        launched = _together(store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
-    if not live and (missed := [name for each in ready for name in each.missed]):
-        tools = ", ".join(one_line(name, max_chars=80) for name in dict.fromkeys(missed))
-        progress.warn(
-            f"{counted(len(missed), 'call')} of {tools} not in the record returned an error: such replays may be wrong"
-            " for want of a result; --live asks the tool"
-        )
-    spent = cap.spent + sum(work.cost_usd for work in launched.judges)
-    return Batch(_replayed(ready, estimate, launched), launched, estimate.usd, spent)
+        yield Replays(Path(store), Path(plan) if plan is not None else None, live, progress or RunProgress(), stack)
+
+
+@dataclass(slots=True)
+class Replays:
+    """Batches of replays of trials of one store, which stand on what is opened once; the stack closes it."""
+
+    store: Path
+    plan: Path | None
+    live: bool
+    progress: RunProgress
+    stack: AsyncExitStack
+    _plans: dict[str, Plan] = field(default_factory=dict)
+    _opened: dict[int, OpenedPlan] = field(default_factory=dict)
+
+    async def run(self, requests: Sequence[ReplayRequest], *, max_cost: float | None = None) -> Batch:
+        """Does what `replay_many` does. Raises ToolablateError; what was opened stays open."""
+        store, progress = self.store, self.progress
+        with Store(store) as opened:
+            groups = fork_trials(opened, requests, self.plan, self._plans)
+            finished = opened.finished_resumptions()
+        estimate = estimated([forked for group in groups for forked in group.forked], finished)
+        if estimate.missing:
+            progress.tell(told(estimate))
+        refuse_too_dear(estimate.usd, max_cost)
+        if not groups:
+            return Batch((), _together(store, ()), estimate.usd, 0.0)
+        cap = Cap(max_cost, progress)
+        ready = [await open_group(group, finished, self._kept(group), cap) for group in groups]
+        with Recorder(store) as recorder:
+            for each in ready:
+                recorder.resume(
+                    each.fingerprint, each.planned.conditions, [entry.trial for entry in each.planned.trials]
+                )
+            launched = _together(store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
+        if not self.live and (missed := [name for each in ready for name in each.missed]):
+            tools = ", ".join(one_line(name, max_chars=80) for name in dict.fromkeys(missed))
+            progress.warn(
+                f"{counted(len(missed), 'call')} of {tools} not in the record returned an error: such replays may be"
+                " wrong for want of a result; --live asks the tool"
+            )
+        spent = cap.spent + sum(work.cost_usd for work in launched.judges)
+        return Batch(_replayed(ready, estimate, launched), launched, estimate.usd, spent)
+
+    def _kept(self, group: Group) -> OpenedPlan:
+        # Each plan is read once, and its groups are told apart by that.
+        if id(group.whole) not in self._opened:
+            if group.plan.file is not None:
+                self.stack.enter_context(keeping_env(group.plan.file.parent))
+            opened = OpenedPlan(group, self.progress.warn, live=self.live)
+            self.stack.push_async_callback(opened.close)
+            self._opened[id(group.whole)] = opened
+        return self._opened[id(group.whole)]
 
 
 async def _runs(

@@ -132,16 +132,16 @@ class Parent:
 
 class Parents:
     """Reads trials and their plans, each once. `path` is where the plan lies now, None for the text that the store
-    keeps of each."""
+    keeps of each; `plans` are those that were read from such texts before."""
 
-    def __init__(self, store: Store, path: Path | None) -> None:
+    def __init__(self, store: Store, path: Path | None, plans: dict[str, Plan] | None = None) -> None:
         self._store = store
         self._path = path
+        self._plans = {} if plans is None else plans
         self._parents: dict[str, tuple[Parent, Plan]] = {}
         self._question = cache(store.question)
         self._model = cache(store.model)
         self._condition = cache(store.condition)
-        self._kept = cache(self._read_kept)
 
     def take(self, trial: str) -> tuple[Parent, Plan]:
         """The current trace of a trial, named by the beginning of its id, and the plan of the run that called for it.
@@ -200,7 +200,9 @@ class Parents:
                 hint="Only trials that a plan of toolablate ran can be forked.",
                 code="imported",
             )
-        return self._kept(run.plan)
+        if run.plan not in self._plans:
+            self._plans[run.plan] = self._read_kept(run.plan)
+        return self._plans[run.plan]
 
     @staticmethod
     @cache
@@ -308,8 +310,9 @@ class ForkedTrial:
 
 @dataclass(slots=True)
 class Group:
-    """Replays of trials of one plan, which has those of its models alone that are asked."""
+    """Replays of trials of one plan, `whole` as it was read; `plan` has those of its models alone that are asked."""
 
+    whole: Plan
     plan: Plan
     forked: list[ForkedTrial]
     fingerprint: dict[str, str] = field(default_factory=dict)
@@ -332,10 +335,12 @@ class Group:
         return Design(tuple(questions.values()), tuple(models.values()), tuple(conditions.values()), entries)
 
 
-def fork_trials(store: Store, requests: Sequence[ReplayRequest], path: Path | None) -> list[Group]:
-    """Raises RefusedReplaysError where any of them cannot be made, InputError where their plan's environment is no more
-    that of the store."""
-    parents, groups, refusals = Parents(store, path), dict[int, Group](), list[Refusal]()
+def fork_trials(
+    store: Store, requests: Sequence[ReplayRequest], path: Path | None, plans: dict[str, Plan] | None = None
+) -> list[Group]:
+    """`path` and `plans` are as of `Parents`. Raises RefusedReplaysError where any of them cannot be made, InputError
+    where their plan's environment is no more that of the store."""
+    parents, groups, refusals = Parents(store, path, plans), dict[int, Group](), list[Refusal]()
     for place, each in enumerate(requests):
         try:
             parent, plan = parents.take(each.trial)
@@ -343,7 +348,7 @@ def fork_trials(store: Store, requests: Sequence[ReplayRequest], path: Path | No
         except InputError as error:
             refusals.append(Refusal(place, error))
         else:
-            groups.setdefault(id(plan), Group(plan, [])).forked.append(forked)
+            groups.setdefault(id(plan), Group(plan, plan, [])).forked.append(forked)
     if refusals:
         raise RefusedReplaysError(dict(enumerate(requests)), refusals)
     for group in groups.values():

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from toolablate.agents import AgentResult, ChatModel, Line, ModelSource, RetryPolicy, resume_agent
+from toolablate.agents import AgentResult, ChatModel, ModelSource, RetryPolicy, resume_agent
 from toolablate.agents.session import Tools
 from toolablate.benchmarks.prompt import question_input
 from toolablate.experiments.environment.agents import OpenedAgent, TakenUp, open_agents
 from toolablate.experiments.environment.environment import (
-    UNPROTECTED,
     TriedSandbox,
     needed,
     open_documents,
     open_tried_sandbox,
-    recorded_environment,
     servers_needed,
     work_files,
 )
@@ -28,9 +26,8 @@ from toolablate.experiments.environment.placebo_sources import (
     read_results,
     require_results,
 )
-from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, open_judges, open_sources
 from toolablate.experiments.environment.web import asks_the_web, guard_for, offline, open_web
-from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial
+from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.replay.changes import is_faulty, swapped_call, was_made_to_fail
 from toolablate.experiments.replay.replayed_tools import (
     PAGES_OF,
@@ -50,20 +47,14 @@ from toolablate.experiments.replay.replayed_tools import (
 from toolablate.experiments.replay.requests import (
     Content,
     ForkedTrial,
-    Group,
     Parent,
-    Refusal,
-    RefusedReplaysError,
     Stage,
     StagedScope,
-    files_that_may_have_moved,
     joined,
-    settled,
 )
 from toolablate.experiments.running.execution import Executor
-from toolablate.experiments.running.launch import Opened
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.runner import Failures, Setting, StopSwitch
+from toolablate.experiments.running.runner import StopSwitch
 from toolablate.tools import (
     TOOLSETS,
     OpenedTool,
@@ -234,8 +225,8 @@ class ReplayEnvironment:
 async def open_replay_environment(
     plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, *, live: bool
 ) -> ReplayEnvironment:
-    """Opens what these conditions need; the stack closes it. Without `live` nothing is asked that a plan in replay
-    would not ask. Raises ToolablateError for what cannot be had."""
+    """Opens what the tools of these conditions need, for no placebos yet; the stack closes it. Without `live` nothing
+    is asked that a plan in replay would not ask. Raises ToolablateError for what cannot be had."""
     parts = needed(conditions)
     plan, recorded = _at_rest(plan, parts) if not live else (plan, _recorded(plan))
     asked: frozenset[str | None] = (
@@ -251,16 +242,23 @@ async def open_replay_environment(
         web.mcp,
         open_documents(conditions, stack),
     )
-    sources = await open_placebo_sources(plan, conditions, resources)
     at_hand = {"sandbox", "documents", *(("search", "pages") if offline(plan) else ())}
     anew = asked if live else frozenset(at_hand)
+    return ReplayEnvironment(plan, resources, tried, None, asked, recorded, anew, agents=open_agents(plan, conditions))
+
+
+async def with_placebo_sources(
+    replay_environment: ReplayEnvironment, conditions: Sequence[Condition]
+) -> ReplayEnvironment:
+    """For the placebos and adversaries of these conditions. Raises InputError where they can come from nowhere."""
+    plan, anew = replay_environment.plan, replay_environment.anew
+    sources = await open_placebo_sources(plan, conditions, replay_environment.resources)
     own: Mapping[str, Sequence[PlaceboSource]] = {}
     if sources is not None and any(_swaps_others(each, anew) for each in conditions):
         found = await asyncio.to_thread(_own_results, Path(plan.store), anew)
         own = {tool: results for tool, results in found.items() if tool not in sources.kept}
         sources = replace(sources, kept={**sources.kept, **own})
-    agents = open_agents(plan, conditions)
-    return ReplayEnvironment(plan, resources, tried, sources, asked, recorded, anew, frozenset(own), agents)
+    return replace(replay_environment, placebo_sources=sources, own_results=frozenset(own))
 
 
 def _swaps_others(condition: Condition, anew: AbstractSet[str | None]) -> bool:
@@ -511,129 +509,3 @@ def _require_source(plan: Plan, condition: Condition, tools: Collection[str]) ->
     uses = (use for use in expanded_uses(condition.tools) if resource_of(use) not in ("mcp", None))
     named = tuple(use for use in uses if use.name in tools or (tools and resource_of(use) == "search"))
     placebo_fingerprint(plan, [condition.model_copy(update={"tools": named})])
-
-
-# What replays of trials of one plan stand on, opened for those of them that are missing.
-
-
-_PYTHON = "python"
-"""The one tool that has a kernel."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedGroup:
-    """`forked` are those of the group, with their trials; `missed` fills with the tools of calls that could not be
-    answered."""
-
-    forked: tuple[ForkedTrial, ...]
-    fingerprint: Mapping[str, str]
-    planned: Design
-    setting: Setting
-    opened: Opened
-    missed: list[str]
-
-
-async def open_group(
-    group: Group, finished: AbstractSet[str], stack: AsyncExitStack, cap: Cap, *, live: bool
-) -> OpenedGroup:
-    """Opens what the missing ones need; the stack closes it. Raises RefusedReplaysError for swaps whose text cannot be
-    had, ToolablateError for what cannot be opened."""
-    missing = [forked for forked in group.forked if forked.missing(finished)]
-    conditions = [condition for forked in missing for condition in _standing(forked)]
-    if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
-        cap.progress.warn('sandbox = "none": code that models write runs unprotected')
-    with files_that_may_have_moved():
-        replay_environment = await open_replay_environment(group.plan, conditions, stack, live=live)
-    group.forked = await _settled(group.forked, finished, replay_environment)
-    planned, scorers = group.design(), await stack.enter_async_context(group.scorers(cap.progress.warn))
-    # What only grades needs no key but its judges'.
-    asked = group.plan if missing else group.plan.model_copy(update={"models": ()})
-    lines, runner = asked_lines(asked), group.plan.runner
-    sources: Mapping[str, ModelSource] = await open_sources(asked, group.fingerprint, stack, lines, cap.progress.warn)
-    retry = RetryPolicy(attempts=runner.attempts, paced=True)
-    judged = any(map(scorers.is_judged, planned.questions))
-    opened = await _judges(group.plan, stack, lines, retry, cap.progress.warn, judged=judged)
-    by_condition = {forked.trials[0].trial.condition: forked for forked in group.forked}
-    executor = ReplayExecutor(
-        by_condition,
-        replay_environment,
-        sources,
-        recorded_environment(replay_environment.tried, group.fingerprint),
-        retry,
-    )
-    setting = Setting(
-        CappedExecutor(executor, cap),
-        scorers,
-        cap.progress,
-        Failures(),
-        runner.kernels,
-        runner.trial_seconds,
-        coding=frozenset(identity for identity, forked in by_condition.items() if _codes(forked)),
-    )
-    return OpenedGroup(tuple(group.forked), group.fingerprint, planned, setting, opened, executor.missed)
-
-
-def _standing(forked: ForkedTrial) -> Sequence[Condition]:
-    """The conditions whose needs are to be opened. A probe needs nothing; a placebo and an adversary need results and
-    answers of other questions."""
-    if not forked.calls:
-        return ()
-    change = forked.request.change
-    substitute = SUBSTITUTES.get(change) if isinstance(change, str) and not forked.trials else None
-    if substitute is None:
-        return (forked.condition,)
-    uses = (InterventionUse(name=substitute),)
-    return forked.condition, forked.condition.model_copy(update={"interventions": uses})
-
-
-def _codes(forked: ForkedTrial) -> bool:
-    """Whether it may start a kernel: it has one and calls it, or its cells are to be run again."""
-    if not forked.calls or "sandbox" not in needed([forked.condition]):
-        return False
-    change = forked.resumption.change if forked.resumption else None
-    uncalled = isinstance(change, Rerun) and change.substitute != "placebo" and _PYTHON in change.tools
-    return not uncalled or any(isinstance(each, ToolCall) and each.call.name == _PYTHON for each in forked.start.before)
-
-
-async def _settled(
-    group: Sequence[ForkedTrial], finished: AbstractSet[str], replay_environment: ReplayEnvironment
-) -> list[ForkedTrial]:
-    found, refusals = [], []
-    for forked in group:
-        try:
-            if forked.missing(finished):
-                refuse_without_placebo(forked, replay_environment)
-            found.append(forked if forked.trials else settled(forked, await _swap(forked, replay_environment)))
-        except InputError as error:
-            refusals.append(Refusal(forked.place, error))
-    if refusals:
-        raise RefusedReplaysError({forked.place: forked.request for forked in group}, refusals)
-    return found
-
-
-async def _swap(forked: ForkedTrial, replay_environment: ReplayEnvironment) -> Swap:
-    content, parent = forked.request.change, forked.parent
-    assert isinstance(content, str)
-    swapped = swapped_call(parent.conversation, forked.request.event, Swap(content=content, text=""))
-    assert swapped is not None
-    uses = (InterventionUse(name="placebo"),) if content == "placebo" else ()
-    # An agent's tools run only inside of it.
-    outside = replace(replay_environment, anew=replay_environment.anew - {"agent"})
-    opened = outside.open_tools(parent, parent.condition, uses)
-    if uses and swapped.recorded.call.name not in opened.askable:
-        refuse_without_other_result(swapped.recorded.call.name, parent, replay_environment)
-    return await swap_of(content, swapped.recorded, forked.start.before, opened)
-
-
-async def _judges(
-    plan: Plan,
-    stack: AsyncExitStack,
-    lines: Mapping[str, Line],
-    retry: RetryPolicy,
-    warn: Callable[[str], None],
-    *,
-    judged: bool,
-) -> Opened:
-    """Only questions that judges score need them."""
-    costs = {judge.name: JudgeCosts() for judge in plan.judges}
-    return Opened(await open_judges(plan, stack, lines, costs, warn) if judged else {}, costs, lines, retry)

@@ -26,7 +26,7 @@ from toolablate.experiments.environment.web import Tell, guard_for, open_web, si
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.plans.sections import WebSection
 from toolablate.tools import Resources, open_toolset
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import Condition, Environment, Event, Model, Price, ServedModel
 
 if TYPE_CHECKING:
@@ -50,6 +50,18 @@ class Executor(Protocol):
         ...
 
 
+class AttemptLostError(ToolablateError):
+    """What ran the trial is gone, which says nothing of the trial: it can be run again elsewhere."""
+
+    boundary = "runner"
+
+
+class ExecutorGoneError(ToolablateError):
+    """There is nothing any more that could run trials: it ends the run, whose other trials are missing, not failed."""
+
+    boundary = "runner"
+
+
 # Trials in this process, on its event loop.
 
 
@@ -63,7 +75,6 @@ class LocalExecutor:
     retry: RetryPolicy
     files_folder: Path
     web: WebSection
-    lines: Mapping[str, Line]
     placebo_sources: "PlaceboSources | None"
     agents: Mapping[str, OpenedAgent] = field(default_factory=dict)
     batches: "Batches | None" = None
@@ -116,13 +127,14 @@ async def open_executor(
     fingerprint: Mapping[str, str],
     stack: AsyncExitStack,
     *,
+    lines: Mapping[str, Line] | None = None,
     tell: Tell = silent,
     warn: Tell = silent,
     batches: "Batches | None" = None,
 ) -> LocalExecutor:
     """Opens what trials under these conditions of the plan need; the stack closes it. `fingerprint` is what the run
-    says of itself; `tell` hears of what may take a while, `warn` of what a user should know. Without `batches`, models
-    that may be asked so are asked directly.
+    says of itself; requests wait in `lines`, those of `asked_lines`. `tell` hears of what may take a while, `warn` of
+    what a user should know. Without `batches`, models that may be asked so are asked directly.
 
     Raises ToolablateError for what cannot be had.
     """
@@ -133,7 +145,7 @@ async def open_executor(
     documents = open_documents(conditions, stack)
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp, documents)
     placebo_sources = await open_placebo_sources(plan, conditions, resources)
-    lines = asked_lines(plan)
+    lines = asked_lines(plan) if lines is None else lines
     sources = await open_sources(plan, fingerprint, stack, lines, warn, batches)
     agents = open_agents(plan, conditions)
     for condition in conditions:
@@ -145,14 +157,18 @@ async def open_executor(
         sources=sources,
         resources=resources,
         environment=recorded_environment(tried, fingerprint),
-        retry=RetryPolicy(attempts=plan.runner.attempts, paced=True),
+        retry=retry_policy(plan),
         files_folder=plan.questions.files_folder,
         web=plan.web,
-        lines=lines,
         placebo_sources=placebo_sources,
         agents=agents,
         batches=batches,
     )
+
+
+def retry_policy(plan: Plan) -> RetryPolicy:
+    """Of requests that wait in line."""
+    return RetryPolicy(attempts=plan.runner.attempts, paced=True)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import signal
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities, require_images
+from toolablate.agents import EndpointLine, ModelSource, RetryPolicy, require_capabilities, require_images
 from toolablate.agents.pacing import Pressure, pressures
 from toolablate.agents.spending import goes_in_batches
 from toolablate.analysis.from_store import changed_kernels, environments
@@ -30,7 +30,7 @@ from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, 
 from toolablate.experiments.plans.plan import Design, Only, Plan, PlannedTrial, design
 from toolablate.experiments.plans.prices import unpriced_calls
 from toolablate.experiments.plans.written import keeping_env
-from toolablate.experiments.running.execution import LocalExecutor, open_executor
+from toolablate.experiments.running.execution import LocalExecutor, open_executor, retry_policy
 from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import Failures, GivenUp, Setting, StopSwitch, run_trials
@@ -88,7 +88,7 @@ def _codes(refused: Mapping[str, int]) -> str:
 @asynccontextmanager
 async def beating(
     progress: RunProgress,
-    lines: Mapping[str, Line],
+    lines: Mapping[str, EndpointLine],
     recorder: Recorder,
     standing: Callable[[], Sequence[str]],
     batches: "Batches | None" = None,
@@ -103,7 +103,7 @@ async def beating(
 
 async def _beat(
     progress: RunProgress,
-    lines: Mapping[str, Line],
+    lines: Mapping[str, EndpointLine],
     recorder: Recorder,
     standing: Callable[[], Sequence[str]],
     batches: "Batches | None",
@@ -165,7 +165,7 @@ class Presses:
 
 @contextmanager
 def interruptible(
-    stop: StopSwitch, progress: RunProgress, lines: Mapping[str, Line], batches: "Batches | None" = None
+    stop: StopSwitch, progress: RunProgress, lines: Mapping[str, EndpointLine], batches: "Batches | None" = None
 ) -> Iterator[None]:
     """Ctrl-C once: no new trial or grading is started, and none waits for its first reply's turn. Ctrl-C again, or
     SIGTERM: those in flight are cancelled too; they are not finished, so the next run does them again."""
@@ -240,7 +240,7 @@ class Opened:
 
     judges: Mapping[str, ModelSource]
     costs: Mapping[str, JudgeCosts]
-    lines: Mapping[str, Line]
+    lines: Mapping[str, EndpointLine]
     retry: RetryPolicy
     batches: "Batches | None" = None
 
@@ -250,7 +250,7 @@ def launch(plan: Plan, plan_text: str, progress: RunProgress, only: Only = Only(
     Raises ToolablateError; what was finished stays finished."""
     if plan.sandbox.backend == "none":
         progress.warn('sandbox = "none": code that models write runs unprotected.')
-    with keeping_env():
+    with keeping_env(plan.file.parent) if plan.file else nullcontext():
         return asyncio.run(_launch(plan, plan_text, design(plan, only), progress))
 
 
@@ -353,16 +353,16 @@ async def _open(
     # What only grades needs no key but its judges'.
     asked = plan if left else plan.model_copy(update={"models": ()})
     batches = _batches(asked, left, progress)
+    lines = asked_lines(plan)
     executor = await open_executor(
-        asked, left, run.fingerprint, stack, tell=progress.tell, warn=progress.warn, batches=batches
+        asked, left, run.fingerprint, stack, lines=lines, tell=progress.tell, warn=progress.warn, batches=batches
     )
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):
         progress.warn(f"{changed}. To keep such trials apart, name another store (--store)")
-    lines = executor.lines if left else asked_lines(plan)
     judged = any(map(scorers.is_judged, planned.questions))
     costs = {judge.name: JudgeCosts() for judge in plan.judges}
     judges = await open_judges(plan, stack, lines, costs, progress.warn) if judged else {}
-    return executor, Opened(judges, costs, lines, executor.retry, batches)
+    return executor, Opened(judges, costs, lines, retry_policy(plan), batches)
 
 
 def _batches(plan: Plan, conditions: Sequence[Condition], progress: RunProgress) -> "Batches | None":

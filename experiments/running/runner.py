@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from toolablate.agents.session import CUT_OFF
 from toolablate.agents.spending import spent
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
-from toolablate.experiments.running.execution import Executor, KernelShares
+from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError, KernelShares
 from toolablate.experiments.scoring import Scorers
 from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
 from toolablate.traces.records import Event, Failure, ModelCall, OpenAIModel, ServedModel, Trace
@@ -81,7 +81,7 @@ class GivenUp:
 class ModelQueue:
     """What one model is still to do, directly or in batches, and how its endpoint, and the sandbox, have done so far.
     `coding` holds the ids of the conditions whose trials may start a kernel; `in_batches` tells that trials wait for
-    batches, which takes neither places in line nor time of theirs."""
+    batches, which takes neither places in line nor time of theirs; `lost` counts the attempts at a trial that were."""
 
     coding: frozenset[str]
     in_batches: bool = False
@@ -89,6 +89,7 @@ class ModelQueue:
     endpoint: EndpointStanding = field(default_factory=EndpointStanding)
     kernels_failed_in_a_row: int = 0
     given_up: bool = False
+    lost: Counter[str] = field(default_factory=Counter)
 
     @property
     def at_once(self) -> int:
@@ -180,6 +181,10 @@ JudgeTask = Literal["grade", "read", "compare", "map", "name"]
 clusters."""
 
 
+class _LostAgain(Exception):
+    """The attempt was lost, and the trial is tried once more."""
+
+
 class _DeadlineError(ToolablateError):
     boundary = "runner"
 
@@ -188,7 +193,7 @@ class _DeadlineError(ToolablateError):
 class Setting:
     """What the trials of one run share. `trial_seconds` is the most that one may last, waits included. `coding` are the
     ids of the conditions whose trials may start a kernel, where more is known of that than what the conditions say;
-    `batched` tells which trials wait for batches."""
+    `batched` tells which trials wait for batches. A trial whose attempt was lost is tried `retries` times more."""
 
     executor: Executor
     scorers: Scorers
@@ -198,6 +203,7 @@ class Setting:
     trial_seconds: float | None = None
     coding: frozenset[str] | None = None
     batched: Callable[[PlannedTrial], bool] = lambda _: False
+    retries: int = 0
 
 
 @dataclass(slots=True)
@@ -274,6 +280,10 @@ class _Work:
                 except LetGo:
                     self.setting.progress.let_go(planned)
                     return
+                except _LostAgain:
+                    self.setting.progress.let_go(planned)
+                    self.queue.trials.append(planned)
+                    continue
             if needs_kernel:
                 self.kernels.done(name)
             if trace is None:
@@ -299,9 +309,11 @@ class _Work:
         try:
             result = await self._in_time(planned, session)
         except ToolablateError as error:
-            if error.boundary == "store":
+            if error.boundary == "store" or isinstance(error, ExecutorGoneError):
                 raise
             trace = await _failed(session, error, began)
+            if isinstance(error, AttemptLostError) and self._is_tried_again(planned):
+                raise _LostAgain from None
         except LetGo:
             raise
         except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
@@ -318,6 +330,11 @@ class _Work:
             await self.recorder.score([score])
         setting.progress.finished(planned, trace, score)
         return trace
+
+    def _is_tried_again(self, planned: PlannedTrial) -> bool:
+        lost = self.queue.lost
+        lost[planned.trial.id] += 1
+        return lost[planned.trial.id] <= self.setting.retries and not self.stop.stopped
 
     async def _in_time(self, planned: PlannedTrial, session: TrialRecorder) -> AgentResult:
         deadline = asyncio.timeout(None if self.queue.in_batches else self.setting.trial_seconds)

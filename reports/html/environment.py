@@ -15,7 +15,8 @@ from toolablate.reports.html.marking import as_shown, inert, marked, shown
 from toolablate.reports.html.rendered import Rendered, Rich, rendered, rich
 from toolablate.reports.html.side_by_side import beside
 from toolablate.traces.records import Artifact, Picture
-from toolablate.traces.records.pictures import MAX_BYTES, PICTURE_KINDS, sides, small_enough
+from toolablate.traces.records.picture_files import sides
+from toolablate.traces.records.pictures import MAX_BYTES, PICTURE_KINDS, small_enough
 from toolablate.traces.terminal_text import one_line
 
 # Images of tools and questions, shown only where they are what they say and not too large for a browser.

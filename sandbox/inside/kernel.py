@@ -44,11 +44,13 @@ def run_kernel(
 
 
 def _settle(work: str) -> None:
-    """A session of its own, no inherited stdio, no handlers of the guardian, a work folder."""
+    """A session of its own, no inherited stdio, no handlers of the guardian, a work folder; what interrupts a cell is
+    let through, also below those who start us with it blocked."""
     share_one_heap()
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

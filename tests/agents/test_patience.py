@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import random
 import time
 from collections import Counter
 from itertools import pairwise
@@ -14,8 +15,12 @@ from tests.servers.chat_server import ChatServer, Status, reply
 
 from toolablate.agents import RetryPolicy, connect
 from toolablate.agents.pacing import EndpointPace, Line, PacedSource
-from toolablate.traces.errors import ModelError
-from toolablate.traces.records import ModelReply, ModelRequest, OpenAIModel
+from toolablate.agents.pacing.waits import in_line
+from toolablate.agents.session import TrialSession
+from toolablate.agents.spending import Spending
+from toolablate.tools.tool import ToolResult
+from toolablate.traces.errors import ModelError, ToolError
+from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest
 
 WAITING = RetryPolicy(attempts=2, paced=True)
 
@@ -48,6 +53,37 @@ def test_a_short_wait_is_kept_at_first_and_becomes_longer_when_it_was_not_enough
     waits = [after - before for before, after in pairwise(endpoint.sent)]
     for wait, expected in zip(waits, (3, 3, 3, 4, 8, 16, 30), strict=True):
         assert expected <= wait <= expected * 1.05
+
+
+def test_waits_at_the_same_time_count_once() -> None:
+    """An agent asks its models, and calls its tools, several at a time."""
+
+    class Queued:
+        specs = ()
+
+        async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+            with in_line():
+                await asyncio.sleep(3)
+            await asyncio.sleep(1)
+            return ModelReply(message=Message(role="assistant", content="4"), finish_reason="stop")
+
+        async def call(self, request: ToolRequest) -> ToolResult:
+            await asyncio.sleep(2)
+            if now() < 3:
+                raise ToolError("later", retryable=True)
+            return ToolResult("4")
+
+    async def main() -> float:
+        both, arm = Queued(), condition()
+        policy = RetryPolicy(base_seconds=0)
+        spending = Spending(arm.budget, None)
+        session = TrialSession(both, both, arm, lambda _: None, spending, policy, now, random.Random(1), now())
+        request = ModelRequest(messages=(Message(role="user", content="2 + 2?"),))
+        calls = tuple(ToolRequest(id=name, name="t", arguments="{}") for name in "ab")
+        await asyncio.gather(*(session.ask(request, "ask") for _ in range(4)), session.call_all(calls))
+        return session.elapsed() - session.worked()
+
+    assert at_once(main()) == pytest.approx(3)
 
 
 def test_patience_begins_anew_with_a_reply() -> None:

@@ -89,6 +89,13 @@ def test_before_a_run(plan: tb.Plan, store: tb.Store) -> None:
     assert len(found.frame) == len(found.json["findings"])
 
 
+def test_a_frame_without_rows_has_its_columns(store: tb.Store) -> None:
+    assert list(store.flips("none", run="all").iloc[:0].columns)[:4] == ["model", "baseline", "condition", "question"]
+    assert {"trial", "verdict", "snippet"} <= set(store.find("zzzz").frame.columns)
+    with pytest.raises(InputError, match="library: should be pandas or polars; found 'numpy'"):
+        store.trials(library="numpy")  # type: ignore[arg-type]
+
+
 def test_errors_name_words_as_they_are_given(plan: tb.Plan, store: tb.Store) -> None:
     for make, said in (
         (lambda: store.compare(run="none"), "run: 'none' is not one run"),
@@ -107,6 +114,10 @@ def test_exports_and_imports_have_the_words_of_their_commands(store: tb.Store, t
     assert len(written.read_text(encoding="utf-8").splitlines()) == 6
     with pytest.raises(InputError, match="no word 'colour'"):
         store.export("jsonl", tmp_path / "other.jsonl", colour="red")
+    with pytest.raises(InputError, match="Missing option 'endpoint'"):
+        store.export("otlp")
+    with pytest.raises(InputError, match="otlp: there is no word 'output'"):
+        store.export("otlp", tmp_path / "spans", endpoint="http://127.0.0.1:1")
     with pytest.raises(InputError, match="no format 'xml'"):
         store.export("xml", tmp_path / "other.xml")
     with pytest.raises(InputError):

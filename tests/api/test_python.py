@@ -109,7 +109,7 @@ def test_frames_have_the_columns_of_exports(store: tb.Store) -> None:
     table = store.arrow("scores")
     assert (table.num_rows, table.column_names[:2]) == (24, ["trial", "scorer"])
     assert store.attributions().empty
-    with pytest.raises(InputError, match="there is no table 'labels'"):
+    with pytest.raises(InputError, match=r"table: should be Literal.*; found 'labels'"):
         store.arrow("labels")  # type: ignore[arg-type]
 
 
@@ -249,6 +249,24 @@ async def test_a_run_that_is_cancelled_ends_cleanly_and_goes_on(tmp_path: Path, 
     assert 0 < status.answered[0] < 300
 
 
+async def test_plans_with_keys_of_their_own_do_not_run_at_once(tmp_path: Path, chat_server: ChatServer) -> None:
+    chat_server.answers(lambda body: reply("Answer: 2"))
+    plans = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".env").write_text(f"OF_A_PLAN=key-of-{name}\n")
+        model = {"provider": "openai", "name": name, "endpoint": chat_server.url, "api_key_env": "OF_A_PLAN"}
+        plans.append(tb.Plan(QUESTIONS, [model], ["none"], folder=tmp_path / name))
+    came = await asyncio.gather(*(tb.run_async(each, progress=False) for each in plans), return_exceptions=True)
+    refused = [number for number, each in enumerate(came) if isinstance(each, InputError)]
+    if refused:  # Otherwise one had ended before the other began.
+        assert "has not the same OF_A_PLAN" in str(came[refused[0]])
+        await tb.run_async(plans[refused[0]], progress=False)
+    requests = zip(chat_server.requests, chat_server.headers, strict=True)
+    asked = {(body["model"], headers["authorization"]) for body, headers in requests}
+    assert asked == {("one", "Bearer key-of-one"), ("two", "Bearer key-of-two")}
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -261,6 +279,19 @@ async def test_a_run_that_is_cancelled_ends_cleanly_and_goes_on(tmp_path: Path, 
         (lambda folder: tb.run(folder / "none.toml"), r"^there is no plan at .*none.toml"),
         (lambda folder: tb.run(plan(folder), set={"models.9.x": 1}), r"^set models.9.x: models has no item '9'"),
         (lambda folder: tb.run(plan(folder), condition="nne"), r"^condition: the plan has no condition 'nne'"),
+        (lambda folder: tb.run(plan(folder), limit=0), r"^limit: should be 1 or more; found 0"),
+        (lambda folder: tb.run(plan(folder), limit="3"), r"^limit: should be int \| None; found '3'"),
+        (lambda folder: tb.run(plan(folder), limit=True), r"^limit: should be int \| None; found True"),
+        (lambda _: tb.run(None), r"^plan: should be Plan \| str \| PathLike\[str\]; found None"),
+        (lambda _: asyncio.run(tb.run_async(5)), r"^plan: should be Plan"),
+        (
+            lambda folder: tb.run(plan(folder), set=["a=1"]),
+            r"^set: should be Mapping\[str, Any\] \| None; found \['a=1'\]",
+        ),
+        (lambda _: tb.attribute("s", model=5), r"^model: should be str \| Sequence\[str\]; found 5"),
+        (lambda _: asyncio.run(tb.attribute_async("s", plan=5)), r"^plan: should be str"),
+        (lambda _: tb.replay("t", 3), r"^trial: should be Trial; found 't'"),
+        (lambda _: tb.Store("s").trials(library="numpy"), r"There is no store"),
     ],
 )
 def test_what_is_wrong_is_an_exception_with_its_key(tmp_path: Path, make: Any, said: str) -> None:

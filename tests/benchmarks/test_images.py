@@ -46,7 +46,7 @@ def drawn(kind: str, *sizes: tuple[int, int], **options: Any) -> bytes:
     return written.getvalue()
 
 
-def test_however_it_is_given_it_is_the_same_picture(load: Load) -> None:
+def test_however_it_is_given_it_is_the_same_picture(load: Load, tmp_path: Path) -> None:
     text = base64.b64encode(RED).decode()
     picture = Picture(mime="image/png", data=text, width=3, height=2)
     ways: list[dict[str, Any]] = [
@@ -62,6 +62,9 @@ def test_however_it_is_given_it_is_the_same_picture(load: Load) -> None:
     assert {question.images for question in read} == {(picture,)}
     assert len({question.identity() for question in read}) == 1
     assert load(image=None).images == ()
+    # What a program writes beside the pixels makes no other question.
+    (tmp_path / "set/told.png").write_bytes(RED[:33] + _chunk(b"tEXt", b"by me") + RED[33:])
+    assert load(image="told.png").identity() == read[0].identity()
     plain = load()
     assert plain.identity() != read[0].identity()
     assert "images" not in plain.to_json()
@@ -94,6 +97,71 @@ def test_each_kind_is_measured_and_has_to_be_whole(kind: str) -> None:
             Picture.of(data[:end])
 
 
+def _png(*chunks: tuple[bytes, bytes]) -> bytes:
+    return RED[:8] + b"".join(_chunk(*each) for each in chunks)
+
+
+def _header(width: int, height: int, *, depth: int = 8, colour: int = 2, interlaced: int = 0) -> tuple[bytes, bytes]:
+    return b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, interlaced)
+
+
+END, SECRET = (b"IEND", b""), b"the answer is 7"
+
+
+def _data(size: int) -> tuple[bytes, bytes]:
+    return b"IDAT", zlib.compress(bytes(size))
+
+
+def test_what_is_no_picture_in_a_file_is_kept_nowhere() -> None:
+    """Neither text, place and thumbnail nor what stands behind the end; a picture without these keeps its bytes."""
+    (header, data), palette = (_header(3, 2), _data(20)), (b"PLTE", bytes(6))
+    written = _png(header, data, END)
+    told = [(b"tEXt", SECRET), (b"iCCP", SECRET), (b"eXIf", SECRET), (b"acTL", bytes(8)), (b"tRNS", SECRET)]
+    assert Picture.of(_png(header, *told, data, (b"zTXt", SECRET), END) + SECRET).content == written
+    assert Picture.of(_png(header, (b"IDAT", data[1] + SECRET), END)).content == written
+    half = (b"IDAT", data[1][:5]), (b"IDAT", data[1][5:])
+    needed = _png(_header(3, 2, colour=3), (b"gAMA", bytes(4)), palette, (b"tRNS", b"\0\1"), _data(8), END)
+    for clean in (_png(header, *half, END), needed):
+        assert Picture.of(clean).content == clean
+    plain = drawn("jpeg", (37, 21))
+    comment, colours = b"\xff\xfe\0\x11" + SECRET, b"\xff\xe2\0\x11" + SECRET
+    assert Picture.of(plain[:2] + comment + plain[2:-2] + colours + plain[-2:] + SECRET).content == plain
+    gif = drawn("gif", (37, 21))
+    said = b"!\xfe\x0f" + SECRET + b"\0"
+    assert Picture.of(gif[:-1] + said + gif[-1:] + SECRET).content == gif
+    webp = drawn("webp", (37, 21))
+    told_of = drawn("webp", (37, 21), exif=b"Exif\0\0" + SECRET, xmp=SECRET, icc_profile=SECRET) + SECRET
+    assert SECRET not in (cleaned := Picture.of(told_of).content)
+    assert cleaned[-(len(webp) - 12) :] == webp[12:]
+    assert Picture.of(cleaned).content == cleaned
+
+
+@pytest.mark.parametrize(("turned", "size"), [(1, (37, 21)), (3, (37, 21)), (6, (21, 37))])
+def test_a_photo_keeps_how_it_is_turned(turned: int, size: tuple[int, int]) -> None:
+    pillow = pytest.importorskip("PIL.Image", reason="Pillow, which makes the images, is not installed")
+    exif = pillow.Exif()
+    exif[0x0112], exif[0x010E] = turned, SECRET.decode()
+    picture = Picture.of(drawn("jpeg", (37, 21), exif=exif.tobytes(), comment=SECRET, icc_profile=SECRET))
+    assert SECRET not in picture.content
+    assert (picture.width, picture.height) == size
+    assert pillow.open(io.BytesIO(picture.content)).getexif().get(0x0112, 1) == turned
+    assert Picture.of(picture.content) == picture
+
+
+@pytest.mark.parametrize("colour", [0, 2, 3, 4, 6])
+@pytest.mark.parametrize("interlaced", [0, 1])
+def test_the_data_of_a_png_are_as_many_as_its_header_says(colour: int, interlaced: int) -> None:
+    bits = {0: 1, 2: 24, 3: 4, 4: 16, 6: 64}[colour]
+    passes = [(2, 1), (1, 1), (3, 1), (2, 2), (5, 1), (4, 3), (9, 2)] if interlaced else [(9, 5)]
+    size = sum(rows * (1 + -(-columns * bits // 8)) for columns, rows in passes)
+    header = _header(9, 5, depth={0: 1, 3: 4, 6: 16}.get(colour, 8), colour=colour, interlaced=interlaced)
+    before = (header, (b"PLTE", bytes(48))) if colour == 3 else (header,)
+    assert Picture.of(_png(*before, _data(size), END)).width == 9
+    for wrong in (size - 1, size + 1, size + 20_000_000):
+        with pytest.raises(ValueError, match="is no whole PNG"):
+            Picture.of(_png(*before, _data(wrong), END))
+
+
 def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -108,6 +176,14 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "moving": (lambda: drawn("gif", (4, 4), (4, 4), duration=50), "is a moving GIF"),
     "moving png": (lambda: drawn("png", (4, 4), (4, 4), duration=50), "is a moving PNG"),
     "moving webp": (lambda: drawn("webp", (4, 4), (4, 4), duration=50), "is a moving WebP"),
+    "a webp that is larger inside": (
+        lambda: b"RIFF\x2a\0\0\0WEBPVP8X\x0a\0\0\0" + bytes(10) + b"VP8L\x0c\0\0\0/\xff\xff\xff\x0f" + bytes(7),
+        "is no whole WebP",
+    ),
+    "sound": (lambda: b"RIFF\x2a\0\0\0WAVE" + bytes(40), "is no PNG, JPEG, GIF or WebP"),
+    "two frames": (lambda: (jpeg := drawn("jpeg", (4, 4)))[:-2] + jpeg[2:], "is no whole JPEG"),
+    "no palette": (lambda: _png(_header(3, 2, colour=3), _data(8), END), "is no whole PNG"),
+    "unknown chunk": (lambda: _png(_header(3, 2), (b"ABcD", b""), _data(20), END), "is no whole PNG"),
     "endless": (lambda: RED[:8] + _chunk(b"IHDR", RED[16:29]) + _chunk(b"tEXt", b"") * 3, "is no whole PNG"),
 }
 

@@ -1,7 +1,7 @@
 """A real store of a real run, a real server over it, a real Chromium that looks at it.
 
 Where there is no Chromium the tests skip, unless TOOLABLATE_REQUIRE_BROWSER is set. Pictures go to the folder that
-TOOLABLATE_SCREENSHOTS names, for a person to look at; else among the test's own files.
+TOOLABLATE_SCREENSHOTS names, for a person to look at; else none are taken.
 """
 
 import asyncio
@@ -11,16 +11,19 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 from tests.browser.hostile import done
 from tests.browser.plans import PLAN, REPLAYED
-from tests.browser.serving import Site, indexed, serving, viewing
+from tests.browser.serving import Site, copied, indexed, serving, viewing
 from tests.experiments.attribution.commands import run, toolablate
+from tests.made_once import made_once
 from tests.traces.samples import attempt, plan, score
 
 from toolablate.traces.store import Recorder
+from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.label_session import LabelSession
 
 PATIENCE = 60_000
@@ -29,35 +32,42 @@ PATIENCE = 60_000
 expect.set_options(timeout=PATIENCE)
 
 Browse = Callable[..., Page]
-LookAt = Callable[..., Path]
+LookAt = Callable[..., None]
 
 
 @pytest.fixture(scope="session")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of two simulated models without tools, with python and with search. Copy it before you write."""
-    return run(tmp_path_factory.mktemp("viewed"), PLAN, "viewed.sqlite")
+    made = made_once(tmp_path_factory, "viewed", lambda folder: run(folder, PLAN, "viewed.sqlite"))
+    return made / "viewed.sqlite"
 
 
 @pytest.fixture(scope="session")
-def site(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def index(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> ViewerIndex:
+    return indexed(ran, tmp_path_factory.mktemp("index") / "index.sqlite")
+
+
+@pytest.fixture(scope="session")
+def site(ran: Path, index: ViewerIndex) -> Iterator[Site]:
     """A viewer over that store, which nobody writes to."""
-    index = indexed(ran, tmp_path_factory.mktemp("index") / "index.sqlite")
     with serving(viewing(ran, index)) as served:
         yield served
 
 
-# Of few rounds, each of which opens a sandbox.
+# Of few rounds.
 RUNS = ("--rollouts", "2", "--successes", "0.3")
 
 
 @pytest.fixture(scope="session")
 def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store whose wrong trials with tools were replayed."""
-    folder = tmp_path_factory.mktemp("replayed")
-    store = run(folder, REPLAYED, "r.sqlite")
-    told = toolablate(folder, "attribute", "r.sqlite", "--replay", "--samples", "4", *RUNS)
-    assert told.returncode == 0, told.stdout + told.stderr
-    return store
+
+    def make(folder: Path) -> None:
+        run(folder, REPLAYED, "r.sqlite")
+        told = toolablate(folder, "attribute", "r.sqlite", "--replay", "--samples", "4", *RUNS)
+        assert told.returncode == 0, told.stdout + told.stderr
+
+    return made_once(tmp_path_factory, "viewed-replays", make) / "r.sqlite"
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +78,7 @@ def replays(replayed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture
-def serve(ran: Path, tmp_path: Path) -> Iterator[Callable[..., Site]]:
+def serve(ran: Path, index: ViewerIndex, tmp_path: Path) -> Iterator[Callable[..., Site]]:
     """Serves another store, or a copy of that one, for this test alone: `serve(store=None, why=True, blind=False)`."""
     with ExitStack() as stack:
 
@@ -76,8 +86,9 @@ def serve(ran: Path, tmp_path: Path) -> Iterator[Callable[..., Site]]:
             store: Path | None = None, *, why: bool = True, blind: bool = False, session: LabelSession | None = None
         ) -> Site:
             own = store or Path(shutil.copy(ran, tmp_path / "own.sqlite"))
-            index = indexed(own, tmp_path / f"{own.stem}.index", why=why)
-            return stack.enter_context(serving(viewing(own, index, blind=blind, session=session)))
+            at = tmp_path / f"{own.stem}.index"
+            known = indexed(own, at, why=why) if store or not why else copied(index, at)
+            return stack.enter_context(serving(viewing(own, known, blind=blind, session=session)))
 
         yield start
 
@@ -166,15 +177,22 @@ def browse(chromium: Browser, complaints: list[str]) -> Iterator[Browse]:
     assert complaints == []
 
 
-@pytest.fixture
-def look_at(tmp_path: Path, request: pytest.FixtureRequest) -> LookAt:
-    """`look_at(page, "overview-dark")` keeps a picture of the whole page."""
-    folder = Path(os.environ.get("TOOLABLATE_SCREENSHOTS") or tmp_path)
+def seen_as(page: Page, width: int, scheme: Literal["light", "dark"]) -> None:
+    """As who opens it in a window of this width, with these colours; what is on the page stays as it is."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
 
-    def shoot(page: Page, name: str) -> Path:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{re.sub(r'[^a-z0-9-]+', '-', name.lower())}.png"
-        page.screenshot(path=path, full_page=True)
-        return path
+
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
+
+@pytest.fixture
+def look_at() -> LookAt:
+    """`look_at(page, "overview-dark")` keeps a picture of the whole page, where somebody wants to see it."""
+    folder = os.environ.get("TOOLABLATE_SCREENSHOTS")
+
+    def shoot(page: Page, name: str) -> None:
+        if folder:
+            page.screenshot(path=Path(folder) / f"{re.sub(r'[^a-z0-9-]+', '-', name.lower())}.png", full_page=True)
 
     return shoot

@@ -1,9 +1,10 @@
 """A viewer over a store, served as `toolablate view` serves it, in a thread of the test's own process."""
 
 import socket
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -60,6 +61,13 @@ def indexed(store: Path, at: Path, *, why: bool = True) -> ViewerIndex:
     while index.describe(store, summaries, most=500):
         pass
     return index
+
+
+def copied(index: ViewerIndex, at: Path) -> ViewerIndex:
+    """For a copy of its store."""
+    with closing(sqlite3.connect(index.path)) as made, closing(sqlite3.connect(at)) as copy:
+        made.backup(copy)
+    return ViewerIndex.open(at)
 
 
 def refreshed(index: ViewerIndex, store: Path, *, ended: int | None = None, without: str = "") -> None:

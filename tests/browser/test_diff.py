@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Browse, LookAt
+from tests.browser.conftest import SCHEMES, Browse, LookAt, seen_as
 from tests.browser.serving import Site
 from tests.browser.wire import get
 from tests.experiments.attribution.commands import toolablate
@@ -165,14 +166,14 @@ def test_it_is_read_without_scripts(site: Site, browse: Browse, flipped: tuple[T
     page.wait_for_url(f"**/diff/{flipped[0].trial}/{flipped[1].trial}")
 
 
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_and_looks_as_it_should(
-    site: Site, browse: Browse, look_at: LookAt, flipped: tuple[TrialSummary, TrialSummary], width: int, scheme: str
+    site: Site, browse: Browse, look_at: LookAt, flipped: tuple[TrialSummary, TrialSummary]
 ) -> None:
-    page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}", width=width, scheme=scheme)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    look_at(page, f"diff-{width}-{scheme}")
+    page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}")
+    for width, scheme in product((1280, 400), SCHEMES):
+        seen_as(page, width, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        look_at(page, f"diff-{width}-{scheme}")
 
 
 def test_different_questions_and_no_trial_are_refused(site: Site, flipped: tuple[TrialSummary, TrialSummary]) -> None:

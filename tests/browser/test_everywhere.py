@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from tests.browser.colours import contrast, tokens
-from tests.browser.conftest import Browse
+from tests.browser.conftest import SCHEMES, Browse, seen_as
 from tests.browser.serving import Site
 
 from toolablate.analysis.selection import Selection
@@ -36,8 +36,26 @@ def address(site: Site, place: str) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_pages_have_headings_in_order_and_names_for_what_one_can_use(site: Site, browse: Browse, place: str) -> None:
+def test_a_page_is_in_order_fits_a_telephone_and_breaks_no_serious_rule(site: Site, browse: Browse, place: str) -> None:
+    """In one visit: headings and names; no width to scroll through in either theme; the rules of axe-core."""
     page = browse(site, address(site, place))
+    _is_in_order(page)
+    page.wait_for_load_state("networkidle")
+    for scheme in SCHEMES:
+        seen_as(page, 400, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 26)")
+    # With everything unfolded, since folds hide from axe what they hide from people.
+    page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
+    for width in (1280, 375):
+        seen_as(page, width, "light")
+        found = Axe().run(page).response["violations"]
+        told = [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found if each["impact"] in SERIOUS]
+        assert told == [], width
+
+
+def _is_in_order(page: Page) -> None:
     levels = [
         int(each.evaluate("each => each.tagName")[1]) for each in page.locator("main :is(h1, h2, h3, h4, h5, h6)").all()
     ]
@@ -51,17 +69,6 @@ def test_pages_have_headings_in_order_and_names_for_what_one_can_use(site: Site,
         "[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, at, all) => all.indexOf(id) !== at)"
     )
     assert twice == []
-
-
-@pytest.mark.parametrize("width", [1280, 375])
-@pytest.mark.parametrize("place", PLACES)
-def test_axe_finds_nothing_serious(site: Site, browse: Browse, place: str, width: int) -> None:
-    """By the rules of axe-core, with everything unfolded, since folds hide from it what they hide from people."""
-    page = browse(site, address(site, place), width=width)
-    page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
-    found = Axe().run(page).response["violations"]
-    told = [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found if each["impact"] in SERIOUS]
-    assert told == []
 
 
 NAMELESS = """() => {
@@ -92,16 +99,6 @@ def test_texts_stand_out_from_what_is_behind_them(scheme: str) -> None:
     for border in ("edge", "focus"):
         for ground in ("paper", "panel", "raised"):
             assert contrast(found[border], found[ground]) >= 3, (border, ground)
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_is_wider_than_a_telephone(site: Site, browse: Browse, place: str, scheme: str) -> None:
-    page = browse(site, address(site, place), width=400, scheme=scheme)
-    page.wait_for_load_state("networkidle")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert ground == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 26)")
 
 
 def focused(page: Page) -> str:

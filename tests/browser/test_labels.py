@@ -3,13 +3,13 @@
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
+from itertools import product
 from urllib.parse import urlencode
 
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Browse, LookAt
+from tests.browser.conftest import SCHEMES, Browse, LookAt, seen_as
 from tests.browser.serving import Site
 
 from toolablate.analysis.codebooks.codebook import built_in
@@ -312,17 +312,14 @@ def test_the_page_of_labels_is_what_the_store_says(serve: Serve, browse: Browse)
     page.wait_for_url(f"**/trial/{differ[-1].trial}#label")
 
 
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_and_looks_as_it_should(
-    serve: Serve, browse: Browse, look_at: LookAt, tmp_path: Path, width: int, scheme: str
-) -> None:
+def test_it_fits_and_looks_as_it_should(serve: Serve, browse: Browse, look_at: LookAt) -> None:
     site = serve()
     _said(site)
-    page = browse(site, "/labels", width=width, scheme=scheme)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    look_at(page, f"labels-{width}-{scheme}")
-    page = browse(site, f"/trial/{_wrong(site)}", width=width, scheme=scheme)
-    page.keyboard.press("c")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    look_at(page, f"label-panel-{width}-{scheme}")
+    for address, name in (("/labels", "labels"), (f"/trial/{_wrong(site)}", "label-panel")):
+        page = browse(site, address)
+        if name == "label-panel":
+            page.keyboard.press("c")
+        for width, scheme in product((1280, 400), SCHEMES):
+            seen_as(page, width, scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            look_at(page, f"{name}-{width}-{scheme}")

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.experiments.attribution.commands import run
 from tests.formats.test_lm_eval import NO_SHOT, samples
+from tests.made_once import made_once
 from tests.viewer.keeping.reading import read_findings
 
 from toolablate.cli import group
@@ -38,7 +39,7 @@ Command = Callable[..., Result]
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run(tmp_path_factory.mktemp("reported"), PLAN)
+    return made_once(tmp_path_factory, "reported", lambda folder: run(folder, PLAN)) / "s.sqlite"
 
 
 def report(*arguments: object) -> Result:

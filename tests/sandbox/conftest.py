@@ -1,6 +1,7 @@
 import dataclasses
 import os
 import shutil
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import cast
@@ -20,7 +21,9 @@ from toolablate.sandbox import (
 from toolablate.sandbox import (
     jupyter as execution,
 )
+from toolablate.sandbox.backends.forkserver import ForkServer
 from toolablate.sandbox.jupyter import JupyterKernel
+from toolablate.sandbox.python import find_python, without_homes
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
 
@@ -96,11 +99,6 @@ def start() -> Callable[[Sandbox], Awaitable[Kernel]]:
     return started
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def kernel(sandbox: Sandbox) -> Kernel:
-    return await started(sandbox)
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=backend_params(BACKENDS))
 async def shared_kernel(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
     """One for all tests of a module, where these do not care what was there before."""
@@ -109,9 +107,8 @@ async def shared_kernel(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=backend_params(ISOLATING))
-async def shared_jail(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
-    async with _opened(str(request.param)) as opened:
-        yield await started(opened)
+async def shared_jail(request: pytest.FixtureRequest, sandboxes: "Sandboxes") -> Kernel:
+    return await started(sandboxes.get(str(request.param)))
 
 
 @pytest.fixture(autouse=True)
@@ -133,19 +130,43 @@ def unhurried(kernel: Kernel, cell_seconds: float = 60.0) -> Kernel:
     return kernel
 
 
+class SameServer(ForkServer):
+    """The fork server of another, whose kernels have limits of their own: it takes seconds to start."""
+
+    def __init__(self, of: ForkServer, limits: Limits) -> None:
+        self.__dict__ = {**of.__dict__, "_limits": limits, "_of": of}
+
+    async def fork(self) -> socket.socket:
+        return await self._of.fork()
+
+    def error(self) -> str:
+        return self._of.error()
+
+    async def close(self) -> None:
+        """By the other one."""
+
+
 class Sandboxes:
-    """One for each backend and set of limits, for all tests of a module: a fork server takes seconds to start."""
+    """One for each backend and set of limits, for all tests of a module, which has one fork server."""
 
     def __init__(self) -> None:
         self._opened: dict[tuple[str, Limits], Sandbox] = {}
+        self._server: ForkServer | None = None
 
     def get(self, backend: str, **changes: float) -> Sandbox:
         limits = dataclasses.replace(QUICK, **changes)  # type: ignore[arg-type]
-        return self._opened.setdefault((backend, limits), open_sandbox(backend, limits))
+        if (backend, limits) not in self._opened:
+            self._opened[backend, limits] = opened = open_sandbox(backend, limits)
+            if backend == "forkserver":
+                self._server = self._server or ForkServer(QUICK, without_homes(find_python(None)))
+                opened._backend = SameServer(self._server, limits)  # type: ignore[attr-defined]
+        return self._opened[backend, limits]
 
     async def close(self) -> None:
         for sandbox in self._opened.values():
             await sandbox.close()
+        if self._server is not None:
+            await self._server.close()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -27,7 +27,8 @@ OpenKernel = Callable[..., Awaitable[Kernel]]
         ("exit()", "exit"),
     ],
 )
-async def test_death_is_told_and_a_fresh_kernel_follows(kernel: Kernel, code: str, cause: str) -> None:
+async def test_death_is_told_and_a_fresh_kernel_follows(with_limits: OpenKernel, code: str, cause: str) -> None:
+    kernel = await with_limits()
     await kernel.execute("x = 1")
     result = await kernel.execute(f"print('last words', flush=True)\nimport time; time.sleep(0.3)\n{code}")
     assert (result.status, result.error) == ("died", cause)
@@ -37,7 +38,8 @@ async def test_death_is_told_and_a_fresh_kernel_follows(kernel: Kernel, code: st
 
 
 @pytest.mark.usefixtures("restless")
-async def test_death_between_cells_is_told(kernel: Kernel) -> None:
+async def test_death_between_cells_is_told(with_limits: OpenKernel) -> None:
+    kernel = await with_limits()
     await kernel.execute("import os, threading; threading.Timer(0.2, os._exit, [1]).start()")
     await kernel._process.wait()  # type: ignore[attr-defined]
     result = await kernel.execute("1 + 1")

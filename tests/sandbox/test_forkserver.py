@@ -4,15 +4,17 @@ import asyncio
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import venv
 from collections.abc import AsyncIterator
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from toolablate.sandbox import Kernel, KernelUnavailable, Sandbox, WorkFile, open_sandbox
 from toolablate.sandbox.backends import forkserver
@@ -102,11 +104,23 @@ def environment_in(folder: Path) -> str:
     """A virtual environment with what a kernel needs and a module of its own; gives its interpreter."""
     venv.create(folder, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
-    (installed,) = Path(sys.prefix).glob("lib/python*/site-packages")
-    left_out = shutil.ignore_patterns("numpy*", "scipy*", "pandas*", "sympy*", "matplotlib*", "mypy*", "litellm*")
-    shutil.copytree(installed, site, dirs_exist_ok=True, symlinks=True, ignore=left_out)
+    for each in with_what_it_needs("ipykernel", {}).values():
+        for file in each.files or ():
+            if ".." not in file.parts:
+                (site / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file.locate(), site / file)
     (site / "late.py").write_text("x = 42")
     return str(folder / "bin/python")
+
+
+def with_what_it_needs(name: str, found: dict[str, Distribution]) -> dict[str, Distribution]:
+    """A distribution and those that it needs, which are added to those that are `found`."""
+    if (canonical := canonicalize_name(name)) not in found:
+        found[canonical] = distribution(name)
+        for wanted in map(Requirement, found[canonical].requires or ()):
+            if wanted.marker is None or wanted.marker.evaluate({"extra": ""}):
+                with_what_it_needs(wanted.name, found)
+    return found
 
 
 @in_one_loop

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.deep
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 Start = Callable[[Sandbox], Awaitable[Kernel]]
+OpenKernel = Callable[..., Awaitable[Kernel]]
 
 BASE = os.path.realpath(sys.executable)
 HOST = """
@@ -122,8 +123,8 @@ async def test_cancelled_start_leaves_nothing(sandbox: Sandbox, start: Start) ->
 
 
 @in_one_loop
-async def test_cancelled_cell_takes_its_kernel_with_it(sandbox: Sandbox, start: Start) -> None:
-    kernel = await start(sandbox)
+async def test_cancelled_cell_takes_its_kernel_with_it(with_limits: OpenKernel) -> None:
+    kernel = await with_limits()
     running = asyncio.ensure_future(kernel.execute("x = 1\nimport time; time.sleep(100)"))
     await asyncio.sleep(0.2)
     running.cancel()
@@ -133,8 +134,8 @@ async def test_cancelled_cell_takes_its_kernel_with_it(sandbox: Sandbox, start: 
 
 
 @in_one_loop
-async def test_kernels_end_with_a_killed_host(any_backend: str, sandbox: Sandbox, start: Start, folder: Path) -> None:
-    await (await start(sandbox)).close()
+async def test_kernels_end_with_a_killed_host(any_backend: str, with_limits: OpenKernel, folder: Path) -> None:
+    await (await with_limits()).close()
     command = [sys.executable, "-c", HOST, any_backend]
     environment = {**os.environ, "TMPDIR": str(folder)}
     host = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, env=environment)
@@ -151,7 +152,8 @@ async def test_kernels_end_with_a_killed_host(any_backend: str, sandbox: Sandbox
 
 
 @in_one_loop
-async def test_closed_kernel_is_not_revived(kernel: Kernel) -> None:
+async def test_closed_kernel_is_not_revived(with_limits: OpenKernel) -> None:
+    kernel = await with_limits()
     await kernel.close()
     await kernel.close()
     with pytest.raises(RuntimeError, match="closed"):
@@ -159,8 +161,8 @@ async def test_closed_kernel_is_not_revived(kernel: Kernel) -> None:
 
 
 @in_one_loop
-async def test_kernels_run_at_the_same_time(sandbox: Sandbox, start: Start) -> None:
-    kernels = [await start(sandbox) for _ in range(3)]
+async def test_kernels_run_at_the_same_time(with_limits: OpenKernel) -> None:
+    kernels = [await with_limits() for _ in range(3)]
     results = await asyncio.gather(*(kernel.execute(f"{n} * 10") for n, kernel in enumerate(kernels)))
     assert [result.text for result in results] == ["0\n", "10\n", "20\n"]
 

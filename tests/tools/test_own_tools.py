@@ -202,3 +202,19 @@ def test_what_a_package_imports_from_itself_is_its_code_too(tmp_path: Path) -> N
     before = user_code.code_source("own_agent_for_test", tmp_path)
     (package / "graph.py").write_text("graph = 2\n")
     assert user_code.code_source("own_agent_for_test", tmp_path) != before
+
+
+def test_code_that_is_installed_in_place_may_be_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "own_in_place_for_test-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: own_in_place_for_test\nVersion: 1.0\n")
+    (tmp_path / "own_in_place_for_test.py").write_text("from beside_for_test import graph\n")
+    (tmp_path / "beside_for_test.py").write_text("graph = 1\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    elsewhere = tmp_path / "plan"
+    before = user_code.code_source("own_in_place_for_test", elsewhere)
+    assert before["package"] == "own-in-place-for-test 1.0"
+    (tmp_path / "beside_for_test.py").write_text("graph = 2\n")
+    assert user_code.code_source("own_in_place_for_test", elsewhere) != before
+    assert user_code.class_source("pytest", elsewhere)["package"].startswith("pytest ")
+    assert "source_digest" not in user_code.code_source("pytest", elsewhere)

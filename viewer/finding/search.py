@@ -130,7 +130,9 @@ class Search:
                 return self._with_call(self._calls_of(term))
             case "mechanism":
                 return self._of_mechanism(term)
-        return self._of_documents(self._documents(term.field, term.tokens, term.kind == "prefix"), term.field, calls)
+        found = self._of_documents(self._documents(term.field, term.tokens, term.kind == "prefix"), term.field, calls)
+        named = self._calls_named(term, calls)
+        return found | self._with_call(named) if named else found
 
     def _of_documents(self, documents: Ints, field: str, calls: frozenset[int] | None) -> Bools:
         if calls is not None and (field == "" or field in _OF_CALLS):
@@ -175,6 +177,14 @@ class Search:
         there = [call[column] for call in self._calls.values() if call[0]] if column == 0 else [*_STATUSES]
         fits = _fitting(term, there)
         return frozenset(key for key, call in self._calls.items() if fits(call[column]) and (column or call[0]))
+
+    def _calls_named(self, term: Term, calls: frozenset[int] | None) -> frozenset[int]:
+        """The kinds of calls whose tool a word without a field names: names are in no text, and few."""
+        if term.field or term.kind == "regex":
+            return frozenset()
+        fits = _matcher(term)
+        named = frozenset(key for key, (tool, _) in self._calls.items() if tool and fits(tool))
+        return named if calls is None else named & calls
 
     def _of_id(self, term: Term) -> Bools:
         scope, fits = self._scope, _matcher(term)
@@ -329,8 +339,10 @@ class Search:
                 found = self._in_question(term, place)
             elif term.field in TEXT_FIELDS:
                 spans = _spans(term)
-                own = (each for each in texts if self._is_of(each, term.field, calls))
+                own = [each for each in texts if self._is_of(each, term.field, calls)]
                 found = next((_cut(each, span) for each in own for span in spans(each.text)), None)
+                named = {self._calls[key] for key in self._calls_named(term, calls)} if found is None else ()
+                found = found or next((_cut(each, (0, 0)) for each in own if (each.tool, each.status) in named), None)
             if found is not None:
                 given += 1
                 yield found

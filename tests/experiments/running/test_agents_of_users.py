@@ -13,13 +13,15 @@ from tests.servers import anthropic as api
 from tests.servers.chat_server import ChatServer
 
 from toolablate.agents.langchain.clients import close_clients
-from toolablate.agents.langgraph_agents.seam import agents_loop
+from toolablate.agents.langgraph_agents.threads import agents_loop
 from toolablate.agents.pacing import line
+from toolablate.experiments.plans.plan import plan_at
 from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Failure
 from toolablate.traces.store import Store
 
+FEW = "runner = { attempts = 1 }"
 AGENT = "agent = create_agent(Rules(wants=[PRODUCT]), [multiply, divide])\n"
 
 
@@ -103,6 +105,50 @@ agent = create_agent(Echo(wants=[PRODUCT]), [multiply, divide])
     ran = run(agent_plan(tmp_path, code, "['agent']"))
     assert "sk-secret" not in str(ran.traces)
     assert ran.requests("agent")[1].request.messages[1].content.startswith("with ")
+
+
+def test_secrets_of_the_plans_env_are_in_no_trace(tmp_path: Path) -> None:
+    """Neither what an agent's tools raise or give, nor what its model and it itself say of that."""
+    (tmp_path / ".env").write_text(
+        "SERVICE_TOKEN=of-the-service-42\nPLACE=postgres://me:of-mine-42@host/db\nSERVICE=the-service-itself\n"
+    )
+    code = """
+import os
+@tool
+def fetch(a: int, b: int) -> str:
+    "Fetch it."
+    raise ConnectionError(f"{os.environ['SERVICE']} refused {os.environ['SERVICE_TOKEN']} at {os.environ['PLACE']}")
+@tool
+def told() -> str:
+    "Tell it."
+    return os.environ["SERVICE_TOKEN"]
+graph = create_agent(Rules(wants=[("fetch", {"a": 1, "b": 2}), ("told", {})]), [fetch, told])
+def agent(messages):
+    said = graph.invoke({"messages": messages})["messages"][-1].text
+    if "of-the-service-42" in said:
+        raise RuntimeError(f"it gave {os.environ['SERVICE_TOKEN']} away")
+    return said
+"""
+    conditions = "['none', {name = 'both', tools = ['fetch', 'told']}]"
+    ran = run(agent_plan(tmp_path, code, conditions, extra=FEW))
+    assert ran.calls("both")[0].output == "ConnectionError: the-service-itself refused [key] at [key]"
+    assert "RuntimeError: it gave [key] away" in ran.failure("both").message
+    assert "of-the-service" not in str(ran.traces)
+    assert "of-mine" not in str(ran.traces)
+
+
+def test_an_agent_that_was_edited_is_another_model_and_its_new_code_runs(tmp_path: Path) -> None:
+    code = "from {0} import said\ndef agent(messages):\n    return f'Answer: {{said}}'\n"
+    ran: list[tuple[str, str]] = []
+    for folder, said in (("first", 1), ("first", 2), ("second", 3)):
+        place = tmp_path / folder
+        place.mkdir(exist_ok=True)
+        (place / f"{tmp_path.name}_said.py").write_text(f"said = {said}\n", encoding="utf-8")
+        plan = agent_plan(place, code.format(f"{tmp_path.name}_said"), "['none']", name=f"{tmp_path.name}_agent")
+        ran.append((run(plan).answer("none"), plan_at(plan)[0].models[0].identity()))
+        (place / "store.sqlite").unlink()
+    assert [answer for answer, _ in ran] == ["Answer: 1", "Answer: 2", "Answer: 3"]
+    assert len({identity for _, identity in ran}) == 3
 
 
 def test_a_placebo_comes_from_an_earlier_run(tmp_path: Path) -> None:
@@ -435,6 +481,20 @@ def test_what_is_refused_before_any_request(tmp_path: Path, code: str, condition
             "agent_interrupted",
         ),
         (
+            "def agent(messages):\n    circle = {}\n    circle['in'] = circle\n"
+            "    return {'structured_response': circle}\n",
+            "agent_failed",
+        ),
+        (
+            "class Bad:\n    @property\n    def messages(self): raise ValueError('none')\n"
+            "def agent(messages):\n    return Bad()\n",
+            "agent_failed",
+        ),
+        (
+            "def agent(messages):\n    return Rules().bind(tools=[{'google_search': {}}]).invoke(messages)\n",
+            "unknown_tool",
+        ),
+        (
             "def later():\n    @tool\n    def late(x: int) -> int:\n        'Late.'\n        return x\n    return late\n"
             "def agent(messages):\n    return Rules(wants=[]).bind_tools([later()]).invoke(messages)\n",
             "unknown_tool",
@@ -506,6 +566,13 @@ def test_tools_are_taken_out_of_the_form_of_any_provider() -> None:
         assert offered(kwargs, lambda name: True) == kwargs
         assert tool_names_of(offered(kwargs, lambda name: False)) == []
         assert "one" not in json.dumps(offered(kwargs, lambda name: name == "two"), default=str)
+    google = ChatGoogleGenerativeAI(model="g", api_key="k")
+    for own in ({"google_search": {}}, {"code_execution": {}}):
+        (name,) = own
+        for kwargs in (google.bind_tools([own]).kwargs, google.bind_tools([one, own]).kwargs, {"tools": [own]}):  # type: ignore[attr-defined]
+            assert name in tool_names_of(kwargs)
+            assert name not in tool_names_of(offered(kwargs, lambda found: found == "one"))
+            assert tool_names_of(offered(kwargs, lambda found: found != "one")) == [name]
 
 
 KEY = "sk-of-the-test-0123456789"

@@ -149,7 +149,10 @@ def test_seeing_a_plot_is_a_condition_of_its_own(
         seen = {name: [each.images for each in trace.events[2].request.messages] for name, trace in traces.items()}
     assert not any(seen["python"])
     (picture,) = seen["sees"][-1]
-    assert (picture.mime, picture.data) == ("image/png", traces["sees"].events[1].artifacts[0].data)
+    drawn = base64.b64decode(traces["sees"].events[1].artifacts[0].data)
+    assert picture == Picture.of(drawn)
+    assert b"Software" in drawn
+    assert b"Software" not in picture.content
     last = [each["messages"][-1] for each in chat_server.requests if len(each["messages"]) > 3]
     shown = [each["content"][1]["image_url"]["url"] for each in last if each["role"] == "user"]
     assert shown == [picture.url]

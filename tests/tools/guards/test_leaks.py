@@ -285,10 +285,10 @@ def test_a_page_without_the_question_is_turned_away_in_a_millisecond(kind: str) 
     guard = LeakGuard(QUESTION, ["Olenyok"])
     seconds = []
     for _ in range(20):
-        began = time.perf_counter()
+        began = time.thread_time()
         assert guard.inspect(URL, UNRELATED[kind]).markers == ()
-        seconds.append(time.perf_counter() - began)
-    # It takes 0.3 ms, 0.7 ms in Chinese; the fastest of many, since others use this machine too.
+        seconds.append(time.thread_time() - began)
+    # Of the processor it takes 0.3 ms, 0.7 ms in Chinese; the fastest of many, since others use this machine too.
     assert min(seconds) < 0.002
 
 

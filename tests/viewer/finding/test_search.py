@@ -96,6 +96,11 @@ TOOLS = "python"
         ("tool:python status:error print", {("flipped", TOOLS)}),
         ("tool:python status:ok domain", {("kept", TOOLS)}),
         ("tool:python", {("flipped", TOOLS), ("kept", TOOLS)}),
+        ("Python", {("flipped", TOOLS), ("kept", TOOLS)}),
+        ("browser_open OR 函数 -answer:函数", {("long", TOOLS), ("chinese", TOOLS)}),
+        ("brows* 1859 -python", {("long", TOOLS)}),
+        ("python status:error", {("flipped", TOOLS)}),
+        ("browser", set()),
         ("-tool:python condition:python", {("chinese", TOOLS), ("long", TOOLS)}),
         ("tool:python OR tool:browser_open status:ok", {("flipped", TOOLS), ("kept", TOOLS), ("long", TOOLS)}),
         ("log*", {("flipped", "none"), ("flipped", TOOLS), ("kept", TOOLS)}),
@@ -140,6 +145,7 @@ def test_snippets_name_the_event_and_the_place_of_the_match(ask: Ask) -> None:
     assert snippet.before.endswith("print(math.")
     assert snippet.after.startswith("(0))")
     assert hit.flip == "right_to_wrong"
+    assert [(each.field, each.match) for each in ask("python status:error").hits[0].snippets] == [("code", "")]
     (page,) = ask("page:1859").hits
     assert [(each.event, each.field) for each in page.snippets] == [(0, "page")]
 

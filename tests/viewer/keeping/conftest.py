@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.experiments.attribution.commands import run
+from tests.made_once import made_once
 
 PLAN = """
 ladder = ["python"]
@@ -21,4 +22,4 @@ playbook = "builtin"
 @pytest.fixture(scope="package")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated model on the ladder of python. Copy it before you write."""
-    return run(tmp_path_factory.mktemp("viewed"), PLAN)
+    return made_once(tmp_path_factory, "kept", lambda folder: run(folder, PLAN)) / "s.sqlite"

@@ -1,0 +1,387 @@
+"""The driver's side: which worker runs which trial, who has which place in line, and what becomes of workers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Protocol
+
+from toolablate.agents import AgentResult, Line
+from toolablate.agents.pacing import LetGo, Place
+from toolablate.experiments.cluster.messages import (
+    Answered,
+    Attempt,
+    Cancel,
+    Channel,
+    Ended,
+    Enters,
+    Ready,
+    Recorded,
+    Refused,
+    Start,
+    Tells,
+    ToDriver,
+    ToWorker,
+    Unpacker,
+    WorkerLost,
+)
+from toolablate.experiments.plans.conditions import starts_kernel
+from toolablate.experiments.plans.plan import PlannedTrial
+from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
+from toolablate.traces.errors import InputError, ModelError, ToolablateError
+from toolablate.traces.records import Environment, Event
+
+# How long is waited for workers where there are none, or none any more.
+PATIENCE_SECONDS = 300.0
+# A worker says something every few seconds; one that does not is lost.
+SILENCE_SECONDS = 60.0
+# What is cancelled may say what it was at.
+GRACE_SECONDS = 10.0
+# Before a worker is started in the place of one that was lost; longer each time where none becomes ready.
+FIRST_REST_SECONDS = 1.0
+LONGEST_REST_SECONDS = 30.0
+
+
+class Engine(Protocol):
+    """Starts workers somewhere."""
+
+    async def start(self) -> Channel:
+        """Raises WorkerLost where it cannot."""
+        ...
+
+
+@dataclass(slots=True)
+class _Trial:
+    """An attempt under way. `places` and `waiting` are those of its requests, by ticket."""
+
+    planned: PlannedTrial
+    record: Callable[[Event], None]
+    node: "_Node"
+    ended: "asyncio.Future[AgentResult]"
+    coding: bool
+    unpacker: Unpacker = field(default_factory=Unpacker)
+    recorded: int = 0
+    tickets: set[int] = field(default_factory=set)
+    places: dict[int, tuple[Line, Place]] = field(default_factory=dict)
+    waiting: dict[int, "asyncio.Task[None]"] = field(default_factory=dict)
+
+    def fail(self, error: Exception) -> None:
+        if not self.ended.done():
+            self.ended.set_exception(error)
+            # Nobody may wait for it any more.
+            self.ended.exception()
+
+    def release(self) -> None:
+        """Whatever it has in lines is given back."""
+        for task in self.waiting.values():
+            task.cancel()
+        for line, place in self.places.values():
+            line.leave(place)
+        self.waiting.clear()
+        self.places.clear()
+
+
+@dataclass(slots=True)
+class _Node:
+    """A worker that is started or ready."""
+
+    channel: Channel
+    name: str = ""
+    trials: dict[Attempt, _Trial] = field(default_factory=dict)
+    _outgoing: list[ToWorker] = field(default_factory=list)
+    _some: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def coding(self) -> int:
+        return sum(trial.coding for trial in self.trials.values())
+
+    def post(self, message: ToWorker) -> None:
+        self._outgoing.append(message)
+        self._some.set()
+
+    async def send(self) -> None:
+        """Sends what is posted, until the worker is lost: who listens to it is told so."""
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            batch, self._outgoing = self._outgoing, []
+            try:
+                await self.channel.put(batch)
+            except WorkerLost:
+                return
+
+
+class FleetExecutor:
+    """An `Executor` whose trials run on `workers` that an engine starts, and starts anew where one is lost. `kernels`
+    is how many trials of each worker may have one; `warn` hears of workers that are lost or left out.
+
+    `open` it first, and `close` it.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        lines: Mapping[str, Line],
+        *,
+        workers: int,
+        kernels: int,
+        warn: Callable[[str], None],
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self.workers = workers
+        self.kernels_each = kernels
+        self._engine = engine
+        self._lines = lines
+        self._warn = warn
+        self._patience = patience
+        self._environment: Environment | None = None
+        self._ready: list[_Node] = []
+        self._left_out: list[Refused] = []
+        self._running: dict[Attempt, _Trial] = {}
+        self._numbers = count()
+        self._changed = asyncio.Event()
+        self._keepers: list[asyncio.Task[None]] = []
+
+    @property
+    def environment(self) -> Environment:
+        assert self._environment is not None
+        return self._environment
+
+    async def open(self) -> None:
+        """Until each worker is ready or left out; those of which nothing is heard are not waited for for ever. Raises
+        ToolablateError where no worker is ready."""
+        self._keepers = [asyncio.create_task(self._keep()) for _ in range(self.workers)]
+        try:
+            async with asyncio.timeout(self._patience):
+                while len(self._ready) + len(self._left_out) < self.workers:
+                    await self._change()
+        except TimeoutError:
+            if not self._ready and not self._left_out:
+                raise self._gone() from None
+        if not self._ready:
+            raise self._left_out[0].error
+
+    async def close(self) -> None:
+        for keeper in self._keepers:
+            keeper.cancel()
+        await asyncio.gather(*self._keepers, return_exceptions=True)
+
+    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+        """As of an `Executor`. Raises AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
+        coding = starts_kernel(planned.condition)
+        node = await self._free_node(coding)
+        attempt = Attempt(planned.trial.id, next(self._numbers))
+        trial = _Trial(planned, record, node, asyncio.get_running_loop().create_future(), coding)
+        self._running[attempt] = node.trials[attempt] = trial
+        node.post(Start(attempt, planned))
+        try:
+            return await asyncio.shield(trial.ended)
+        except asyncio.CancelledError:
+            node.post(Cancel(attempt))
+            await asyncio.wait({trial.ended}, timeout=GRACE_SECONDS)
+            raise
+        finally:
+            del self._running[attempt], node.trials[attempt]
+            trial.release()
+            self._tell_change()
+
+    async def _free_node(self, coding: bool) -> _Node:
+        """The one that has the least to do."""
+        while True:
+            if free := [node for node in self._ready if not coding or node.coding < self.kernels_each]:
+                return min(free, key=lambda node: (node.coding if coding else 0, len(node.trials)))
+            if self._ready:
+                await self._change()
+                continue
+            try:
+                async with asyncio.timeout(self._patience):
+                    while not self._ready:
+                        await self._change()
+            except TimeoutError:
+                raise self._gone() from None
+
+    def _gone(self) -> ExecutorGoneError:
+        return ExecutorGoneError(
+            f"there has been no worker for {self._patience:.0f} s",
+            hint="the same command goes on with what is missing, once the cluster has nodes again",
+            code="no_workers",
+        )
+
+    async def _change(self) -> None:
+        await self._changed.wait()
+
+    def _tell_change(self) -> None:
+        """Wakes all who wait for a change now, and none who comes later."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    # One worker after the other, in one of so many places for them.
+
+    async def _keep(self) -> None:
+        rest = FIRST_REST_SECONDS
+        while True:
+            try:
+                async with self._started() as node:
+                    await self._listen(node)
+            except WorkerLost as lost:
+                if node_name := lost.args[1] if len(lost.args) > 1 else "":
+                    self._warn(f"the worker at {node_name} was lost: {lost.args[0]}")
+                    rest = FIRST_REST_SECONDS
+            except _LeftOut:
+                return
+            await asyncio.sleep(rest)
+            rest = min(2 * rest, LONGEST_REST_SECONDS)
+
+    @asynccontextmanager
+    async def _started(self) -> AsyncIterator[_Node]:
+        """Whatever it was running when it ends was lost."""
+        node = _Node(await self._engine.start())
+        sending = asyncio.create_task(node.send())
+        try:
+            yield node
+        except WorkerLost as lost:
+            raise WorkerLost(lost.args[0], node.name) from None
+        except _LeftOut:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever cannot be understood of a worker costs this worker
+            raise WorkerLost(f"{type(error).__name__}: {error}", node.name) from None
+        finally:
+            sending.cancel()
+            if node in self._ready:
+                self._ready.remove(node)
+            for trial in list(node.trials.values()):
+                trial.fail(_lost(node))
+            self._tell_change()
+            await node.channel.close()
+
+    async def _listen(self, node: _Node) -> None:
+        """What was said is recorded before the worker may say more."""
+        while True:
+            try:
+                # Until it is ready it may wait for a machine, or import what takes long.
+                async with asyncio.timeout(SILENCE_SECONDS if node.name else None):
+                    messages = await node.channel.take()
+            except TimeoutError:
+                raise WorkerLost(f"nothing was heard of it for {SILENCE_SECONDS:.0f} s") from None
+            for message in messages:
+                self._heard(node, message)
+
+    def _heard(self, node: _Node, message: ToDriver) -> None:
+        if isinstance(message, Ready):
+            self._admit(node, message)
+            return
+        if isinstance(message, Refused):
+            self._leave_out(message)
+        trial = self._running.get(message.attempt)
+        if trial is None or trial.node is not node:
+            return
+        match message:
+            case Recorded():
+                _record(trial, message)
+            case Enters(attempt, ticket) if ticket not in trial.tickets:
+                trial.tickets.add(ticket)
+                trial.waiting[ticket] = asyncio.create_task(self._enter(trial, attempt, message))
+            case Tells():
+                _told(trial, message)
+            case Ended(_, result) if not trial.ended.done():
+                if isinstance(result, AgentResult):
+                    trial.ended.set_result(result)
+                else:
+                    trial.fail(result or _lost(node))
+
+    def _admit(self, node: _Node, ready: Ready) -> None:
+        if node in self._ready:
+            return
+        if self._environment is None:
+            self._environment = ready.environment
+        if differing := _differing(self._environment, ready.environment):
+            error = InputError(
+                f"the worker at {ready.name} is not like the first one: {differing}",
+                hint="install the same packages on each node",
+                code="other_environment",
+            )
+            self._leave_out(Refused(ready.name, error))
+        node.name = ready.name
+        self._ready.append(node)
+        self._tell_change()
+
+    def _leave_out(self, refused: Refused) -> None:
+        self._left_out.append(refused)
+        self._warn(f"the worker at {refused.name} is left out: {refused.error}")
+        self._tell_change()
+        raise _LeftOut
+
+    async def _enter(self, trial: _Trial, attempt: Attempt, asked: Enters) -> None:
+        line = self._lines[asked.line]
+        answer: Place | Exception
+        try:
+            answer = await line.enter(asked.tokens, asked.most, first=asked.first)
+        except (ModelError, LetGo) as error:
+            answer = error
+        else:
+            trial.places[asked.ticket] = line, answer
+        trial.waiting.pop(asked.ticket, None)
+        trial.node.post(Answered(attempt, asked.ticket, answer))
+
+
+class _LeftOut(Exception):
+    pass
+
+
+def _lost(node: _Node) -> AttemptLostError:
+    return AttemptLostError(
+        f"the worker at {node.name} was lost while the trial ran there", code="worker_lost", retryable=True
+    )
+
+
+def _record(trial: _Trial, message: Recorded) -> None:
+    """Each event once."""
+    if message.number != trial.recorded:
+        return
+    trial.recorded += 1
+    event = trial.unpacker.unpack(message.packed)
+    try:
+        trial.record(event)
+    except ToolablateError as error:
+        # Of the store: it ends the run.
+        trial.fail(error)
+
+
+def _told(trial: _Trial, message: Tells) -> None:
+    if message.what == "leave" and message.ticket in trial.waiting:
+        trial.waiting.pop(message.ticket).cancel()
+        return
+    held = trial.places.get(message.ticket)
+    if held is None:
+        return
+    line, place = held
+    if message.what == "sent":
+        line.sent(place)
+        return
+    del trial.places[message.ticket]
+    if message.what == "replied":
+        line.replied(place, message.usage)
+    elif message.what == "leave" or message.error is None:
+        line.leave(place)
+    elif message.what == "refused":
+        line.refused(place, message.error)
+    else:
+        line.unreached(place, message.error)
+
+
+def _differing(first: Environment, other: Environment) -> str:
+    """What is not the same."""
+    one, two = first.model_dump(mode="json"), other.model_dump(mode="json")
+    return "; ".join(
+        f"{name}: {_shown(one[name], two[name])} there, {_shown(two[name], one[name])} at the first"
+        for name in one
+        if one[name] != two[name]
+    )
+
+
+def _shown(one: object, other: object) -> object:
+    """Of a mapping what differs."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return ", ".join(f"{key} {other.get(key)}" for key in one | other if one.get(key) != other.get(key))
+    return other

@@ -1,0 +1,163 @@
+"""What driver and workers say to each other. Every message about a trial names the attempt, so that what comes late is
+known to be late."""
+
+import io
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from toolablate.agents import AgentResult
+from toolablate.agents.pacing import Place
+from toolablate.experiments.plans.plan import PlannedTrial
+from toolablate.traces.errors import ModelError, ToolablateError
+from toolablate.traces.records import Environment, Event, Usage
+
+
+class Attempt(NamedTuple):
+    """One try at a trial; no two of a run have the same `number`."""
+
+    trial: str
+    number: int
+
+
+# From the driver to a worker.
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    attempt: Attempt
+    planned: PlannedTrial
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """To who `Enters`: a place in line, or why there is none."""
+
+    attempt: Attempt
+    ticket: int
+    answer: Place | Exception
+
+
+# From a worker to the driver.
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """It has opened what trials need. `name` is for people: the machine and the process."""
+
+    name: str
+    environment: Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No trial can be run there."""
+
+    name: str
+    error: ToolablateError
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event, as the attempt's `Packer` has packed it; `number` counts those of the attempt."""
+
+    attempt: Attempt
+    number: int
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Enters:
+    """A request waits for its place in `line`; `ticket` is what it is known by."""
+
+    attempt: Attempt
+    ticket: int
+    line: str
+    tokens: float
+    most: int | None
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tells:
+    """What became of a request that has its place, or no longer wants one: as the methods of a `Line` are called."""
+
+    attempt: Attempt
+    ticket: int
+    what: Literal["sent", "leave", "replied", "refused", "unreached"]
+    usage: Usage | None = None
+    error: ModelError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The result, what the trial failed with, or None where it was cancelled."""
+
+    attempt: Attempt
+    result: AgentResult | Exception | None
+
+
+ToWorker = Start | Cancel | Answered
+ToDriver = Ready | Refused | Recorded | Enters | Tells | Ended
+
+
+class WorkerLost(Exception):
+    """Nothing more will be heard of this worker."""
+
+
+class Channel(Protocol):
+    """One worker, as the driver sees it."""
+
+    async def put(self, messages: Sequence[ToWorker]) -> None:
+        """Raises WorkerLost."""
+        ...
+
+    async def take(self) -> Sequence[ToDriver]:
+        """What the worker has to say, in order; nothing where it has been silent for some seconds. What it says fast is
+        held back until this is called again. Raises WorkerLost."""
+        ...
+
+    async def close(self) -> None:
+        """Ends the worker and whatever it has started; never raises."""
+        ...
+
+
+# The messages of a conversation are in the event of each request. Pickled one by one, fifty events are ten times as
+# large as with one memo for all.
+
+
+class Packer:
+    """Packs the objects of one attempt; what was packed before is referred to."""
+
+    def __init__(self) -> None:
+        self._buffer = io.BytesIO()
+        self._pickler = pickle.Pickler(self._buffer, pickle.HIGHEST_PROTOCOL)
+
+    def pack(self, event: Event) -> bytes:
+        self._pickler.dump(event)
+        packed = self._buffer.getvalue()
+        self._buffer.seek(0)
+        self._buffer.truncate()
+        return packed
+
+
+class Unpacker:
+    """Unpacks what one `Packer` has packed: all of it, in order."""
+
+    def __init__(self) -> None:
+        self._buffer = io.BytesIO()
+        self._unpickler = pickle.Unpickler(self._buffer)  # noqa: S301 - of a worker that runs our own code
+
+    def unpack(self, packed: bytes) -> Event:
+        self._buffer.seek(0)
+        self._buffer.truncate()
+        self._buffer.write(packed)
+        self._buffer.seek(0)
+        event: Event = self._unpickler.load()
+        return event

@@ -1,0 +1,215 @@
+"""A driver and its workers, whatever is late, doubled, lost or too much."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, planned, texts
+
+from toolablate.agents.pacing import EndpointLine, LetGo
+from toolablate.experiments.cluster import fleet as driver
+from toolablate.experiments.cluster import worker as workers
+from toolablate.experiments.cluster.in_process import InProcess
+from toolablate.experiments.cluster.messages import Attempt, Cancel, Packer, Start, ToDriver, Unpacker, WorkerLost
+from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
+from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
+from toolablate.traces.records import Answer, Environment, Event
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _at_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "FIRST_REST_SECONDS", 0.001)
+        patch.setattr(workers, "TOGETHER_SECONDS", 0.001)
+        yield
+
+
+async def until(happened: Callable[[], object]) -> None:
+    for _ in range(20_000):
+        if happened():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError
+
+
+async def test_events_come_in_order_and_trials_are_shared_out() -> None:
+    async with fleet(Workers()) as (executor, warned, line):
+        said = await asyncio.gather(*(texts(executor, planned("say 3; ask; say 40; ask", n)) for n in range(12)))
+        with pytest.raises(ModelError, match="no"):
+            await texts(executor, planned("fail"))
+        with pytest.raises(InternalError, match="RuntimeError: a bug"):
+            await texts(executor, planned("bug"))
+        hanging = [asyncio.create_task(texts(executor, planned("hang", n))) for n in range(4)]
+        await asyncio.sleep(0)
+        assert [len(node.trials) for node in executor._ready] == [2, 2]
+        for task in hanging:
+            task.cancel()
+        await asyncio.gather(*hanging, return_exceptions=True)
+    assert said == [[str(n) for n in range(43)]] * 12
+    assert warned == []
+    assert cast(EndpointLine, line).in_flight == 0
+
+
+async def test_a_cancelled_trial_says_what_it_was_at_and_leaves_its_place() -> None:
+    async with fleet(Workers(), places=1) as (executor, _, line):
+        said: list[Event] = []
+        running = asyncio.create_task(executor.run(planned("say 1; hang"), said.append))
+        place = await line.enter()
+        waiting = asyncio.create_task(executor.run(planned("ask", 1), said.append))
+        await until(lambda: cast(EndpointLine, line).waiting and said)
+        for task in (running, waiting):
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        line.leave(place)
+        assert await texts(executor, planned("ask; say 1")) == ["0"]
+    assert [event.text for event in said if isinstance(event, Answer)] == ["0", "cut off"]
+
+
+async def test_who_has_had_no_reply_is_let_go() -> None:
+    async with fleet(Workers(), places=1) as (executor, _, line):
+        await line.enter()
+        first = asyncio.create_task(texts(executor, planned("ask")))
+        await until(lambda: cast(EndpointLine, line).waiting)
+        line.let_go()
+        with pytest.raises(LetGo):
+            await first
+
+
+async def test_a_lost_worker_costs_attempts_and_holds_no_place() -> None:
+    engine = Workers()
+    async with fleet(engine, 1, places=1) as (executor, warned, line):
+        said: list[Event] = []
+        running = asyncio.create_task(executor.run(planned("say 2; ask; hang"), said.append))
+        stuck = asyncio.create_task(executor.run(planned("hang", 1), said.append))
+        await until(lambda: len(said) == 2)
+        engine.started[0].kill()
+        for task in (running, stuck):
+            with pytest.raises(AttemptLostError, match="was lost while the trial ran"):
+                await task
+        assert await texts(executor, planned("ask; say 1", 2)) == ["0"]
+    assert len(engine.started) == 2
+    assert len(warned) == 1
+    assert cast(EndpointLine, line).in_flight == 0
+
+
+async def test_where_no_worker_comes_the_run_ends() -> None:
+    class Gone(Workers):
+        async def start(self) -> Tapped:
+            if self.started:
+                raise WorkerLost("there is no node")
+            return await super().start()
+
+    engine = Gone()
+    async with fleet(engine, 1, patience=0.05) as (executor, _, _line):
+        engine.started[0].kill()
+        await until(lambda: not executor._ready)
+        with pytest.raises(ExecutorGoneError, match="no worker"):
+            await texts(executor, planned("ask"))
+
+
+async def test_a_worker_unlike_the_first_is_left_out_and_named() -> None:
+    engine = Workers([Scripted(), Scripted(Environment(versions={"python": "4"}))])
+    async with fleet(engine) as (executor, warned, _):
+        assert await texts(executor, planned("say 1")) == ["0"]
+        assert len(executor._ready) == 1
+    assert "versions: python 4 there, python 3 at the first" in warned[0]
+
+
+async def test_where_every_worker_is_left_out_nothing_is_run() -> None:
+    class Refusing(Scripted):
+        async def open(self, stack: object, lines: object) -> Scripted:
+            raise InputError("another archive", code="other_world")
+
+    with pytest.raises(InputError, match="another archive"):
+        async with fleet(Workers([Refusing(), Refusing()])):
+            pass
+
+
+async def test_an_error_of_the_store_ends_the_trial_as_it_does_here() -> None:
+    def record(_: Event) -> None:
+        raise StoreError("the disk is full", code="disk_full")
+
+    async with fleet(Workers()) as (executor, _, _line):
+        with pytest.raises(StoreError, match="full"):
+            await executor.run(planned("say 1; hang"), record)
+
+
+async def test_who_is_not_listened_to_makes_no_request_and_ends_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(workers, "BEAT_SECONDS", 0.001)
+    worker = workers.Worker(Scripted(), {"models.m": False}, clock=lambda: now)
+    running = asyncio.create_task(worker.run())
+    await worker.take()
+    worker.put([Start(Attempt("t", 0), planned("large; ask"))])
+    await until(lambda: worker._outbox.full() is not None)
+    await asyncio.sleep(0.01)
+    assert [type(each).__name__ for each in await worker.take()] == ["Recorded"]
+    assert [type(each).__name__ for each in await worker.take()] == ["Enters"]
+    now = 61.0
+    await running
+    with pytest.raises(WorkerLost, match="not listened to"):
+        await worker.take()
+
+
+async def test_a_trial_that_is_cancelled_before_it_begins_says_so() -> None:
+    channel = InProcess(Scripted(), {})
+    await channel.take()
+    attempt = Attempt("t", 0)
+    await channel.put([Start(attempt, planned("hang")), Cancel(attempt)])
+    assert [type(each).__name__ for each in await channel.take()] == ["Ended"]
+    await channel.close()
+
+
+@settings(max_examples=15)
+@given(
+    doubled=st.lists(st.booleans(), max_size=30),
+    late=st.lists(st.booleans(), max_size=30),
+    kills=st.sets(st.integers(5, 60), max_size=2),
+)
+def test_whatever_is_late_doubled_or_killed_each_event_comes_once(
+    doubled: list[bool], late: list[bool], kills: set[int]
+) -> None:
+    """Late is what comes again when its attempt has ended."""
+    heard, again = 0, defaultdict[Tapped, list[ToDriver]](list)
+
+    def hears(worker: Tapped, messages: Sequence[ToDriver]) -> Sequence[ToDriver]:
+        nonlocal heard
+        out: list[ToDriver] = []
+        for message in messages:
+            heard += 1
+            out += [message] * (1 + bool(doubled and doubled[heard % len(doubled)]))
+            if late and late[heard % len(late)]:
+                again[worker].append(message)
+            if heard in kills:
+                worker.kill()
+        return [*out, *again[worker]]
+
+    async def one(executor: driver.FleetExecutor, number: int) -> list[str]:
+        for _ in range(4):
+            try:
+                return await texts(executor, planned("say 2; ask; say 2; ask; say 1", number))
+            except AttemptLostError:
+                continue
+        raise AssertionError
+
+    async def main() -> None:
+        async with fleet(Workers(hears=hears), places=2) as (executor, _, line):
+            said = await asyncio.gather(*(one(executor, number) for number in range(6)))
+            assert said == [["0", "1", "2", "3", "4"]] * 6
+            assert executor._running == {}
+        assert cast(EndpointLine, line).in_flight == 0
+
+    asyncio.run(main())
+
+
+def test_events_of_one_attempt_are_packed_with_one_memo() -> None:
+    shared = Environment(versions={"python": "x" * 10_000})
+    packer, unpacker = Packer(), Unpacker()
+    packed = [packer.pack(cast(Event, shared)) for _ in range(3)]
+    assert [len(each) < 200 for each in packed] == [False, True, True]
+    assert [unpacker.unpack(each) for each in packed] == [shared] * 3
