@@ -167,6 +167,7 @@ def agent(messages):
     assert "'It is the hour 0.' and is 'It is the hour 1.'" in failure.message
 
 
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
 def test_a_supervisor_is_taken_up_at_a_handoff_and_blocks_with_ids_of_chance_are_the_same(tmp_path: Path) -> None:
     code = """
 from uuid import uuid4
