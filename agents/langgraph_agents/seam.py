@@ -206,7 +206,7 @@ def _watching_models(chat: BaseChatModel) -> Watching | None:
     if INSIDE_MODEL.get() or TRIAL.get() is not None:
         # A cache would give a trial what another got. It stays off in this process.
         vars(chat)["cache"] = False
-    # A chat model that asks another one is one model.
+    # A chat model that asks another one is one model; the last request has no trial any more.
     return None if INSIDE_MODEL.get() else _watching(chat)
 
 

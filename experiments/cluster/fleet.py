@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NoReturn, Protocol
@@ -34,6 +34,8 @@ from toolablate.traces.records import Environment, Event
 
 # How long is waited for workers where there are none, or none any more.
 PATIENCE_SECONDS = 300.0
+# Once one is ready, the others are waited for so long; later they join.
+JOIN_SECONDS = 30.0
 # A worker says something every few seconds; one that does not is lost.
 SILENCE_SECONDS = 60.0
 # What is cancelled may say what it was at.
@@ -157,16 +159,20 @@ class FleetExecutor:
         return False
 
     async def open(self) -> None:
-        """Until each worker is ready or left out; those of which nothing is heard are not waited for for ever. Raises
+        """Until each worker is ready or left out; those that take longer than the first join later. Raises
         ToolablateError where no worker is ready."""
         self._keepers = [asyncio.create_task(self._keep()) for _ in range(self._workers)]
         try:
             async with asyncio.timeout(self._patience):
-                while len(self._ready) + len(self._left_out) < self._workers:
+                while not self._ready and len(self._left_out) < self._workers:
                     await self._change()
         except TimeoutError:
-            if not self._ready and not self._left_out:
+            if not self._left_out:
                 raise self._gone() from None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(JOIN_SECONDS):
+                while len(self._ready) + len(self._left_out) < self._workers:
+                    await self._change()
         if not self._ready:
             raise self._left_out[0].error
 

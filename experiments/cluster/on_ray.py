@@ -7,6 +7,7 @@ import secrets
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from functools import cache
 from typing import Any
 
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost
@@ -106,7 +107,7 @@ def open_ray(
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     local = section.address == "local"
     if local and "RAY_AUTH_MODE" not in os.environ:
-        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=_local_token())
     _require_token()
     if not local and section.address != "auto":
         _require_answer(section.address)
@@ -130,6 +131,12 @@ def open_ray(
         if not workers:
             raise _no_cluster(section.address, f"no node has {section.cpus:g} CPUs, as cluster.cpus asks for")
     return RayEngine(workers, section.cpus, opener, lines)
+
+
+@cache
+def _local_token() -> str:
+    """One for this process, since Ray reads it once."""
+    return secrets.token_hex(32)
 
 
 def _require_token() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolablate.agents import Line
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
-from toolablate.experiments.plans.plan import Plan, find_modules_beside
+from toolablate.experiments.plans.plan import Plan, find_modules_beside, with_source
 from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
@@ -39,6 +39,9 @@ class PlanOpener:
         if self.file is not None:
             find_modules_beside(self.file)
             take_env(self.file.parent)
+            for model in self.plan.models:
+                if with_source(model, self.file.parent.resolve(), "models") != model:
+                    raise _other_environment(f"the file or code of the model {model.name!r} is another")
         found = fingerprint_of(self.plan, self.conditions)
         if found != self.fingerprint:
             differing = [
@@ -46,12 +49,13 @@ class PlanOpener:
                 for name in sorted(found | self.fingerprint)
                 if found.get(name) != self.fingerprint.get(name)
             ]
-            raise InputError(
-                f"its environment is another: {'; '.join(differing)}",
-                hint="give each node the same files, archives and versions of your own tools",
-                code="other_environment",
-            )
+            raise _other_environment(f"its environment is another: {'; '.join(differing)}")
         return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines)
+
+
+def _other_environment(told: str) -> InputError:
+    hint = "give each node the same files, archives and versions of your own tools"
+    return InputError(told, hint=hint, code="other_environment")
 
 
 async def _open_fleet(

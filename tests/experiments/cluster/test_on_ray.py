@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import WritePlan
-from tests.experiments.cluster.test_runs import run, told
-from tests.experiments.plan_files import answered, call, endpoint_plan, right
-from tests.servers.chat_server import ChatServer, Slow, Step
+from tests.conftest import Cli
+from tests.experiments.cluster.test_runs import run
+from tests.experiments.plan_files import endpoint_plan, right
+from tests.servers.chat_server import ChatServer, Slow, Step, reply
 
-from toolablate.traces.records import Failure
+from toolablate.traces.records import Failure, ToolCall
 from toolablate.traces.store import Store
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(400)]
@@ -56,32 +56,45 @@ def workers(folder: Path) -> list[int]:
     return found
 
 
-def test_trials_on_ray_are_the_same_and_a_cell_over_its_limit_keeps_its_state(
-    write_plan: WritePlan, tmp_path: Path, ray_folder: Path
+def coding(request: dict[str, Any]) -> Step:
+    """With `python`, the first question's cells set a name, take too long, and print the name."""
+    cells = ["x = 1", "while True: pass", "print(x + 1)"]
+    done = sum(message["role"] == "tool" for message in request["messages"])
+    prompt = next(message["content"] for message in request["messages"] if message["role"] == "user")
+    if request.get("tools") and "Question 1" in prompt and done < len(cells):
+        return reply(None, ("python", {"code": cells[done]}))
+    return reply("Answer: 1")
+
+
+def test_recorded_replies_give_the_same_trials_on_ray_and_a_cell_over_its_limit_keeps_its_state(
+    chat_server: ChatServer, tmp_path: Path, ray_folder: Path, cli: Cli
 ) -> None:
-    path = write_plan(
-        {
-            ("q1", "none"): answered("Answer: 2"),
-            ("q2", "none"): answered("Answer: 5"),
-            ("q1", "python"): [
-                call("x = 1"),
-                call("while True: pass"),
-                call("print(x + 1)"),
-                {"content": "Answer: {{last_tool_output}}"},
-            ],
-            ("q2", "python"): [call("print(4)"), {"content": "Answer: {{last_tool_output}}"}],
-        },
-        sandbox="sandbox = { backend = 'bubblewrap', pool = 0, limits = { cell_seconds = 1 } }",
-    )
-    there, here = tmp_path / "there.sqlite", tmp_path / "here.sqlite"
-    ran = on_ray(path, there, ray_folder)
+    sandbox = "sandbox = { backend = 'bubblewrap', pool = 0, limits = { cell_seconds = 1 } }"
+    path = endpoint_plan(tmp_path, chat_server.url, count=2, extra=f"{sandbox}\n[replies]\nmode = 'record'")
+    recording = path.read_text(encoding="utf-8").replace("['none']", "['none', 'python']")
+    path.write_text(recording, encoding="utf-8")
+    replaying = tmp_path / "replay.toml"
+    replaying.write_text(recording.replace("'record'", "'replay'"), encoding="utf-8")
+    here, there = tmp_path / "here.sqlite", tmp_path / "there.sqlite"
+    chat_server.answers(coding)
+    assert run(path, here).missing == 0
+    ran = on_ray(replaying, there, ray_folder)
     said, _ = ran.communicate(timeout=300)
     assert ran.returncode == 0, said
     assert "Starting 2 workers" in said
-    again = run(path, there)
+    again = run(replaying, there)
     assert (again.done_before, again.missing) == (4, 0)
-    assert run(path, here).missing == 0
-    assert told(there) == told(here)
+    compared = cli("verify", there, "--same-as", here)
+    assert compared.returncode == 0, compared.stdout
+    with Store(there) as opened:
+        cells = [
+            (event.error, event.output.strip())
+            for trace in opened.traces()
+            for event in trace.events
+            if isinstance(event, ToolCall)
+        ]
+    assert [error for error, _ in cells] == ["", "timeout", ""]
+    assert cells[-1][1] == "2"
 
 
 def test_killed_workers_cost_attempts_and_no_trial_and_keys_are_in_nothing_that_is_kept(

@@ -156,7 +156,11 @@ async def test_a_world_that_differs_is_named(write_plan: WritePlan) -> None:
     fingerprint = {**fingerprint_of(plan, conditions), "tool mine:add": "12ab"}
     async with AsyncExitStack() as stack:
         with pytest.raises(InputError, match="tool mine:add: nothing there, 12ab at the driver"):
-            await PlanOpener(plan, conditions, fingerprint, None).open(stack, {})
+            await PlanOpener(plan, conditions, fingerprint, plan.file).open(stack, {})
+        assert plan.file is not None
+        (plan.file.parent / "script.jsonl").write_text("", encoding="utf-8")
+        with pytest.raises(InputError, match="code of the model 'recorded' is another"):
+            await PlanOpener(plan, conditions, fingerprint, plan.file).open(stack, {})
 
 
 @pytest.mark.parametrize(
