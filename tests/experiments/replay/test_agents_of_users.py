@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
 
+from toolablate.agents.langgraph_agents import past
 from toolablate.experiments.replay.batch import replay
 from toolablate.traces.records import (
     AnswerNow,
@@ -167,6 +168,7 @@ def agent(messages):
     assert "'It is the hour 0.' and is 'It is the hour 1.'" in failure.message
 
 
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
 def test_a_supervisor_is_taken_up_at_a_handoff_and_blocks_with_ids_of_chance_are_the_same(tmp_path: Path) -> None:
     code = """
 from uuid import uuid4
@@ -340,7 +342,8 @@ async def agent(messages):
         assert (trace.answer, shown(trace.events)) == (recorded.answer, []), trace.events
 
 
-def test_an_agent_that_leaves_a_request_out_says_so_and_waits_for_nothing(tmp_path: Path) -> None:
+def test_an_agent_that_leaves_a_request_out_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "SPARE_SECONDS", 0.1)
     code = """
 model, again = Rules(), []
 def agent(messages):
