@@ -231,7 +231,7 @@ class _Page:
 def _heading(told: Explanation) -> Iterator[RenderableType]:
     evidence = told.explained.evidence
     score = evidence.score
-    value = "without a score" if score.value is None else score.verdict
+    value: str = "without a score" if score.value is None else score.verdict
     if score.value is not None and 0 < score.value < 1:
         value = f"{value} ({score.value:g})"
     trial = evidence.signals.trial[:ID_CHARS]
