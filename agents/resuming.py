@@ -66,7 +66,12 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
         raise InputError(f"--from: there is no event {event}", hint=there_are, code="unknown_event")
     before, rest = tuple(conversation[:event]), conversation[event:]
     limit = next((each.limit for each in rest if isinstance(each, Answer)), None)
-    last, following = _last_call(before), next((each for each in rest if isinstance(each, ModelCall)), None)
+    if not _is_inside(conversation[event]):
+        # What a tool asks by itself, within its call, is no part of the conversation that called it.
+        last = _last_call([each for each in before if not _is_inside(each)])
+        following = next((each for each in rest if isinstance(each, ModelCall) and not _is_inside(each)), None)
+    else:
+        last, following = _last_call(before), next((each for each in rest if isinstance(each, ModelCall)), None)
     if last is None:
         if following is None:
             raise InputError(
@@ -120,6 +125,10 @@ def shown(calls: Sequence[ToolRequest], results: Mapping[int, Shown]) -> tuple[M
         Message(role="tool", content=result.text, images=result.images, tool_call_id=call.id)
         for call, result in zip(calls, given, strict=True)
     )
+
+
+def _is_inside(event: Event) -> bool:
+    return isinstance(event, ModelCall | ToolCall) and event.within != ""
 
 
 def _last_call(events: Sequence[Event]) -> ModelCall | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from toolablate.agents.chat import ChatModel, NoReplyError, RetryPolicy, Tries
-from toolablate.agents.pacing.waits import counting_waits
+from toolablate.agents.pacing.waits import Waited, counting_waits
 from toolablate.agents.plots import Shown, shown_of
 from toolablate.agents.provider_tools import calls_of_provider
 from toolablate.agents.spending import Spending, estimated_tokens
@@ -76,7 +76,7 @@ def _results(messages: tuple[Message, ...]) -> list[int]:
 # The last request is made even when the time is up, and a slow model needs some to answer at all.
 FINAL_SECONDS = 120.0
 
-# The code of a request that was out when its trial was ended from outside, for instance by its deadline.
+# The code of a request that was out when it was ended from outside, for instance by the deadline of its trial.
 CUT_OFF = "cut_off"
 
 # The error of a call that the time of its trial ran out under.
@@ -101,6 +101,19 @@ class Tools(Protocol):
     def specs(self) -> tuple[ToolSpec, ...]: ...
 
     async def call(self, request: ToolRequest) -> ToolResult: ...
+
+
+@dataclass(slots=True, eq=False)
+class Progress:
+    """How far a request has come: `failed` once a try did, `waited` the waits of the present one."""
+
+    failed: bool = False
+    waited: Waited = field(default_factory=Waited)
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether it has no reply for a reason that is not the model's."""
+        return self.failed or self.waited.in_line
 
 
 class TrialFailed(Exception):
@@ -151,15 +164,18 @@ class TrialSession:
     def left(self) -> float:
         return self.spending.budget.seconds - self.worked()
 
-    async def ask(self, request: ModelRequest, purpose: Literal["ask", "final"]) -> ModelReply | Limit:
+    async def ask(
+        self, request: ModelRequest, purpose: Literal["ask", "final"], progress: Progress | None = None
+    ) -> ModelReply | Limit:
         """The model's reply, or the limit that kept it from coming: `seconds`, where the trial's own time ran out while
         it was writing, and `context_length`, where the tools' results have made the request too long. Raises
         TrialFailed."""
-        tries = Tries(self.retry)
+        tries, progress = Tries(self.retry), progress or Progress()
         while True:
-            at, came = await self._request(request, purpose)
+            at, came = await self._request(request, purpose, progress)
             if isinstance(came, ModelReply):
                 return self._replied(request, came, at, purpose)
+            progress.failed = True
             limit = self._limit_behind(came, request, purpose)
             again = tries.again(came, self.elapsed()) and limit is None
             cost = self.spending.charge(request, came.reply, of_use=False) if isinstance(came, NoReplyError) else None
@@ -187,13 +203,14 @@ class TrialSession:
         return request, reply
 
     async def _request(
-        self, request: ModelRequest, purpose: Literal["ask", "final"]
+        self, request: ModelRequest, purpose: Literal["ask", "final"], progress: Progress
     ) -> tuple[float, ModelReply | ModelError]:
         """When the request was sent, which is after the wait for its turn, and what came of it."""
         at = self.elapsed()
         allowed = self.left() if purpose == "ask" else max(self.left(), FINAL_SECONDS)
         came: ModelReply | ModelError
         with counting_waits() as waited:
+            progress.waited = waited
             try:
                 came = await self.model.complete(request, seconds=max(allowed, 0.001))
             except ModelError as error:
@@ -207,8 +224,9 @@ class TrialSession:
         return sent, came
 
     def _record_cut_off(self, at: float) -> None:
-        """The trial is ended from outside while a request is out, of which no more is known than that."""
-        error = ModelError(f"no reply had come after {self.since(at):.1f} s when the trial was ended", code=CUT_OFF)
+        """The request is ended from outside while it is out, by the end of its trial or by an agent of the user's own;
+        no more is known of it than that."""
+        error = ModelError(f"no reply had come after {self.since(at):.1f} s when the request was ended", code=CUT_OFF)
         self._record_failure(error, at, 1, retried=False)
 
     def _replied(

@@ -1,7 +1,7 @@
 """What a reply cost, what a trial has spent, and which limit of its budget that reaches."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolablate.agents.provider_tools import charged_calls
 from toolablate.traces.records import (
@@ -120,13 +120,14 @@ def _times(rates: Rates, factor: float) -> dict[str, float | None]:
 @dataclass(slots=True)
 class Spending:
     """A running account of one trial. Where neither a price nor the endpoint says what a reply
-    costs, a cost limit is never reached."""
+    costs, a cost limit is never reached. `out` are requests of which some are made at once, and without a reply yet."""
 
     budget: Budget
     price: Price | None
     turns: int = 0
     tool_calls: int = 0
-    usage: Usage = field(default_factory=Usage)
+    out: list[ModelRequest] = field(default_factory=list)
+    _usages: list[Usage] = field(default_factory=list)
     _costs: list[float | None] = field(default_factory=list)
     _tokens: int = 0
     _dollars: float = 0.0
@@ -138,7 +139,7 @@ class Spending:
         none (`of_use` is False) is paid for like any other and counts against `cost_usd`; its tokens are booked, and do
         not count against `tokens`, since what infrastructure broke must not use up what a model may write.
         """
-        self.usage = self.usage + reply.usage
+        self._usages.append(reply.usage)
         self._count(request, reply, of_use=of_use)
         cost = known_cost(reply, self.price)
         self._costs.append(cost)
@@ -164,6 +165,11 @@ class Spending:
         self._dollars += counted_cost(reply, self.price, read, wrote)
 
     @property
+    def usage(self) -> Usage:
+        """Of all replies; tokens are None where any of them does not tell."""
+        return total_usage(self._usages)
+
+    @property
     def cost_usd(self) -> float | None:
         """What all replies cost, None where that of any of them is unknown."""
         return _sum(self._costs)
@@ -179,16 +185,36 @@ class Spending:
     def reached_before_turn(self, seconds: float) -> Limit | None:
         return "turns" if self.turns >= self.budget.turns else self.reached(seconds)
 
+    def has_room(self, seconds: float) -> bool:
+        """Whether there is room for one more request beside those that are out, which are counted as turns, and by the
+        tokens that they are thought to hold at least."""
+        if not self.out:
+            return True
+        read = sum(map(estimated_tokens, self.out))
+        dollars = 0.0 if self.price is None else _cost(self.price, read, 0, 0, 0)
+        then = replace(
+            self, turns=self.turns + len(self.out), _tokens=self._tokens + read, _dollars=self._dollars + dollars
+        )
+        return then.reached_before_turn(seconds) is None
+
 
 def spent(events: Iterable[Event]) -> tuple[Usage, float | None]:
-    """What the replies among these events took, as far as it is known, and what they cost in US dollars, None where
-    that of any of them is unknown."""
-    usage, costs = Usage(), list[float | None]()
+    """What the replies among these events took, and what they cost in US dollars, None where that of any of them is
+    unknown."""
+    usages, costs = list[Usage](), list[float | None]()
     for event in events:
         if isinstance(event, ModelCall | Failure) and event.reply is not None:
-            usage = usage + event.reply.usage
+            usages.append(event.reply.usage)
             costs.append(event.cost_usd)
-    return usage, _sum(costs)
+    return total_usage(usages), _sum(costs)
+
+
+def total_usage(usages: Iterable[Usage]) -> Usage:
+    """Tokens of input and output are None where any does not tell its own, as a cost is."""
+    usages = list(usages)
+    total = sum(usages, Usage())
+    untold = [name for name in ("input_tokens", "output_tokens") if any(getattr(each, name) is None for each in usages)]
+    return total.model_copy(update=dict.fromkeys(untold)) if untold else total
 
 
 def worked_seconds(events: Iterable[Event]) -> float:

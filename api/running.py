@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from toolablate.api.notebooks import shown
@@ -14,6 +15,7 @@ from toolablate.api.threads import apart, apart_async
 from toolablate.api.words import offered, several
 from toolablate.experiments.cluster import opens_of
 from toolablate.experiments.plans.plan import Only
+from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.running.launch import Launched, launch
 from toolablate.experiments.running.summary import print_summary, summary_json
 
@@ -126,6 +128,7 @@ def _run(
     values: Mapping[str, Any] | None,
     progress: bool,
 ) -> Run:
-    loaded, text = plan_given(plan, store=store, limit=limit, values=values)
-    with shown(progress=progress) as (console, made), made(console, "trial") as going:
-        return Run(launch(loaded, text, going, only, opens_of(loaded)))
+    with keeping_env(plan.folder if isinstance(plan, Plan) else Path(plan).parent):
+        loaded, text = plan_given(plan, store=store, limit=limit, values=values)
+        with shown(progress=progress) as (console, made), made(console, "trial") as going:
+            return Run(launch(loaded, text, going, only, opens_of(loaded)))

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from toolablate.analysis.attribution.belief import share
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.attribution.levels import (
     AGAIN,
@@ -13,11 +14,23 @@ from toolablate.analysis.attribution.levels import (
     WITHOUT_TOOLS,
     swapped_results,
 )
-from toolablate.analysis.attribution.replay_rules import LIKELY, deciding
+from toolablate.analysis.attribution.replay_rules import LIKELY, deciding, taken_together
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.changed_runs import RE_ASKED, REDRAWN, REPAIRED_TOO, Row, levels_of, of_scores, row_of
+from toolablate.reports.cause_wording import chance
+from toolablate.reports.changed_runs import (
+    BEFORE_CALLS,
+    RE_ASKED,
+    REDRAWN,
+    REPAIRED_TOO,
+    REPEATS,
+    Row,
+    is_alone,
+    levels_of,
+    of_scores,
+    row_of,
+)
 from toolablate.traces.records import Attribution, Mechanism
 
 WORDS: tuple[tuple[float, str], ...] = ((0.95, "almost certainly"), (0.8, "very likely"), (LIKELY, "probably"))
@@ -61,6 +74,13 @@ def named(cause: Mechanism) -> str:
     return plain if cause in ("own_error", "unknown") else f"{plain} ({name})"
 
 
+def not_apart(cause: Mechanism, evidence: Evidence) -> tuple[Mechanism, ...]:
+    """Other causes that the deciding runs take away with it; nothing of what needs no tool."""
+    if cause in BY_CHANCE:
+        return ()
+    return tuple(each for each in taken_together(cause, evidence) if each not in (cause, *BY_CHANCE))
+
+
 # The runs that decide whether a cause is one.
 
 
@@ -68,7 +88,7 @@ def restores(cause: Mechanism, evidence: Evidence) -> bool:
     """Whether runs show a cause. Without it they are right more often than any in which it is at work; or what needs no
     tool stands in the counts."""
     if cause in BY_CHANCE:
-        return any(of_chance(cause, evidence))
+        return any(of_chance(cause, evidence)) or (cause == "sampling_noise" and any(_comes_out_right(evidence)))
     return _more_often(cause, evidence)
 
 
@@ -90,7 +110,7 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     if found is None:
         return None
     undone, before = found
-    return row_of(undone, evidence), None if before is None else row_of(before, evidence)
+    return row_of(undone, evidence), None if before is None or is_alone(before) else row_of(before, evidence)
 
 
 def of_kinds(evidence: Evidence) -> tuple[Row, ...]:
@@ -108,19 +128,17 @@ def decided(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     found = deciding_rows(cause, evidence)
     if cause == "unknown":
         known = {row.changed: row for row in levels_of(evidence)}
-        if WITHOUT_TOOLS in known and REPEATED in known:
-            with_tools = known[REPEATED]
-            yield (
-                f"{known[WITHOUT_TOOLS].sentence}; with the condition's tools ({with_tools.changed}),"
-                f" {with_tools.count}."
-            )
+        if WITHOUT_TOOLS in known:
+            with_tools = known.get(REPEATED)
+            came = f" ({with_tools.changed}), {with_tools.count}" if with_tools else ", this trial is wrong"
+            yield f"{known[WITHOUT_TOOLS].sentence}; with the condition's tools{came}."
     elif found and restores(cause, evidence):
         yield f"{_beside_kinds(of_kinds(evidence), found[1]) if cause == 'interaction' else beside(*found)}."
 
 
 def beside(undone: Row, before: Row | None, *, what: str = "this cause") -> str:
     """Without its end."""
-    against = f"; with it ({before.changed}), {before.count}" if before else "; with it, this trial is wrong"
+    against = f"; at best with it ({before.changed}), {before.count}" if before else "; with it, this trial is wrong"
     return f"Without {what} ({undone.changed}), {undone.said}{against}"
 
 
@@ -147,47 +165,78 @@ def without_cause(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
 
 
 def deciding_told(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    """The runs that decide it, with and without the cause in one sentence, and why they decide."""
+    """The runs that decide it, with and without the cause in one sentence, and how far they do."""
     cause = ranked(attribution)[0][0]
-    said = tuple(of_chance(cause, evidence) if cause in BY_CHANCE else decided(cause, evidence))
+    if cause in BY_CHANCE:
+        said = tuple(of_chance(cause, evidence))
+        rows = rows_of_chance(cause, evidence)
+        yield from said or _undecided(rows)
+        yield from intervals_told(rows)
+        yield from _comes_out_right(evidence) if cause == "sampling_noise" else ()
+        return
+    said, rows = tuple(decided(cause, evidence)), [row for row in deciding_rows(cause, evidence) or () if row]
     yield from said
-    rows = [row for row in deciding_rows(cause, evidence) or () if row]
-    if not said:
-        if attribution.method == "replay":
-            yield "No single kind of run decides it: all runs in the table below weigh in."
-        elif not rows and cause not in BY_CHANCE:
-            yield "There are no runs without this cause, so no experiment tests it."
-    elif cause == "unknown":
-        yield (
-            "These are trials of two conditions, which differ in all that the condition adds: they do not say which"
-            " part of it did this."
-        )
-    elif cause not in BY_CHANCE:
-        yield _why_they_decide(attribution, evidence, rows)
+    if cause == "unknown":
+        if said:
+            yield "These runs differ in all that the condition adds: they do not say which part of it did this."
+    elif attribution.method != "replay":
+        if said:
+            yield "These are trials of this question: they support it, and do not test it on this trial."
+        elif not rows:
+            yield "No run takes this cause alone away, so no experiment tests it."
+    elif said:
+        yield from _how_told(cause, evidence)
+    else:
+        yield "No single kind of run decides it."
+    if said and cause != "interaction":
+        yield from intervals_told(rows, compared=True)
 
 
-def _why_they_decide(attribution: Attribution, evidence: Evidence, rows: Sequence[Row]) -> str:
-    (cause, probability), *_ = ranked(attribution)
-    if attribution.method != "replay":
-        return "These are other trials of this question: they support it, and decide nothing about this trial."
-    verb = "They decide it" if probability >= WORDS[0][0] else "They support it most"
+def _undecided(rows: Sequence[Row]) -> Iterator[str]:
+    counted = [row.said if place == 0 else f"at best ({row.changed}), {row.count}" for place, row in enumerate(rows)]
+    yield f"No single kind of run decides it{f': {rows[0].changed}, ' if rows else ''}{'; '.join(counted)}."
+
+
+def _how_told(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    """How runs without it differ from the trial, where no row says so."""
     if cause == "format":
-        return f"{verb}: its last reply was kept, and asked for its answer in a form that can be read."
-    if cause == "interaction":
+        yield "Its last reply was kept, and asked for its answer in a form that can be read."
+    elif cause == "interaction":
         either = [row.share >= RIGHT for row in of_kinds(evidence)[:-1]]
         if all(either):
-            return f"{verb}: to take away either kind of results is enough, so both were needed to go wrong."
-        if not any(either):
-            return f"{verb}: to take away one kind of results is not enough, so either was enough to go wrong."
-        return f"{verb}: what each kind of results does depends on the other."
-    where = {row.of_others for row in rows}
-    whose = "in other trials of this question"
-    if False in where:
-        whose = "from this trial" if True not in where else "from this trial, and then in others of its question"
-    return (
-        f"{verb}: causes were removed one after another {whose}, and before this step right answers were never so"
-        " frequent."
-    )
+            yield "To take away either kind of results is enough, so both were needed to go wrong."
+        elif not any(either):
+            yield "To take away one kind of results is not enough, so either was enough to go wrong."
+        else:
+            yield "What each kind of results does depends on the other."
+
+
+def intervals_told(rows: Sequence[Row], *, compared: bool = False) -> Iterator[str]:
+    """How exactly a few runs tell their shares; where those without a cause are `compared` with those with it, whether
+    they decide it."""
+    if not rows or any(row.graded for row in rows):
+        return
+    found = [share(round(row.right), round(row.runs)) for row in rows]
+    ends = [f"{chance(of.low)} to {chance(of.high)}" for of in found]
+    if not compared or len(found) < 2:
+        listed = " and ".join(dict.fromkeys(ends))
+        yield f"95 % interval{'' if len(set(ends)) == 1 else 's'}: {listed}."
+        return
+    without, at_work = found
+    apart = without.low > at_work.high
+    so = "do not overlap" if apart else "overlap: these runs alone do not decide it"
+    yield f"Their 95 % intervals, {ends[0]} and {ends[1]}, {so}."
+
+
+def rows_of_chance(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """The runs that a page counts for what needs no tool, or else against it."""
+    rows = list(without_cause(cause, evidence))
+    if cause == "own_error":
+        # What is right more often than not speaks against it.
+        return [row for row in rows if row.share < RIGHT] or (rows if all(row.share == RIGHT for row in rows) else [])
+    found = deciding_rows(cause, evidence)
+    undone = [found[0]] if found and _more_often(cause, evidence) else []
+    return [*undone, *(row for row in rows if not undone or row.share >= RIGHT)]
 
 
 def of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
@@ -208,12 +257,24 @@ def of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     if rows and _more_often(cause, evidence):
         undone = rows[0]
         yield f"{undone.sentence}{f'; without tools, {without.count}' if can and without else ''}."
-        if undone.changed in _NOTHING_TAKEN:
+        if undone.changed in _NOTHING_TAKEN or (undone.changed == BEFORE_CALLS and not evidence.called):
             same = "the same question" if undone.of_others else "this same trial"
             where = "in the first of these" if can else "there"
             yield f"Nothing was taken away {where}: {same} can come out right, so chance is enough."
     elif can and without:
         yield f"{without.sentence}: the model can answer the question."
+
+
+def _comes_out_right(evidence: Evidence) -> Iterator[str]:
+    repeats = repeats_of(evidence)
+    if repeats is not None and repeats.share >= RIGHT:
+        yield f"{repeats.sentence}."
+
+
+def repeats_of(evidence: Evidence) -> Row | None:
+    """Of a trial that was replayed; of others they stand among its levels."""
+    scores = evidence.repeats if evidence.all_runs is not None else ()
+    return of_scores(REPEATS, scores, evidence) if scores else None
 
 
 _NOTHING_TAKEN = (AGAIN, LAST_REPLY, REDRAWN, REPEATED)

@@ -35,7 +35,7 @@ class Row:
 
     @property
     def of_others(self) -> bool:
-        """Whether these are other trials, and not replays of this one."""
+        """Whether these are trials, and not replays of this one."""
         return self.changed.startswith((*FROM_START, REPEATS))
 
     @property
@@ -58,7 +58,7 @@ class Row:
         return f"{self.count} answers are right"
 
 
-REPLAYS, OTHER_TRIALS = "This trial run again, with one thing changed", "Other trials of this question"
+REPLAYS, TRIALS = "This trial run again, with one thing changed", "Trials of this question"
 
 
 def rows(evidence: Evidence) -> tuple[tuple[str, tuple[Row, ...]], ...]:
@@ -70,13 +70,18 @@ def rows(evidence: Evidence) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     return tuple((title, some) for title, some in groups if some)
 
 
-_GROUPS = ((REPLAYS, False), (OTHER_TRIALS, True))
+_GROUPS = ((REPLAYS, False), (TRIALS, True))
 
 
 def levels_of(evidence: Evidence) -> list[Row]:
     """From the trial as it was to the question without tools; runs from the start come last."""
-    found = (row_of(level, evidence) for levels in told_levels(evidence) for level in levels)
+    found = (row_of(each, evidence) for levels in told_levels(evidence) for each in levels if not is_alone(each))
     return sorted(dict.fromkeys(found), key=lambda row: row.changed.startswith(FROM_START))
+
+
+def is_alone(level: Level) -> bool:
+    """Whether it is the trial itself, and no run to compare it with."""
+    return level.what == REPEATED and level.tally.runs == 1
 
 
 def of_scores(changed: str, scores: Scores, evidence: Evidence) -> Row:

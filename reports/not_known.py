@@ -5,14 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.analysis.attribution.belief import share
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.replay_rules import taken_together
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import chance
-from toolablate.reports.causes import deciding_rows, named, ranked, without_cause
-from toolablate.reports.changed_runs import FROM_START, Row
+from toolablate.reports.causes import deciding_rows, named, not_apart, ranked, without_cause
+from toolablate.reports.changed_runs import FROM_START
 from toolablate.reports.turn import AT_CALLS, turn_of
 from toolablate.traces.records import Attribution, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, one_line
@@ -67,6 +64,8 @@ def _alone(told: Explanation) -> Iterator[Said]:
     if told.provider == "imported":
         yield f"{known} Another log of the same questions without tools would tell:"
         yield Apart(f"toolablate import inspect LOG --store {_store(told)}")
+    elif told.provider == "scripted":
+        yield known
     else:
         yield f"{known} Raise `repeats` in the plan, then:"
         yield Apart("toolablate run PLAN")
@@ -106,25 +105,16 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
     rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
     if cause in BY_CHANCE:
         rows += without_cause(cause, evidence)
-    few = [row for row in dict.fromkeys(rows) if row.runs < _FEW]
+    few = [row for row in rows if row.runs < _FEW]
     if not few:
         return
-    if few[0].graded:
-        yield f"The exact mean score: {few[0].changed}, there are {few[0].runs:g} runs."
-    else:
-        spread = ", and ".join(_spread(row) for row in {row.count: row for row in few}.values())
-        yield f"The exact shares: the runs are few. {spread} (95 % intervals)."
+    yield "The exact shares: the runs that decide it are few."
     if all(row.changed.startswith(FROM_START) for row in few):
         yield "Raise `repeats` in the plan, then:"
         yield Apart("toolablate run PLAN")
     else:
         yield "More runs:"
         yield Apart(_replaying(told, samples=_FEW, rollouts=_FEW))
-
-
-def _spread(row: Row) -> str:
-    of = share(round(row.right), round(row.runs))
-    return f"{row.count} right leaves {chance(of.low)} to {chance(of.high)}"
 
 
 def _place(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
@@ -142,8 +132,8 @@ def _place(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
 def _not_apart(attribution: Attribution, evidence: Evidence) -> Iterator[Said]:
     """What the deciding runs take away together."""
     cause = ranked(attribution)[0][0]
-    beside = [each for each in taken_together(cause, evidence) if each not in (cause, *BY_CHANCE)]
-    if beside and cause not in BY_CHANCE:
+    beside = not_apart(cause, evidence)
+    if beside:
         yield f"Whether it is {named(cause)} or {' or '.join(map(named, beside))}: no run takes away one alone."
         if any(call.by_provider for call in evidence.signals.calls):
             yield "Results within a reply of the provider's nobody can exchange. Add a condition with a tool of ours:"

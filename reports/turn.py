@@ -94,7 +94,7 @@ def inferred(turn: Turn, attribution: Attribution | None, evidence: Evidence) ->
         rests_on.append("from how probable each cause is")
         if adopted is not None and not adopted.in_question:
             if turn.start <= adopted.event < turn.end:
-                rests_on.append("from its answer, which no earlier result has")
+                rests_on.append("from its final answer, which stands in no earlier result")
             elif adopted.event >= turn.end:
                 later = f" Its answer is in no result before event {adopted.event}."
     gap = (

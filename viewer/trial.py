@@ -21,8 +21,8 @@ from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
 from toolablate.reports.not_known import Apart
 from toolablate.reports.plain_why import why_parts
-from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
+from toolablate.reports.turned import shapley_lines, turned
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
 from toolablate.viewer.index import TrialRow

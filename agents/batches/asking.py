@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from toolablate.agents.batches.api import MOST_BYTES, MOST_LINES, BatchApi, CameInBatch, Standing
 from toolablate.agents.batches.kept import KeptBatch, KeptBatches
-from toolablate.agents.chat import RetryPolicy
+from toolablate.agents.chat import RetryPolicy, Tries
 from toolablate.agents.pacing.line import LetGo
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InternalError, ModelError, ToolablateError
@@ -218,15 +218,14 @@ class ModelBatches:
             seconds = min(seconds * 1.5, _LONGEST_POLL_SECONDS)
 
     async def _patiently(self, attempt: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        rng = random.Random()  # noqa: S311 - jitter, not a secret
-        for number in range(1, _RETRY.attempts):
+        tries = Tries(_RETRY)
+        while True:
             try:
                 return await attempt()
             except ModelError as error:
-                if not error.retryable:
+                if not tries.again(error, 0.0):
                     raise
-                await asyncio.sleep(_RETRY.delay(number, error, rng))
-        return await attempt()
+                await asyncio.sleep(tries.delay(error, random.Random()))  # noqa: S311 - jitter, not a secret
 
     # What came, to who asked.
 

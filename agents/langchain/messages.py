@@ -178,13 +178,26 @@ def said_before(message: BaseMessage, turn: int, blank: Callable[[str], str]) ->
     """A message of a conversation that somebody else holds, as a record; `turn` counts the model's before it."""
     if isinstance(message, AIMessage):
         return _said(_told(message, blank), turn)
-    text, content = blank(clean_text(str(message.text))), _plain(message.content, blank)
+    text, content = blank(clean_text(str(message.text))), _without_ids(_plain(message.content, blank))
     items = () if _is_text(content) else ({"type": LANGCHAIN, "content": content},)
     role = _ROLES.get(message.type) or _ROLES.get(getattr(message, "role", ""), "user")
     if role == "user" and (images := _pictures(content, text)):
         return Message(role=role, content=text, images=images)
     answers = str(getattr(message, "tool_call_id", ""))
     return Message(role=role, content=text, items=items, tool_call_id=answers)
+
+
+def _without_ids(content: Any) -> Any:
+    """Without the ids that LangChain draws at random for blocks that it makes (`lc_...`), as of what MCP tools give: a
+    conversation is the same in every run."""
+    if not isinstance(content, list):
+        return content
+    return [
+        {name: value for name, value in block.items() if name != "id" or not str(value).startswith("lc_")}
+        if isinstance(block, dict)
+        else block
+        for block in content
+    ]
 
 
 def _pictures(content: Any, text: str) -> tuple[Picture, ...]:

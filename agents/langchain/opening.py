@@ -247,7 +247,10 @@ def _given_by(given: set[str], wanted: tuple[str, ...]) -> str:
 def _made(model: LangChainModel, kind: type[BaseChatModel], arguments: dict[str, Any], key: str) -> BaseChatModel:
     safe = blanking(key)
     try:
-        return kind(**arguments)
+        chat = kind(**arguments)
+        # That of `set_llm_cache` would make one reply of all repeats.
+        vars(chat)["cache"] = False
+        return chat
     except ValidationError as error:
         raise _refused(model, *_first(error, safe), "") from None
     except Exception as error:  # noqa: BLE001 - the class is anybody's

@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 
-from toolablate.agents.langgraph_agents.requests import tool_names_of
+from toolablate.agents.langgraph_agents.requests import specs_of
 
 # What is looked at at most; an agent has some hundred parts.
 _MOST_PARTS = 50_000
@@ -27,11 +27,13 @@ _HANDOFF = "__handoff_destination"
 @dataclass(slots=True)
 class Parts:
     """`tools` are the agent's by name, `bound` the names of other functions that a model of its is offered, `schemas`
-    those by which a reply is put into a form. `blocks` tells of a part that has no coroutine."""
+    those by which a reply is put into a form. `models` are those that were seen. `blocks` tells of a part that has no
+    coroutine."""
 
     tools: dict[str, BaseTool] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
     schemas: set[str] = field(default_factory=set)
+    models: list[BaseChatModel] = field(default_factory=list)
     blocks: bool = False
 
 
@@ -59,13 +61,17 @@ def parts_of(agent: object, module: Mapping[str, object]) -> Parts:
 def _take(part: object, found: Parts) -> None:
     if isinstance(part, BaseTool):
         found.tools.setdefault(part.name, part)
+    elif isinstance(part, BaseChatModel):
+        found.models.append(part)
     elif _blocks(type(part)):
         found.blocks = True
     elif type(part).__name__ == "OutputToolBinding":
         found.schemas.add(getattr(part, "tool").name)  # noqa: B009 - of any version of langchain
     elif isinstance(part, Runnable) and isinstance(kwargs := getattr(part, "kwargs", None), Mapping):
-        names = tool_names_of(kwargs)
-        (found.schemas if "ls_structured_output_format" in kwargs else found.bound).update(names)
+        for spec in specs_of(kwargs):
+            # A form has a schema, which what a provider runs has not.
+            is_form = "ls_structured_output_format" in kwargs and bool(spec.parameters)
+            (found.schemas if is_form else found.bound).add(spec.name)
 
 
 def _blocks(kind: type) -> bool:

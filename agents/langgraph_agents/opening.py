@@ -1,14 +1,18 @@
 """From a model's record to its agent: each way in which that cannot be had is told before any request."""
 
+import asyncio
+import contextvars
 import importlib
 import inspect
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.runnables import Runnable, RunnableBinding
@@ -18,11 +22,14 @@ from langgraph.pregel import Pregel
 
 from toolablate.agents.endpoint.requirements import blanking_all
 from toolablate.agents.langgraph_agents.discovery import Parts, is_handoff, parts_of
+from toolablate.agents.langgraph_agents.threads import agents_loop, without_exit
 from toolablate.agents.langgraph_agents.tools import AgentTool
 from toolablate.tools.registry import of_agent
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AgentModel, Condition
+
+T = TypeVar("T")
 
 _KEY_WORDS = ("api_key", "api key", "apikey", "credential", "access token")
 
@@ -77,7 +84,7 @@ def open_agent(model: AgentModel, secrets: Iterable[str] = ()) -> Agent:
 def _found(model: AgentModel) -> object:
     module, _, name = model.agent.partition(":")
     try:
-        found: object = importlib.import_module(module)
+        found: object = _without_loop(partial(importlib.import_module, module))
     except (Exception, SystemExit) as error:
         raise _not_imported(model, module, error) from error
     for part in name.split("."):
@@ -137,14 +144,32 @@ def _required(function: Callable[..., Any]) -> list[str]:
 
 def _called(model: AgentModel, function: Callable[[], Any]) -> Any:
     try:
-        made = function()
+        made = _without_loop(function)
+        if inspect.iscoroutine(made):
+            # On the agents' loop, whose connections its tools go on using.
+            made = asyncio.run_coroutine_threadsafe(without_exit(made), agents_loop()).result()
     except (Exception, SystemExit) as error:
         raise _not_imported(model, model.module, error) from error
-    if inspect.isawaitable(made):
-        if inspect.iscoroutine(made):
-            made.close()
-        raise _refused(model, "a coroutine function makes it", "make the graph in a plain function, or in the module")
     return made
+
+
+def _without_loop(function: Callable[[], T]) -> T:
+    """In a thread of its own where a loop runs in this one: modules and functions that make agents may run one, for
+    instance to be told an MCP server's tools."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return function()
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - it is the caller's
+            done.set_exception(error)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="opening an agent", daemon=True).start()
+    return done.result()
 
 
 def _require_messages(model: AgentModel, graph: Runnable[Any, Any]) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from pydantic_core import to_json
 
 from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.resuming import Start
+from toolablate.reports.numbers import counted
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     Again,
@@ -24,19 +26,34 @@ from toolablate.traces.records import (
     ToolRequest,
 )
 
+# The ids of calls that no model made begin with it.
+DIRECT = "direct_"
+_SPARE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request of the agent's; `node` and `asked` are those of `ModelCall`."""
+
+    request: ModelRequest
+    node: str = ""
+    asked: str = ""
+
 
 @dataclass(slots=True)
 class Past:
-    """`replies` and `results` are those before the event that the agent has not asked for yet, `later` the requests of
-    the record from the event on. `splice` are the messages that stand at the beginning of the agent's requests, and
-    those that are sent in their place. `dropped` is a call that no model is to see."""
+    """`replies` and `results` are those before the event that the agent has not asked for yet, `later` those of the
+    record from the event on. `splice` are the messages that stand at the beginning of the agent's requests, and
+    those that are sent in their place. `dropped` is a call that no model is to see. `inside` tells that the event
+    stands within a call."""
 
     start: Start
     change: ReplayChange
-    later: tuple[ModelRequest, ...]
+    later: tuple[ModelCall, ...]
     replies: list[ModelCall]
     results: list[ToolCall]
     dropped: ToolRequest | None = None
+    inside: bool = False
     over: bool = False
     splice: tuple[tuple[Message, ...], tuple[Message, ...]] | None = None
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
@@ -47,10 +64,11 @@ class Past:
         return cls(
             start,
             change,
-            tuple(each.request for each in conversation[len(start.before) :] if isinstance(each, ModelCall)),
+            tuple(each for each in conversation[len(start.before) :] if isinstance(each, ModelCall)),
             [each for each in start.before if isinstance(each, ModelCall)],
             [each for each in start.before if isinstance(each, ToolCall)],
             at.call if isinstance(change, Drop) and isinstance(at, ToolCall) else None,
+            isinstance(at, ModelCall | ToolCall) and at.within != "",
         )
 
     @classmethod
@@ -64,33 +82,82 @@ class Past:
         self.results = [each for each in self.start.before if isinstance(each, ToolCall)]
         self.over, self.splice = False, None
 
-    async def reply_to(self, request: ModelRequest) -> ModelCall | None:
+    async def reply_to(self, wanted: Wanted) -> ModelCall | None:
         """The recorded reply; None where the record ends, and the model is to be asked. Raises ModelError where the
         agent asks something else than it did."""
         while not self.over:
             for recorded in self.replies:
-                if recorded.request.messages == request.messages:
+                if self._is_same(recorded, wanted):
                     self.replies.remove(recorded)
                     self._tell()
                     return recorded
             if not self.replies:
-                self._begin(request)
+                self._begin(wanted.request)
                 break
-            if request.messages not in [each.messages for each in self.later]:
-                raise self._diverged(request, [each.request for each in self.replies])
+            if not any(self._is_same(each, wanted) for each in self.later):
+                raise self._diverged(wanted.request, [each.request for each in self.replies])
             # Of nodes that work at once, one may be further than the other was.
-            await self._moved.wait()
+            try:
+                async with asyncio.timeout(self._patience):
+                    await self._moved.wait()
+            except TimeoutError:
+                raise self.unasked() from None
         return None
+
+    def _is_same(self, recorded: ModelCall, wanted: Wanted) -> bool:
+        """An agent may ask several of its models the same at once. Where its models are not those of the record, by
+        another address for instance, which of them is asked tells nothing."""
+        before, request = recorded.request, wanted.request
+        if (before.messages, before.tools, before.tool_choice) != (
+            request.messages,
+            request.tools,
+            request.tool_choice,
+        ):
+            return False
+        known = {each.asked for each in (*self.start.before, *self.later) if isinstance(each, ModelCall)}
+        return recorded.node == wanted.node and (wanted.asked not in known or recorded.asked in (wanted.asked, ""))
+
+    @property
+    def _patience(self) -> float:
+        """Seconds in which an agent that does the same comes as far as in the record, where nothing moves."""
+        return max((each.at + each.seconds for each in self.start.before), default=0.0) + _SPARE_SECONDS
+
+    def unasked(self) -> ModelError:
+        """Why the agent does not come to stand where it stood: it goes on without what is left of the record."""
+        left = next((each.request.messages[-1].content for each in self.replies if each.request.messages), "")
+        return self._diverged_by(
+            f"it does not ask again what it asked before this event: {counted(len(self.replies), 'request')}, the first"
+            f" of which ended with {left[:80]!r}"
+        )
 
     def result_for(self, request: ToolRequest) -> ToolCall | None:
         """The recorded result of a call before the event."""
-        found = next((each for each in self.results if each.call == request), None)
+        found = next((each for each in self.results if _is_call(each.call, request)), None)
         if found is not None:
-            self.results.remove(found)
+            self.results = [each for each in self.results if each is not found]
             changed = dict(zip(self._last_calls(), self._given(), strict=True)).get(request.id)
             if changed is not None and changed != found.output:
                 return found.model_copy(update={"output": changed})
         return found
+
+    def forget_within(self, call_id: str, until: ToolCall | None = None) -> None:
+        """What was asked and called within a call is not asked for any more: it is over, or its tool is not run again.
+        `until` is the call's event, where a later one may have the same id."""
+        inside, gone = {call_id}, list[Event]()
+        for event in reversed(self.start.before):
+            if until is not None and not (
+                isinstance(event, ToolCall) and (event.call, event.at) == (until.call, until.at)
+            ):
+                continue
+            until = None
+            if isinstance(event, ModelCall | ToolCall) and event.within in inside:
+                gone.append(event)
+                if isinstance(event, ToolCall):
+                    inside.add(event.call.id)
+        if gone:
+            self.replies = [each for each in self.replies if not any(each is one for one in gone)]
+            self.results = [each for each in self.results if not any(each is one for one in gone)]
+            self._tell()
 
     def is_dropped(self, request: ToolRequest) -> bool:
         return self.dropped is not None and self.dropped == request and not self.over
@@ -118,17 +185,43 @@ class Past:
         if there == wanted:
             return
         if not (isinstance(self.change, Say) or (isinstance(self.change, Rerun) and self.change.shown)):
-            raise self._diverged(request, self.later[:1])
+            if node == "act" and self._is_of_another(request):
+                return
+            raise self._diverged(request, [each.request for each in self.later[:1]])
         self.splice = there, wanted
 
+    def _is_of_another(self, request: ModelRequest) -> bool:
+        """Whether another agent goes on, with messages of its own, as it did in the record: behind a handoff."""
+        recorded = next((each.request.messages for each in self.later), ())
+        return bool(recorded) and _before_results(recorded) == _before_results(request.messages)
+
     def _diverged(self, request: ModelRequest, recorded: Iterable[ModelRequest]) -> ModelError:
+        return self._diverged_by(
+            "with the recorded replies and results it asks its model something else than in the record"
+            f"{_difference(request, recorded)}"
+        )
+
+    def _diverged_by(self, why: str) -> ModelError:
         return ModelError(
-            "the agent cannot be brought back to this event: with the recorded replies and results it asks its model"
-            f" something else than in the record{_difference(request, recorded)}",
+            f"the agent cannot be brought back to this event: {why}",
             hint="it draws at random, reads a clock, or keeps something from trial to trial; only an agent that does"
             " the same with the same replies can be replayed",
             code="agent_diverged",
         )
+
+
+def _is_call(recorded: ToolRequest, request: ToolRequest) -> bool:
+    """Calls that no model made are numbered as they come, which is chance where several come at once."""
+    if recorded.id.startswith(DIRECT) and request.id.startswith(DIRECT):
+        return (recorded.name, recorded.arguments) == (request.name, request.arguments)
+    return recorded == request
+
+
+def _before_results(messages: Sequence[Message]) -> list[Message]:
+    kept = list(messages)
+    while kept and kept[-1].role == "tool":
+        kept.pop()
+    return kept
 
 
 def _difference(request: ModelRequest, recorded: Iterable[ModelRequest]) -> str:
@@ -142,8 +235,20 @@ def _difference(request: ModelRequest, recorded: Iterable[ModelRequest]) -> str:
     if nearest is None:
         return ""
     place = alike(nearest)
-    told = [each.messages[place].content[:80] if place < len(each.messages) else "" for each in (nearest, request)]
-    return f": message {place} was {told[0]!r} and is {told[1]!r}"
+    if nearest.messages == request.messages:
+        return ": the same messages, with other tools, to another of its models, or from another of its nodes"
+    was, now = (each.messages[place] if place < len(each.messages) else None for each in (nearest, request))
+    # Messages of the same words may differ in their calls or in what a class keeps beside the words.
+    parts = [] if was is None or now is None else [name for name, value in was if getattr(now, name) != value]
+    if was is None or now is None or "content" in parts:
+        return f": message {place} was {_shown(was and was.content)} and is {_shown(now and now.content)}"
+    name = parts[0]
+    return f": {name} of message {place} was {_shown(getattr(was, name))} and is {_shown(getattr(now, name))}"
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else to_json(value, fallback=str).decode() if value else ""
+    return repr(text[:160])
 
 
 # Messages as they are sent, from those that the agent wanted to send.

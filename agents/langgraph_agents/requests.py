@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from toolablate.agents.langchain.messages import BARRED, BARRED_BY_WORD, said_before, written_message
@@ -35,28 +36,43 @@ def _entries(kwargs: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
 
 def _specs(entry: Any) -> list[ToolSpec]:
     """Of one entry: OpenAI's and Anthropic's have one tool, Google's a list of them; a tool that a provider runs by
-    itself (a web search) has its type for a name."""
+    itself (a web search) has its type for a name, and Google's its key."""
     if not isinstance(entry, Mapping):
-        declared = getattr(entry, "function_declarations", None)
-        if declared is not None:
-            return [spec for each in declared for spec in _specs(_plain(each))]
-        entry = _plain(entry)
+        entry = _of_google(entry) or _plain(entry)
         if not isinstance(entry, Mapping):
             return [ToolSpec(name=str(getattr(entry, "name", "") or entry), description="", parameters={})]
-    for key in ("function_declarations", "functionDeclarations"):
-        if isinstance(entry.get(key), list | tuple):
-            return [spec for each in entry[key] for spec in _specs(each)]
+    if declared := [entry[key] for key in _DECLARED if isinstance(entry.get(key), list | tuple)]:
+        functions = [
+            spec for each in declared[0] for spec in _specs(each if isinstance(each, Mapping) else _plain(each))
+        ]
+        return functions + _by_key(entry)
     for key in ("function", "toolSpec"):
         if isinstance(entry.get(key), Mapping):
             return _specs(entry[key])
     name = entry.get("name") or entry.get("title") or entry.get("type")
     if not name:
-        return []
+        return _by_key(entry)
     schemas = (entry.get(key) for key in ("parameters", "input_schema", "inputSchema", "parameters_json_schema"))
     schema = next((each for each in schemas if isinstance(each, Mapping)), {})
     parameters = _plain(schema.get("json", schema))
     told = str(entry.get("description") or "")
     return [ToolSpec(name=str(name), description=told, parameters=parameters if isinstance(parameters, dict) else {})]
+
+
+_DECLARED = ("function_declarations", "functionDeclarations")
+
+
+def _of_google(entry: Any) -> dict[str, Any] | None:
+    """The parts of a `Tool` of Google's that are set: lists of functions, and tools that it runs by itself."""
+    if isinstance(entry, BaseModel) and "function_declarations" in type(entry).model_fields:
+        return {name: value for name, value in entry if value is not None}
+    declared = getattr(entry, "function_declarations", None)
+    return None if declared is None else {"function_declarations": list(declared)}
+
+
+def _by_key(entry: Mapping[str, Any]) -> list[ToolSpec]:
+    names = [str(key) for key, value in entry.items() if key not in _DECLARED and value is not None]
+    return [ToolSpec(name=name, description="", parameters={}) for name in names]
 
 
 def _plain(value: Any) -> Any:
@@ -90,15 +106,17 @@ def _without(entry: Any, allowed: Callable[[str], bool]) -> Any:
     specs = _specs(entry)
     if all(allowed(spec.name) for spec in specs):
         return entry
-    for key in ("function_declarations", "functionDeclarations"):
-        declared = entry.get(key) if isinstance(entry, Mapping) else getattr(entry, key, None)
-        if declared is None:
-            continue
-        kept = [each for each in declared if all(allowed(spec.name) for spec in _specs(each))]
-        if not kept:
-            return None
-        return {**entry, key: kept} if isinstance(entry, Mapping) else type(entry)(**{key: kept})
-    return None
+    parts = entry if isinstance(entry, Mapping) else _of_google(entry)
+    # A tool of another form has a name of its own.
+    if parts is None or any(parts.get(key) for key in ("name", "title", "type", "function", "toolSpec")):
+        return None
+    kept = {key: part for key, part in parts.items() if key not in _DECLARED and allowed(str(key))}
+    for key in _DECLARED:
+        if functions := [each for each in parts.get(key) or () if all(allowed(spec.name) for spec in _specs(each))]:
+            kept[key] = functions
+    if not kept:
+        return None
+    return kept if isinstance(entry, Mapping) else type(entry)(**kept)
 
 
 def choice_of(kwargs: Mapping[str, Any]) -> str:

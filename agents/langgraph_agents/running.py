@@ -2,10 +2,12 @@
 
 import asyncio
 import inspect
+import json
 import random
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -18,10 +20,11 @@ from langchain_core.messages import (
     convert_to_messages,
 )
 from langchain_core.outputs import ChatResult
+from langchain_core.runnables import RunnableBinding
 from langgraph.errors import GraphRecursionError
 from langgraph.types import Command
 from langsmith.run_helpers import tracing_context
-from pydantic_core import to_json
+from pydantic_core import to_jsonable_python
 
 from toolablate.agents.chat import ChatModel, RetryPolicy
 from toolablate.agents.langchain.clients import is_blocking
@@ -29,8 +32,9 @@ from toolablate.agents.langchain.messages import written_message
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
 from toolablate.agents.langgraph_agents.requests import Conversations, specs_of, without_tools
-from toolablate.agents.langgraph_agents.seam import TRIAL, AgentStopped, install, on_agents_loop
+from toolablate.agents.langgraph_agents.seam import AgentStopped, under_way
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of
+from toolablate.agents.langgraph_agents.threads import on_agents_loop, threads_with_context
 from toolablate.agents.langgraph_agents.tools import SeenTools
 from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
 from toolablate.agents.pacing import LetGo
@@ -53,6 +57,7 @@ from toolablate.traces.records import (
     Picture,
     Price,
     ToolCall,
+    clean_text,
 )
 
 
@@ -74,7 +79,6 @@ async def run_own_agent(
 ) -> AgentResult:
     """Runs the agent until it ends, a limit of the condition's budget, or a failure for good. As `run_agent`;
     with a `past` it goes on from there as `resume_agent` does. Raises LetGo as a model does."""
-    install()
     events: list[Event] = []
     spending = Spending(condition.budget, price)
     before = past.start.before if past else ()
@@ -130,19 +134,22 @@ async def _to_its_end(trial: AgentTrial, question: Message) -> Limit | None:
 async def _ended(trial: AgentTrial, question: Message) -> Any:
     """What the agent ended with; None where it was to end. Raises TrialFailed; LetGo; and NotImplementedError where
     the graph can only be run in a thread."""
-    asked: list[BaseMessage] = [written_message(question)]
+    trial.question = written_message(question).model_copy(update={"id": f"question-{uuid.uuid4().hex}"})
+    with under_way(trial):
+        return await _ended_under_way(trial)
+
+
+async def _ended_under_way(trial: AgentTrial) -> Any:
+    asked = [trial.question]
     if trial.condition.prompt:
         asked.insert(0, SystemMessage(trial.condition.prompt))
-    token = TRIAL.set(trial)
-    try:
-        with tracing_context(enabled=False):
-            # Another trial may find meanwhile that this agent needs a thread.
-            in_thread = trial.agent.in_thread
-            running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns, in_thread))
-    finally:
-        TRIAL.reset(token)
+    with tracing_context(enabled=False):
+        # Another trial may find meanwhile that this agent needs a thread.
+        in_thread = trial.agent.in_thread
+        running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns, in_thread))
     try:
         await _until_end(trial, running)
+        trial.require_awaited(running.done())
     finally:
         trial.over = True
         left = [task for task in (running, *trial.tasks) if not task.done()]
@@ -171,7 +178,12 @@ async def _ended(trial: AgentTrial, question: Message) -> Any:
 
 def _answer_of(trial: AgentTrial, ended: Any) -> str:
     """Raises TrialFailed where it is none."""
-    text = _in_form(ended) or _answer(ended)
+    try:
+        text = _in_form(ended) or _answer(ended)
+        text = None if text is None else clean_text(str(text))
+    except Exception as error:
+        trial.record_failure(_agent_failed(trial, error, "what it ended with cannot be read as an answer"))
+        raise TrialFailed from error
     if text is not None:
         return _require_text(trial, text)
     agent = trial.agent.model.agent
@@ -195,12 +207,12 @@ def _require_text(trial: AgentTrial, text: str) -> str:
 async def _end_of_past(trial: AgentTrial, past: Past) -> Limit | None:
     """The end of a trial whose agent asks nothing more: one last request, where there is to be one."""
     if past.start.node != "final":
-        error = ModelError(
+        ended = ModelError(
             "the agent cannot be taken up here: it had ended, and asks its model nothing more",
             hint="name an earlier event: --from EVENT",
             code="agent_ended",
         )
-        trial.record_failure(error)
+        trial.record_failure(past.unasked() if past.replies else ended)
         raise TrialFailed
     trial.session.answer(await _asked_at_last(trial, past.start.limit), past.start.limit)
     return past.start.limit
@@ -215,13 +227,28 @@ async def _run(agent: Agent, messages: list[BaseMessage], turns: int, in_thread:
         "recursion_limit": max(agent.recursion_limit, 20 * turns + 50),
         "callbacks": [],
     }
-    if not in_thread:
-        return await agent.graph.ainvoke({"messages": messages}, config)
     graph = agent.graph
-    value, error = await outcome_of(lambda: graph.invoke({"messages": messages}, config))
-    if error is not None:
-        raise error
-    return value
+    try:
+        if not in_thread:
+            return await graph.ainvoke({"messages": messages}, config)
+        value, error = await outcome_of(lambda: graph.invoke({"messages": messages}, config))
+        if error is not None:
+            raise error
+        return value
+    finally:
+        await _forget(graph, config["configurable"]["thread_id"], in_thread)
+
+
+async def _forget(graph: Any, thread: str, in_thread: bool) -> None:
+    """Deletes the trial's thread from the agent's checkpointer, where it has one that can."""
+    while isinstance(graph, RunnableBinding):
+        graph = graph.bound
+    saver = getattr(graph, "checkpointer", None)
+    with suppress(Exception):
+        if in_thread and (delete := getattr(saver, "delete_thread", None)):
+            await outcome_of(lambda: delete(thread))
+        elif not in_thread and (adelete := getattr(saver, "adelete_thread", None)):
+            await adelete(thread)
 
 
 async def _called(function: Callable[..., Any], messages: list[BaseMessage]) -> Any:
@@ -284,7 +311,7 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     blank = trial.conversations.blank
     token = ORIGINAL.set(Original(asked.chat, ask, identity_of(asked.chat, kwargs, blank), blank))
     try:
-        with tracing_context(enabled=False):
+        with tracing_context(enabled=False), threads_with_context():
             _, reply = await trial.session.ask_at_last(final, limit)
     finally:
         ORIGINAL.reset(token)
@@ -310,11 +337,14 @@ async def _own_now(chat: BaseChatModel, messages: Sequence[BaseMessage], kwargs:
     return value
 
 
-def _agent_failed(trial: AgentTrial, error: BaseException) -> ModelError:
+_OWN_CODE = "its own code raised this, outside of its models and tools"
+
+
+def _agent_failed(trial: AgentTrial, error: BaseException, hint: str = _OWN_CODE) -> ModelError:
     told = one_line(trial.conversations.blank(f"{type(error).__name__}: {error}"), 300)
     return ModelError(
         f"the agent {trial.agent.model.agent!r} failed: {told}",
-        hint="its own code raised this, outside of its models and tools",
+        hint=hint,
         code="agent_failed",
     )
 
@@ -356,7 +386,10 @@ def _in_form(ended: Any) -> str:
     form = ended.get("structured_response") if isinstance(ended, dict) else None
     if form is None:
         return ""
-    return with_answer_line(form if isinstance(form, str) else to_json(form, fallback=str).decode())
+    if isinstance(form, str):
+        return with_answer_line(form)
+    plain = to_jsonable_python(form, fallback=str, bytes_mode="base64")
+    return with_answer_line(json.dumps(plain, ensure_ascii=False, separators=(",", ":")))
 
 
 def _answer_of_message(message: dict[str, Any]) -> str:

@@ -2,13 +2,14 @@
 which an agent can make them.
 
 The methods are replaced once in a process, and pass straight through where no trial is under way. They may be called
-from a coroutine of any loop and from any thread but the trial's own, where no agent runs.
+from a coroutine of any loop and from any thread but the trial's own, where no agent runs. The trial is known by the
+context; a call of an agent's part that has none is made by nobody's trial, or by one that cannot be told.
 """
 
 import asyncio
-import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
@@ -18,8 +19,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.tools import BaseTool
+from langgraph.pregel._loop import PregelLoop
 
+from toolablate.agents.langgraph_agents.threads import threads_with_context, without_exit
+from toolablate.agents.pacing.waits import blocking
 from toolablate.tools.function import outcome_of
+from toolablate.traces.errors import ModelError
 
 T = TypeVar("T")
 
@@ -61,10 +66,83 @@ class Watching(Protocol):
         """Notes the task that this runs in, which ends with the trial."""
         ...
 
+    def has(self, part: BaseChatModel | BaseTool) -> bool:
+        """Whether it is one of its agent's."""
+        ...
+
+    def asks_in(self, messages: Sequence[BaseMessage], *, by_text: bool) -> bool:
+        """Whether its question is among the messages: the message itself, or one with the same text."""
+        ...
+
+    def fail(self, error: ModelError) -> None:
+        """Ends it as failed. From its own loop."""
+        ...
+
 
 TRIAL: ContextVar[Watching | None] = ContextVar("trial", default=None)
 INSIDE_MODEL: ContextVar[bool] = ContextVar("inside_model", default=False)
+# Within a tool that a condition let run, whose own calls of others no condition acts on.
 INSIDE_TOOL: ContextVar[bool] = ContextVar("inside_tool", default=False)
+# The id of the call whose tool runs, "" outside of all.
+WITHIN: ContextVar[str] = ContextVar("within", default="")
+
+
+# The trials whose agents run.
+_OPEN: set[Watching] = set()
+
+
+@contextmanager
+def under_way(trial: Watching) -> Iterator[None]:
+    """While its agent runs."""
+    install()
+    token = TRIAL.set(trial)
+    _OPEN.add(trial)
+    try:
+        with threads_with_context():
+            yield
+    finally:
+        _OPEN.discard(trial)
+        TRIAL.reset(token)
+
+
+def require_nobodys(part: BaseChatModel | BaseTool) -> None:
+    """Of a call that has no trial. Raises AgentStopped where it is an agent's that runs in one: which of them made it
+    cannot be told, so that all fail."""
+    if concerned := [trial for trial in tuple(_OPEN) if trial.has(part)]:
+        name = part.name if isinstance(part, BaseTool) else type(part).__name__
+        error = ModelError(
+            f"{name!r} of the agent was called where its trial cannot be told, so that no condition could act on it and"
+            " nothing would be recorded",
+            hint="make threads, pools and queues where the agent is called, and not when its module is imported; while"
+            " a plan runs, use its agent nowhere else in the process",
+            code="call_outside_trial",
+        )
+        _fail_all(concerned, error)
+        raise AgentStopped(error.message)
+
+
+def require_own(trial: Watching, messages: Sequence[BaseMessage]) -> None:
+    """Raises AgentStopped for a request in this trial's context with the question of another one that is under way:
+    a worker that was started in one trial serves another. Both fail."""
+    others = [other for other in tuple(_OPEN) if other is not trial]
+    for by_text in (False, True):
+        if trial.asks_in(messages, by_text=by_text):
+            return
+        if concerned := [other for other in others if other.asks_in(messages, by_text=by_text)]:
+            error = ModelError(
+                "a task or thread that the agent started in one trial asked a model for another one",
+                hint="start workers and queues anew each time that the agent is called: what they do cannot be told"
+                " apart",
+                code="call_of_another_trial",
+            )
+            _fail_all([trial, *concerned], error)
+            raise AgentStopped(error.message)
+
+
+def _fail_all(trials: Sequence[Watching], error: ModelError) -> None:
+    for trial in trials:
+        with suppress(RuntimeError):  # of a run that has ended meanwhile
+            trial.loop.call_soon_threadsafe(trial.fail, error)
 
 
 @cache
@@ -72,33 +150,35 @@ def install() -> None:
     """Replaces the methods, once."""
     _catch_models()
     _catch_tools()
+    _leave_out_caches()
 
 
 def _catch_models() -> None:
     generate, agenerate = BaseChatModel._generate_with_cache, BaseChatModel._agenerate_with_cache
 
     def caught(self: BaseChatModel, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
-        trial = _watching_models()
+        trial = _watching_models(self)
         if trial is None:
             return generate(self, messages, stop, run_manager, **kwargs)
 
         async def own(messages: Any, kwargs: Any) -> ChatResult:
-            result: ChatResult = await _in_thread(lambda: generate(self, messages, stop, run_manager, **kwargs))
+            result: ChatResult = await _in_thread(lambda: generate(self, messages, run_manager=run_manager, **kwargs))
             return result
 
+        kwargs = _with_stop(kwargs, stop)
         return _wait_for(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
 
     async def acaught(
         self: BaseChatModel, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> Any:
-        trial = _watching_models()
+        trial = _watching_models(self)
         if trial is None:
             return await agenerate(self, messages, stop, run_manager, **kwargs)
 
         async def here(messages: Any, kwargs: Any) -> ChatResult:
-            return await agenerate(self, messages, stop, run_manager, **kwargs)
+            return await agenerate(self, messages, run_manager=run_manager, **kwargs)
 
-        own = _there(here)
+        own, kwargs = _there(here), _with_stop(kwargs, stop)
         return await _across(trial, lambda: trial.model(ModelAsked(self, messages, kwargs, own)))
 
     BaseChatModel._generate_with_cache = caught  # type: ignore[method-assign]
@@ -108,25 +188,40 @@ def _catch_models() -> None:
             setattr(BaseChatModel, name, _whole(method))
 
 
+def _with_stop(kwargs: dict[str, Any], stop: Any) -> dict[str, Any]:
+    return kwargs if stop is None else {**kwargs, "stop": stop}
+
+
 def _whole(method: Callable[..., bool]) -> Callable[..., bool]:
     """Replies come whole in a trial: what streams goes another way."""
 
     def streams(self: BaseChatModel, *args: Any, **kwargs: Any) -> bool:
+        _watching_models(self)
         return TRIAL.get() is None and method(self, *args, **kwargs)
 
     return streams
 
 
-def _watching_models() -> Watching | None:
-    # A chat model that asks another one is one model.
-    return None if INSIDE_MODEL.get() else TRIAL.get()
+def _watching_models(chat: BaseChatModel) -> Watching | None:
+    if INSIDE_MODEL.get() or TRIAL.get() is not None:
+        # A cache would give a trial what another got. It stays off in this process.
+        vars(chat)["cache"] = False
+    # A chat model that asks another one is one model; the last request has no trial any more.
+    return None if INSIDE_MODEL.get() else _watching(chat)
+
+
+def _watching(part: BaseChatModel | BaseTool) -> Watching | None:
+    trial = TRIAL.get()
+    if trial is None and _OPEN:
+        require_nobodys(part)
+    return trial
 
 
 def _catch_tools() -> None:
     run, arun = BaseTool.run, BaseTool.arun
 
     def caught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
-        trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
+        trial, call_id = _watching(self), kwargs.get("tool_call_id")
         if trial is None:
             return run(self, tool_input, *args, **kwargs)
 
@@ -138,7 +233,7 @@ def _catch_tools() -> None:
         return _wait_for(trial, lambda: trial.tool(ToolAsked(self, tool_input, call_id, own, writes)))
 
     async def acaught(self: BaseTool, tool_input: Any, *args: Any, **kwargs: Any) -> Any:
-        trial, call_id = TRIAL.get(), kwargs.get("tool_call_id")
+        trial, call_id = _watching(self), kwargs.get("tool_call_id")
         if trial is None:
             return await arun(self, tool_input, *args, **kwargs)
 
@@ -152,6 +247,16 @@ def _catch_tools() -> None:
 
     BaseTool.run = caught  # type: ignore[method-assign]
     BaseTool.arun = acaught  # type: ignore[method-assign]
+
+
+def _leave_out_caches() -> None:
+    """A graph's cache of what its nodes gave (`compile(cache=...)`) would give a trial what another got."""
+    begin = PregelLoop.__init__
+
+    def begun(self: PregelLoop, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs if TRIAL.get() is None else {**kwargs, "cache": None})
+
+    PregelLoop.__init__ = begun  # type: ignore[method-assign]
 
 
 # The key under which LangGraph's configuration has what writes into a graph's state.
@@ -181,29 +286,7 @@ async def _in_thread(function: Callable[[], T]) -> T:
     return result
 
 
-# Agents run on a loop of their own, so that what blocks it never keeps the trial's loop from answering.
-
-
-@cache
-def agents_loop() -> asyncio.AbstractEventLoop:
-    """One for all agents of this process, in a thread that lasts as long: their clients keep connections."""
-    loop = asyncio.new_event_loop()
-    loop.set_default_executor(_OwnThreads())
-    threading.Thread(target=loop.run_forever, name="agents", daemon=True).start()
-    return loop
-
-
-def on_agents_loop(work: Coroutine[Any, Any, T]) -> "asyncio.Future[T]":
-    """Runs it there; the future is one of the loop that runs now."""
-    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_without_exit(work), agents_loop()))
-
-
-async def _without_exit(work: Coroutine[Any, Any, T]) -> T:
-    """An exit that a coroutine raises would end the loop, and with it all agents."""
-    try:
-        return await work
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise RuntimeError(f"it ended in {type(error).__name__}") from None
+# Across loops and threads.
 
 
 def _there(here: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Awaitable[T]]:
@@ -211,7 +294,7 @@ def _there(here: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Awaitab
     loop = asyncio.get_running_loop()
 
     async def there(*args: Any) -> T:
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_without_exit(here(*args)), loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(without_exit(here(*args)), loop))
 
     return there
 
@@ -221,9 +304,11 @@ async def _across(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -
 
 
 def _wait_for(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Blocks until it is done."""
+    """Blocks until it is done; with the thread an event loop, which others of its requests may need."""
     try:
-        return asyncio.run_coroutine_threadsafe(_noted(trial, work), trial.loop).result()
+        with blocking(asyncio._get_running_loop() is not None):
+            done = asyncio.run_coroutine_threadsafe(_noted(trial, work), trial.loop)
+        return done.result()
     except (CancelledError, asyncio.CancelledError):
         raise AgentStopped from None
 
@@ -231,21 +316,3 @@ def _wait_for(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
 async def _noted(trial: Watching, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     trial.reach()
     return await work()
-
-
-class _OwnThreads(ThreadPoolExecutor):
-    """A thread for each call: those of agents wait for each other, and one that hangs must not keep the process."""
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        future: Future[T] = Future()
-
-        def run() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # noqa: BLE001 - it is the caller's
-                future.set_exception(error)
-
-        threading.Thread(target=run, name="agent", daemon=True).start()
-        return future

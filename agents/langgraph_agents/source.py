@@ -27,13 +27,14 @@ from toolablate.traces.records import AgentModel, Condition, ModelReply, ModelRe
 @dataclass(slots=True)
 class Original:
     """A request as the agent made it. `ask` makes it, with what the record leaves out of it left out; `identity` tells
-    which of the agent's models is asked, and how; `blank` takes secrets out of a text; `result` is what the model gave
-    to the last try."""
+    which of the agent's models is asked, and how; `blank` takes secrets out of a text; `number` is that among the
+    trial's requests that ask the same, from 0; `result` is what the model gave to the last try."""
 
     chat: BaseChatModel
     ask: Callable[[ModelRequest], Awaitable[ChatResult]]
     identity: Mapping[str, Any] = field(default_factory=dict)
     blank: Callable[[str], str] = str
+    number: int = 0
     result: ChatResult | None = None
 
     @property

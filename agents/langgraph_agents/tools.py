@@ -1,7 +1,7 @@
 """An agent's tools as tools of a condition, whose innermost call is the agent's own."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -181,7 +181,24 @@ def _text(value: Any) -> str:
         texts = [each if isinstance(each, str) else each.get("text") for each in value]
         if all(isinstance(each, str) for each in texts):
             return "".join(str(each) for each in texts)
-    return json.dumps(to_jsonable_python(value, inf_nan_mode="constants", fallback=str), ensure_ascii=False)
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    """Of any value. What is read by being used up (a generator) is not read: it is the agent's."""
+    try:
+        plain = to_jsonable_python(_unread(value), inf_nan_mode="constants", fallback=str, bytes_mode="base64")
+        return json.dumps(plain, ensure_ascii=False)
+    except Exception:  # noqa: BLE001 - the value is anybody's
+        return json.dumps(f"({type(value).__name__} that cannot be written as JSON)")
+
+
+def _unread(value: Any) -> Any:
+    if isinstance(value, Iterator):
+        return f"({type(value).__name__})"
+    if isinstance(value, dict):
+        return {key: _unread(each) for key, each in value.items()}
+    return [_unread(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _with_text(raw: Any, text: str, call_id: str | None) -> Any:
@@ -211,4 +228,4 @@ def arguments_of(asked: ToolAsked) -> str:
         plain = asked.tool._filter_injected_args(given)
     except Exception:  # noqa: BLE001 - of some versions alone
         plain = given
-    return json.dumps(to_jsonable_python(plain, fallback=str), ensure_ascii=False)
+    return _json(plain)

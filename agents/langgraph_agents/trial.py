@@ -2,22 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NoReturn
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatResult
 from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tools import BaseTool
 
 from toolablate.agents.endpoint.requirements import blanking_all
 from toolablate.agents.langgraph_agents.opening import Agent
-from toolablate.agents.langgraph_agents.past import Past, sent
+from toolablate.agents.langgraph_agents.past import DIRECT, Past, Wanted, sent
 from toolablate.agents.langgraph_agents.requests import (
     Conversations,
     barred,
@@ -29,15 +28,17 @@ from toolablate.agents.langgraph_agents.requests import (
 )
 from toolablate.agents.langgraph_agents.seam import (
     INSIDE_TOOL,
+    WITHIN,
     AgentStopped,
     ModelAsked,
     ToolAsked,
+    require_own,
 )
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of, keys_of
 from toolablate.agents.langgraph_agents.tools import PENDING, Pending, arguments_of
 from toolablate.agents.langgraph_agents.tools import result_of as result_of_tool
 from toolablate.agents.pacing import LetGo
-from toolablate.agents.session import NOT_EXECUTED, TrialFailed, TrialSession
+from toolablate.agents.session import NOT_EXECUTED, Progress, TrialFailed, TrialSession
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import (
@@ -50,13 +51,15 @@ from toolablate.traces.records import (
     ModelRequest,
     ToolCall,
     ToolRequest,
+    digest_json,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The last request that was answered, with its reply."""
+    """The last request that was answered, with its reply. `inside` tells that a tool made it."""
 
+    inside: bool
     asked: ModelAsked
     request: ModelRequest
     reply: ModelReply
@@ -72,7 +75,9 @@ class AgentTrial:
     that no more calls are answered, `let_go` that this is because a request need not wait for its turn any more;
     `stopped` is set when the agent is to end. `past` is what it is given again, `events` are those of this attempt.
     `number` has interventions number a call before it is made; `known` are the chat
-    models whose keys are kept out of the record.
+    models whose keys are kept out of the record; `asking` are the requests that are under way. `question` is the
+    message that the agent is given, whose id tells this trial's requests from those of others. `equal` counts requests
+    that ask the same; `replied` is set when a request is out no more.
     """
 
     agent: Agent
@@ -92,7 +97,11 @@ class AgentTrial:
     number: Callable[[ToolRequest], None] = lambda _: None
     wanted: ModelAsked | None = None
     known: dict[int, BaseChatModel] = field(default_factory=dict)
+    equal: Counter[str] = field(default_factory=Counter)
+    replied: asyncio.Event = field(default_factory=asyncio.Event)
     in_flight: int = 0
+    asking: set[Progress] = field(default_factory=set)
+    question: BaseMessage = field(default_factory=lambda: HumanMessage(""))
     direct: int = 0
     tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
@@ -105,8 +114,24 @@ class AgentTrial:
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
 
+    def has(self, part: BaseChatModel | BaseTool) -> bool:
+        if isinstance(part, BaseTool):
+            return any(part is each for each in self.agent.parts.tools.values())
+        return id(part) in self.known or any(part is each for each in self.agent.parts.models)
+
+    def asks_in(self, messages: Sequence[BaseMessage], *, by_text: bool) -> bool:
+        if by_text:
+            return any(each.type == "human" and each.content == self.question.content for each in messages)
+        return any(each.id == self.question.id for each in messages)
+
+    def fail(self, error: ModelError) -> None:
+        if not self.over and not self.failed:
+            self.record_failure(error)
+            self._end()
+
     async def model(self, asked: ModelAsked) -> ChatResult:
         """Raises AgentStopped where there is to be no reply."""
+        require_own(self, asked.messages)
         self._require_going_on()
         barring = self.condition.tool_choice == "none"
         kwargs = offered(asked.kwargs, self._is_offered)
@@ -118,24 +143,21 @@ class AgentTrial:
         )
         self._take_results(asked.messages)
         self._refuse_unknown(asked)
-        if (recorded := await self._recorded(request)) is not None:
+        identity = identity_of(asked.chat, kwargs, self.conversations.blank)
+        number = self._number_of(request, identity)
+        if (recorded := await self._recorded(Wanted(request, node_now(), digest_json(identity)))) is not None:
             result = result_of(recorded.reply)
             self._note(asked, request, recorded.reply, result)
             return result
-        if self.past is not None and self.past.start.node == "final":
-            self.wanted = asked
-            self._end()
-            raise AgentStopped
+        if self._answers_now:
+            self._stop(None, asked)
         messages = sent(self.past, request.messages, asked.messages)
         request = request.model_copy(update={"messages": self.conversations.written(messages)})
-        limit = self.limit or self.session.spending.reached_before_turn(self.session.worked())
-        if limit is not None:
-            self._stop(limit, asked)
+        await self._take_turn(asked, request)
         if barring and all(not self.agent.is_kept(spec.name) for spec in request.tools):
             kwargs = barred(asked.chat, kwargs)
-        blank = self.conversations.blank
-        identity = identity_of(asked.chat, kwargs, blank)
-        original = Original(asked.chat, partial(_ask, asked, messages, kwargs), identity, blank)
+        asking = partial(_ask, asked, messages, kwargs)
+        original = Original(asked.chat, asking, identity, self.conversations.blank, number)
         reply = await self._reply(original, request)
         if not isinstance(reply, ModelReply):
             self._stop(reply, asked)
@@ -150,15 +172,19 @@ class AgentTrial:
         if called is None and INSIDE_TOOL.get() and asked.call_id is None:
             # One tool calls another by itself, and no model did.
             return await asked.own()
-        request = called or self._direct(asked)
+        request, name = called or self._direct(asked), asked.tool.name
+        kept = self.agent.is_kept(name)
+        # What a kept tool calls is called by the agent: conditions act on it.
+        asked = replace(asked, own=_inside(request.id, asked.own, silent=not kept))
         pending = Pending(asked, self.conversations.blank)
-        name = asked.tool.name
         if self.past is not None and (again := await self._again(self.past, pending, request)):
             return again[0]
-        kept = self.agent.is_kept(name)
+        if self._answers_now:
+            self._end()
+            raise AgentStopped
         # A kept tool has no limit of its own: the trial's ends it.
         self.in_flight += not kept
-        tokens = PENDING.set(pending), INSIDE_TOOL.set(True)
+        token = PENDING.set(pending)
         try:
             if kept:
                 return await self._passed(pending, request)
@@ -170,9 +196,10 @@ class AgentTrial:
                 )
             return await self._run(pending, request, called=called is not None)
         finally:
-            PENDING.reset(tokens[0])
-            INSIDE_TOOL.reset(tokens[1])
+            PENDING.reset(token)
             self.in_flight -= not kept
+            if self.past is not None and not self.past.over:
+                self.past.forget_within(request.id)
 
     def run_again_in_thread(self) -> None:
         """Makes ready for the agent to be run from its beginning once more; what it did is given to it again."""
@@ -181,14 +208,21 @@ class AgentTrial:
             self.past = Past.so_far(self.events)
         self.past.again()
         self.waiting.clear()
+        self.equal.clear()
+
+    @property
+    def _answers_now(self) -> bool:
+        """Whether what comes behind the record is a last request: of the agent that asks next, or of the one that asked
+        last where a call would come next."""
+        return self.past is not None and self.past.start.node == "final"
 
     # Models.
 
-    async def _recorded(self, request: ModelRequest) -> ModelCall | None:
+    async def _recorded(self, wanted: Wanted) -> ModelCall | None:
         if self.past is None:
             return None
         try:
-            return await self.past.reply_to(request)
+            return await self.past.reply_to(wanted)
         except ModelError as error:
             self.record_failure(error)
             self._end()
@@ -206,10 +240,11 @@ class AgentTrial:
 
     def _refuse_unknown(self, asked: ModelAsked) -> None:
         """Fails where the model is offered what nobody knew before, and what is no form of a reply."""
-        if "ls_structured_output_format" in asked.kwargs:
-            return
+        has_form = "ls_structured_output_format" in asked.kwargs
         for spec in specs_of(asked.kwargs):
-            known = spec.name in self.agent.tools or spec.name in self.agent.parts.bound
+            # A form has a schema, which what a provider runs has not.
+            known = has_form and bool(spec.parameters)
+            known = known or spec.name in self.agent.tools or spec.name in self.agent.parts.bound
             if not known and not self.agent.is_kept(spec.name):
                 self._fail(
                     f"the agent offers its model a tool {spec.name!r} that it did not show before it ran, so no"
@@ -218,11 +253,47 @@ class AgentTrial:
                     "unknown_tool",
                 )
 
+    def _number_of(self, request: ModelRequest, identity: dict[str, Any]) -> int:
+        """Of the request among those of the trial that ask the same, from 0: each has a recorded reply of its own."""
+        content = digest_json([identity, request.model_dump(mode="json", exclude_defaults=True)])
+        self.equal[content] += 1
+        return self.equal[content] - 1
+
+    async def _take_turn(self, asked: ModelAsked, request: ModelRequest) -> None:
+        """Takes a turn of the budget before it is used: of requests that are made at once, those for which it might
+        have no room wait for the others."""
+        spending = self.session.spending
+        while True:
+            self._require_going_on()
+            limit = self.limit or spending.reached_before_turn(self.session.worked())
+            if limit is not None and not spending.out:
+                self._stop(limit, asked)
+            if limit is None and spending.has_room(self.session.worked()):
+                break
+            try:
+                await self.replied.wait()
+            except asyncio.CancelledError:
+                if not self.over:
+                    self.fail(_gave_up())
+                raise
+        spending.out.append(request)
+
+    def _give_turn_back(self, request: ModelRequest) -> None:
+        # Turns that were used are counted by the session.
+        self.session.spending.out.remove(request)
+        before, self.replied = self.replied, asyncio.Event()
+        before.set()
+
     async def _reply(self, original: Original, request: ModelRequest) -> ModelReply | Limit:
-        token = ORIGINAL.set(original)
+        token, progress = ORIGINAL.set(original), Progress()
         self.in_flight += 1
+        self.asking.add(progress)
         try:
-            return await self.session.ask(request, "ask")
+            return await self.session.ask(request, "ask", progress)
+        except asyncio.CancelledError:
+            if not self.over and progress.is_held_up:
+                self.fail(_gave_up())
+            raise
         except TrialFailed:
             self.failed = True
             self._end()
@@ -234,7 +305,14 @@ class AgentTrial:
             raise AgentStopped from None
         finally:
             self.in_flight -= 1
+            self._give_turn_back(request)
+            self.asking.discard(progress)
             ORIGINAL.reset(token)
+
+    def require_awaited(self, ended: bool) -> None:
+        """Fails the trial where its agent has `ended` by itself and left a request that was held up."""
+        if ended and any(progress.is_held_up for progress in self.asking):
+            self.fail(_gave_up())
 
     def _note(self, asked: ModelAsked, request: ModelRequest, reply: ModelReply, result: ChatResult) -> None:
         self.conversations.note(reply)
@@ -242,7 +320,10 @@ class AgentTrial:
         for call in reply.message.tool_calls:
             # Numbered as they stand in the reply: which of them comes first is chance.
             self.number(call)
-        self.last = Last(asked, request, reply, result.generations[0].message)
+        inside = WITHIN.get() != ""
+        # The agent's own conversation, and not one that a tool has with a model, is closed by a last request.
+        if not inside or self.last is None or self.last.inside or (self.past is not None and self.past.inside):
+            self.last = Last(inside, asked, request, reply, result.generations[0].message)
 
     def _take_results(self, messages: Sequence[BaseMessage]) -> None:
         """Notes results that came from elsewhere: the answer to a name that no tool has, and what a part of the agent
@@ -292,7 +373,7 @@ class AgentTrial:
 
     def _direct(self, asked: ToolAsked) -> ToolRequest:
         self.direct += 1
-        call_id = asked.call_id or f"direct_{self.direct}"
+        call_id = asked.call_id or f"{DIRECT}{self.direct}"
         arguments = self.conversations.blank(arguments_of(asked))
         return ToolRequest(id=call_id, name=asked.tool.name, arguments=arguments)
 
@@ -310,11 +391,8 @@ class AgentTrial:
         text = recorded.output if recorded else NOT_EXECUTED
         self.shown[request.id] = text
         if recorded is not None and (recorded.to_state or self.agent.is_kept(request.name)):
-            token = INSIDE_TOOL.set(True)
-            try:
-                return (await pending.asked.own(),)
-            finally:
-                INSIDE_TOOL.reset(token)
+            return (await pending.asked.own(),)
+        past.forget_within(recorded.call.id if recorded else request.id, recorded)
         pending.shown = ToolResult(text, status=recorded.status if recorded else "invalid")
         return (pending.given_back(),)
 
@@ -351,8 +429,10 @@ class AgentTrial:
         if self.over or self.failed:
             raise AgentStopped
 
-    def _stop(self, limit: Limit, asked: ModelAsked) -> NoReturn:
-        self.limit, self.wanted = limit, asked
+    def _stop(self, limit: Limit | None, asked: ModelAsked) -> NoReturn:
+        self.limit = limit
+        if not WITHIN.get() or self.last is None:
+            self.wanted = asked
         self._end()
         raise AgentStopped
 
@@ -375,6 +455,30 @@ async def _ask(
     asked: ModelAsked, messages: Sequence[BaseMessage], kwargs: dict[str, Any], _: ModelRequest
 ) -> ChatResult:
     return await asked.own(messages, kwargs)
+
+
+def _inside(call_id: str, own: Callable[[], Awaitable[Any]], *, silent: bool) -> Callable[[], Awaitable[Any]]:
+    """Runs a tool, so that what it asks and calls is known to be within its call."""
+
+    async def inside() -> Any:
+        tokens = INSIDE_TOOL.set(silent), WITHIN.set(call_id)
+        try:
+            return await own()
+        finally:
+            INSIDE_TOOL.reset(tokens[0])
+            WITHIN.reset(tokens[1])
+
+    return inside
+
+
+def _gave_up() -> ModelError:
+    return ModelError(
+        "the agent gave up a request to its model that waited for its turn or was tried again, so that its answer says"
+        " how busy the endpoint was",
+        hint="leave time-outs to timeout_seconds of the model; where the agent needs its own, let it be longer than"
+        " waits and retries take, or allow more with concurrency and requests_per_minute",
+        code="agent_gave_up",
+    )
 
 
 def _parsed(arguments: str) -> Any:
@@ -406,7 +510,9 @@ class Recording:
     def __call__(self, event: Event) -> None:
         if isinstance(event, ModelCall | ToolCall):
             pending = PENDING.get()
-            update: dict[str, Any] = {"node": node_now()}
+            update: dict[str, Any] = {"node": node_now(), "within": WITHIN.get()}
+            if isinstance(event, ModelCall) and (original := ORIGINAL.get()) is not None:
+                update["asked"] = digest_json(original.identity)
             if isinstance(event, ToolCall) and pending is not None:
                 update["to_state"] = pending.to_state
             event = event.model_copy(update=update)

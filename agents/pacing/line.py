@@ -9,7 +9,7 @@ from itertools import count
 from typing import Protocol
 
 from toolablate.agents.chat import PATIENCE_SECONDS
-from toolablate.agents.pacing.waits import in_line
+from toolablate.agents.pacing.waits import in_line, is_blocking_others
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Usage
 
@@ -221,6 +221,7 @@ class _Waiting:
     tokens: float
     first: bool
     called: "asyncio.Future[Place]"
+    blocking: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +317,7 @@ class EndpointLine:
         """Whether someone waits for whom there is a place."""
         while self.waiting and self.waiting[0].called.done():
             self.waiting.popleft()
-        return bool(self.waiting) and self.in_flight < self.window.places
+        return bool(self.waiting) and (self.in_flight < self.window.places or self.waiting[0].blocking)
 
     @property
     def counts_tokens(self) -> bool:
@@ -328,8 +329,9 @@ class EndpointLine:
         if self._given_up is not None:
             raise _copied(self._given_up)
         tokens = self.pace.expected(tokens, most)
-        waiting = _Waiting(next(self.pace.tickets), tokens, first, asyncio.get_running_loop().create_future())
-        self.waiting.append(waiting)
+        called: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(next(self.pace.tickets), tokens, first, called, is_blocking_others())
+        (self.waiting.appendleft if waiting.blocking else self.waiting.append)(waiting)
         self.pace.send_next()
         if waiting.called.done():
             return waiting.called.result()

@@ -61,6 +61,24 @@ def watched_sending() -> Callable[[], None] | None:
     return _SENT.get()
 
 
+# Whether what waits for a reply keeps the replies of others from coming.
+_BLOCKING: ContextVar[bool] = ContextVar("blocking", default=False)
+
+
+@contextmanager
+def blocking(blocks: bool) -> Iterator[None]:
+    """Tasks that are started inside must not wait for others to give up their place, where this `blocks` them."""
+    token = _BLOCKING.set(blocks or _BLOCKING.get())
+    try:
+        yield
+    finally:
+        _BLOCKING.reset(token)
+
+
+def is_blocking_others() -> bool:
+    return _BLOCKING.get()
+
+
 @contextmanager
 def in_line() -> Iterator[None]:
     """Notes how long its inside waits for a place, by the loop's clock."""

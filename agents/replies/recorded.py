@@ -83,6 +83,8 @@ def asked(model: ServedModel, request: ModelRequest, repeat: int) -> AskedReques
         asked_of = {"endpoint": model.endpoint, "api": model.provider, "name": model.identity()}
         if (original := ORIGINAL.get()) is not None:
             parameters["asked"] = dict(original.identity)
+            if original.number:
+                parameters["number"] = original.number
     elif isinstance(model, LangChainModel):
         asked_of = {"endpoint": model.endpoint.rstrip("/"), "api": model.class_path, "name": model.wire_name}
         parameters["kwargs"] = model.kwargs

@@ -24,7 +24,8 @@ OFFERED, SHAM, PLACEBO, SCAFFOLD = (
     "from the start, with results of another question",
     "from the start, with its prompt and no tools",
 )
-REPEATED, WITHOUT_TOOLS = "as it was, in all repeats", "without tools"
+REPEATED, WITHOUT_TOOLS = "as it was, this trial among them", "without tools"
+OUTSET = "in its other repeats, asked before any call"
 """What runs differ in, in the words of a page."""
 
 _RESULTS: dict[ToolKind, str] = {
@@ -201,8 +202,8 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
         yield _believed("calling", evidence, forcing, 0)
     outset = forcing.as_free(len(evidence.outset), math.fsum(evidence.outset))
     offered = LevelTally(len(arms.offered) + outset[0], math.fsum(arms.offered) + outset[1])
-    asked = f"{OFFERED}, or asked before any call in another repeat" if evidence.outset else OFFERED
-    yield Level("calling" if evidence.called else "again", offered, asked)
+    asked = [*([OFFERED] if arms.offered else []), *([OUTSET] if evidence.outset else [])]
+    yield Level("calling" if evidence.called else "again", offered, ", or ".join(asked))
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
 
 

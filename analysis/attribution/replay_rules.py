@@ -31,7 +31,7 @@ from toolablate.analysis.attribution.level_chances import (
     path_weights,
     paths_of,
 )
-from toolablate.analysis.attribution.levels import Level, arm_levels, chains, tally_of, told_levels
+from toolablate.analysis.attribution.levels import SHAM, Level, arm_levels, chains, tally_of, told_levels
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
 from toolablate.analysis.attribution.trace_rules import (
@@ -453,22 +453,42 @@ _OF_RESULTS = ("retrieval_distraction", "lock_in", "other_results", "interaction
 
 
 def deciding(mechanism: Mechanism, evidence: Evidence) -> tuple[Level, Level | None] | None:
-    """Of the levels at which a mechanism is gone first, the one that it takes most for, with that of those before it at
-    which most runs are right: there it is still at work. None of these before the first level; None at all where no
-    runs take the mechanism away."""
+    """Of the levels at which a mechanism is gone, the one that it takes most for, with that of those at which it is
+    still at work at which most runs are right. None of these before the first level; None at all where no runs take the
+    mechanism away."""
+    found: list[tuple[Level, Level | None]] = []
+    for levels in told_levels(evidence):
+        gone = _gone(mechanism, levels, evidence)
+        for place in gone:
+            # What is drawn again goes at several levels, a part at each.
+            still = levels[: place if mechanism == "sampling_noise" else min(place, _without(gone, levels))]
+            found.append((levels[place], max(reversed(still), key=lambda each: each.share, default=None)))
+    return max(found, key=lambda pair: pair[0].share - (pair[1].share if pair[1] else 0.0), default=None)
+
+
+def levels_without(mechanism: Mechanism, evidence: Evidence) -> Iterator[Level]:
+    """Those at which a mechanism is gone, and those after them."""
+    for levels in told_levels(evidence):
+        gone = _gone(mechanism, levels, evidence)
+        yield from levels[_without(gone, levels) :] if gone else ()
+
+
+def _without(gone: Sequence[int], levels: Sequence[Level]) -> int:
+    """The first place at which nothing of it is left. Calls that give nothing are calls still."""
+    return next((each for each in gone if levels[each].what != SHAM), gone[0])
+
+
+def _gone(mechanism: Mechanism, levels: Sequence[Level], evidence: Evidence) -> list[int]:
+    """The places of the levels that take it away: a part of it each."""
     named = dict(_named(evidence))
     if evidence.all_runs is None and mechanism in _OF_RESULTS:
         # Arms alone do not tell kinds of results apart.
         named["search"] = mechanism
-    found: list[tuple[Level, Level | None]] = [
-        (level, max(reversed(levels[:place]), key=lambda each: each.share, default=None))
-        for levels in told_levels(evidence)
+    return [
+        place
         for place, level in enumerate(levels)
         if mechanism in {named[part] for part in (level.part, *(level.also if mechanism != "sampling_noise" else ()))}
     ]
-    return max(
-        found, key=lambda pair: (pair[0].share - (pair[1].share if pair[1] else 0.0), pair[0].tally.runs), default=None
-    )
 
 
 def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism, ...]:

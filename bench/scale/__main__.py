@@ -28,8 +28,10 @@ ARMS = 4
 """Two models, with and without a tool."""
 
 _PLANNING = """
-import sys
+import gc, sys
 from pathlib import Path
+from toolablate.cli import _COLLECTED_AFTER
+gc.set_threshold(*_COLLECTED_AFTER)
 from bench.store.filling import plan_run
 from toolablate.experiments.plans.plan import design, load_plan
 from toolablate.traces.store import Recorder

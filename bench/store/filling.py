@@ -13,6 +13,7 @@ from bench.store.contents import BEGAN, EVENTS, LETTERS, conversation, spent
 from bench.store.sources import Sources
 
 from toolablate.benchmarks.prompt import render
+from toolablate.benchmarks.scoring.scorers import ChoiceScorer
 from toolablate.experiments.environment.environment import fingerprint_of, recorded_environment
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, design, load_plan
 from toolablate.traces.records import Environment, Event, Question, Run, Score, Trace
@@ -21,7 +22,7 @@ from toolablate.traces.store import Recorder
 Making = Callable[[PlannedTrial, Sources], list[Event]]
 
 AT_ONCE = 64
-SCORER = "choice"
+SCORER, VERSION = "choice", ChoiceScorer().version
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,14 @@ async def _record(
     right = letter in letters(entry.question)
     value, verdict = (1.0, "correct") if right else (0.0, "wrong")
     return trace, Score.model_validate(
-        {"trial": entry.trial.id, "scorer": SCORER, "value": value, "verdict": verdict, "extracted": (letter,)}
+        {
+            "trial": entry.trial.id,
+            "scorer": SCORER,
+            "scorer_version": VERSION,
+            "value": value,
+            "verdict": verdict,
+            "extracted": (letter,),
+        }
     )
 
 

@@ -60,7 +60,7 @@ from toolablate.traces.records import (
     Trace,
     clean_text,
 )
-from toolablate.traces.store import Recorder, Store
+from toolablate.traces.store import FailureCount, Recorder, Store
 
 _TOO_DEAR = ("too_dear", "unknown_cost")
 _OF_THE_PLAN = ("no_plan", "other_model")
@@ -93,6 +93,7 @@ class Rounds:
     charged: float = 0.0
     stopped: bool = False
     _trials: set[str] = field(default_factory=set)
+    _failed: list[FailureCount] = field(default_factory=list)
     _refused: dict[ReplayRequest, InputError] = field(default_factory=dict)
 
     def estimate(self, requests: Sequence[ReplayRequest], *, anew: bool = False) -> Estimate:
@@ -119,7 +120,18 @@ class Rounds:
         # An endpoint that does not report what it took would seem to cost nothing.
         self.charged += max(batch.spent_usd, thought or 0.0)
         self.stopped = self.stopped or batch.launched.stopped
+        self._failed += batch.launched.failures
         self._trials.update(*(each.trials for each in batch.replayed))
+
+    @property
+    def failures(self) -> tuple[FailureCount, ...]:
+        """By model, place and code, with the words of the first."""
+        found: dict[tuple[str, str | None, str], FailureCount] = {}
+        for each in self._failed:
+            key = each.model, each.boundary, each.code
+            before = found.get(key)
+            found[key] = replace(before, count=before.count + each.count) if before else each
+        return tuple(found.values())
 
     @property
     def refused(self) -> tuple[RefusedReplays, ...]:
@@ -362,8 +374,8 @@ class Attributed:
     """What an attribution by replay has run. `chosen` counts the trials, `replays` the counterfactuals that the design
     asks for and that can be made, `missing` those of them that have not ended; `estimated_usd` is what those that were
     run were thought to cost, None where no price is known, and `spent_usd` what they did, as far as that is known.
-    `refused` are those that cannot be made; `stopped` tells that the user stopped it, or `max_cost` did where replays
-    turned out dearer than thought.
+    `refused` are those that cannot be made, `failures` those that failed in this call; `stopped` tells that the user
+    stopped it, or `max_cost` did where replays turned out dearer than thought.
     """
 
     design: ReplayDesign
@@ -374,6 +386,7 @@ class Attributed:
     spent_usd: float
     refused: tuple[RefusedReplays, ...]
     stopped: bool
+    failures: tuple[FailureCount, ...] = ()
 
 
 def attribute(
@@ -424,6 +437,7 @@ def attribute(
     return Attributed(
         *(design, len(chosen), replays, missing),
         *(rounds.estimated, rounds.spent, rounds.refused, rounds.stopped),
+        failures=rounds.failures,
     )
 
 

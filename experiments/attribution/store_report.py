@@ -494,8 +494,12 @@ def replays_told(done: "Attributed") -> Iterator[str]:
     for each in done.refused:
         why = one_line(each.message, max_chars=1_000)
         yield f"{counted(each.replays, 'replay')} ({each.purpose}) cannot be made: {why}"
+    for failure in done.failures:
+        why = one_line(failure.message, max_chars=1_000)
+        yield f"{counted(failure.count, 'replay')} failed ({failure.code or 'no reason recorded'}): {why}"
     if done.missing:
-        yield f"{counted(done.missing, 'replay')} missing; the same command resumes."
+        then = "tries those that failed again, and makes the rest" if done.failures else "resumes"
+        yield f"{counted(done.missing, 'replay')} missing; the same command {then}."
 
 
 # Reads out of a store what people hold for the causes of its trials, beside what is attributed to these now.

@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from toolablate.agents import EndpointLine, PacedSource, RetryPolicy, lines_of
-from toolablate.agents.chat import ModelSource, Tries
+from toolablate.agents.chat import ModelSource, ask
 from toolablate.agents.endpoint.text_completions import NOT_SCORED, NOT_SERVED, TextEndpoint
 from toolablate.agents.pacing import LetGo, pressures
 from toolablate.experiments.contamination.overlap import Continued, open_rouge
@@ -219,14 +219,9 @@ class _Continuer:
     async def _ask(self, source: ModelSource, question: Question, text: str, most: int) -> ModelReply:
         chat = PacedSource(source, self.line, most).session(question, _NO_TOOLS, 0)
         request = ModelRequest(messages=(Message(role="user", content=text),))
-        tries, clock = Tries(RetryPolicy(paced=True)), asyncio.get_running_loop().time
-        while True:
-            try:
-                return await chat.complete(request, seconds=self.model.timeout_seconds)
-            except ModelError as error:
-                if not tries.again(error, clock()):
-                    raise
-                await asyncio.sleep(tries.delay(error, random.Random()))  # noqa: S311 - jitter, not a secret
+        rng, clock = random.Random(), asyncio.get_running_loop().time  # noqa: S311 - jitter, not a secret
+        seconds, retry = self.model.timeout_seconds, RetryPolicy(paced=True)
+        return (await ask(chat, request, retry=retry, seconds=seconds, price=None, rng=rng, clock=clock)).reply
 
     def _note(self, error: ModelError) -> None:
         self.failures[error.code] += 1

@@ -216,21 +216,40 @@ _SECRET = re.compile(r"(?i)key|token|secret|passw|pwd|credential|auth|dsn")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s]*:[^/\s]*@")
 _taken: dict[str, str] = {}
 _named: set[str] = set()
-_running = 0
+_running: list[Path] = []
 _changing = threading.Lock()
 
 
 @contextmanager
-def keeping_env() -> Iterator[None]:
-    """While a plan runs, its variables stay, whatever other plan is read."""
-    global _running
+def keeping_env(folder: Path) -> Iterator[None]:
+    """Takes the variables of a plan in this folder, and keeps them from its reading to the end of its run, whatever
+    other plan is read.
+
+    All code of a process sees its variables, so that the key of one plan could go to the endpoint of another: raises
+    InputError where a plan of another folder runs and their `.env` are not the same."""
+    folder = folder.resolve()
     with _changing:
-        _running += 1
+        _require_alone(folder)
+        if not _running:
+            _take_back()
+        _take(folder)
+        _running.append(folder)
     try:
         yield
     finally:
         with _changing:
-            _running -= 1
+            _running.remove(folder)
+
+
+def _require_alone(folder: Path) -> None:
+    for other in _running:
+        others = _variables(folder).items() ^ _variables(other).items()
+        if names := sorted({name for name, _ in others if name in _taken or name not in os.environ}):
+            raise InputError(
+                f"{folder / '.env'}: the plan that is running in {other} has not the same {', '.join(names)}",
+                hint="run this one when that has ended, or put the variables into the environment",
+                code="env_in_use",
+            )
 
 
 def take_env(folder: Path) -> None:
@@ -262,31 +281,32 @@ def _take_back() -> None:
 
 
 def _take(folder: Path) -> None:
+    for name, value in _variables(folder).items():
+        _named.add(name)
+        if name not in os.environ:
+            os.environ[name] = _taken[name] = value
+        elif _taken.get(name, value) != value:
+            raise InputError(
+                f"{folder / '.env'}: a plan that is running has another {name}",
+                hint="run this one when that has ended, or name another variable as api_key_env",
+                code="env_in_use",
+            )
+
+
+def _variables(folder: Path) -> dict[str, str]:
+    """Of its `.env`; of a name that is there twice, the first counts. Raises InputError."""
     path = folder / ".env"
     if not path.is_file():
-        return
+        return {}
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {why_unreadable(error)}", code="unreadable_env") from None
-    own: set[str] = set()
+    found: dict[str, str] = {}
     for line in lines:
-        found = _LINE.fullmatch(line)
-        if not found or "\0" in found[2]:
-            continue
-        name, value = found[1], _unquoted(found[2])
-        _named.add(name)
-        if name not in os.environ:
-            os.environ[name] = _taken[name] = value
-            own.add(name)
-        elif name in own:
-            continue
-        elif _taken.get(name, value) != value:
-            raise InputError(
-                f"{path}: a plan that is running has another {name}",
-                hint="run this one when that has ended, or name another variable as api_key_env",
-                code="env_in_use",
-            )
+        if (parts := _LINE.fullmatch(line)) and "\0" not in parts[2]:
+            found.setdefault(parts[1], _unquoted(parts[2]))
+    return found
 
 
 def _unquoted(text: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from toolablate.agents import Start
 from toolablate.agents.spending import estimated_tokens, rates_of
 from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.replay.opening import OpenedGroup, OpenedPlan, open_group
 from toolablate.experiments.replay.requests import (
     Content,
@@ -273,6 +274,8 @@ class Replays:
     def _kept(self, group: Group) -> OpenedPlan:
         # Each plan is read once, and its groups are told apart by that.
         if id(group.whole) not in self._opened:
+            if group.plan.file is not None:
+                self.stack.enter_context(keeping_env(group.plan.file.parent))
             opened = OpenedPlan(group, self.progress.warn, live=self.live)
             self.stack.push_async_callback(opened.close)
             self._opened[id(group.whole)] = opened

@@ -5,7 +5,7 @@ import signal
 import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -254,7 +254,7 @@ def launch(
     `opens` says where trials run, by default here. Raises ToolablateError; what was finished stays finished."""
     if plan.sandbox.backend == "none":
         progress.warn('sandbox = "none": code that models write runs unprotected.')
-    with keeping_env():
+    with keeping_env(plan.file.parent) if plan.file else nullcontext():
         return asyncio.run(_launch(plan, plan_text, design(plan, only), progress, opens))
 
 

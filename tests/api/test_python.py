@@ -249,6 +249,24 @@ async def test_a_run_that_is_cancelled_ends_cleanly_and_goes_on(tmp_path: Path, 
     assert 0 < status.answered[0] < 300
 
 
+async def test_plans_with_keys_of_their_own_do_not_run_at_once(tmp_path: Path, chat_server: ChatServer) -> None:
+    chat_server.answers(lambda body: reply("Answer: 2"))
+    plans = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".env").write_text(f"OF_A_PLAN=key-of-{name}\n")
+        model = {"provider": "openai", "name": name, "endpoint": chat_server.url, "api_key_env": "OF_A_PLAN"}
+        plans.append(tb.Plan(QUESTIONS, [model], ["none"], folder=tmp_path / name))
+    came = await asyncio.gather(*(tb.run_async(each, progress=False) for each in plans), return_exceptions=True)
+    refused = [number for number, each in enumerate(came) if isinstance(each, InputError)]
+    if refused:  # Otherwise one had ended before the other began.
+        assert "has not the same OF_A_PLAN" in str(came[refused[0]])
+        await tb.run_async(plans[refused[0]], progress=False)
+    requests = zip(chat_server.requests, chat_server.headers, strict=True)
+    asked = {(body["model"], headers["authorization"]) for body, headers in requests}
+    assert asked == {("one", "Bearer key-of-one"), ("two", "Bearer key-of-two")}
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [

@@ -61,7 +61,7 @@ def test_every_example_runs_in_its_order(
             told = CliRunner().invoke(group, arguments)
             assert told.exit_code == 0, f"{line}\n{told.output}\n{told.exception}"
             ran += 1
-    assert ran == 6
+    assert ran == 7
     assert {each.get("api-key") for each in collector.headers} == {None, "$KEY"}
 
 

@@ -1,6 +1,7 @@
 """Trials as tables in Parquet files."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,40 @@ def test_it_writes_a_folder_of_tables_and_replaces_its_own(store: Path, tmp_path
     assert trials[0]["scorer"] == "choice"
     assert pq.read_table(folder / "attributions.parquet").num_rows == 0
     assert [path.name for path in folder.parent.iterdir()] == ["tables"]
+
+
+def test_tables_of_trials_are_parted_as_a_dataset_and_read_as_one(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = pytest.importorskip("pyarrow.dataset")
+    monkeypatch.setattr(parquet, "MAX_OPEN", 1)
+    whole, parted, sized = tmp_path / "whole", tmp_path / "parted", tmp_path / "sized"
+    chosen = (store, "--no-attributions", "--run", "all", "-o")
+    by = ("--partition", "condition", "--partition", "model")
+    for words in ((*chosen, whole), (*chosen, parted, *by), (*chosen, sized, "--file-rows", "2")):
+        assert called("parquet", *words).exit_code == 0
+    for table in TABLES:
+        expected = pq.read_table(whole / f"{table.name}.parquet")
+        if table.columns[0].name != "trial":
+            assert pq.read_table(parted / f"{table.name}.parquet") == expected
+            continue
+        assert all(pq.read_metadata(file).num_rows <= 2 for file in (sized / table.name).glob("*.parquet"))
+        for folder in (parted / table.name, sized / table.name):
+            found = dataset.dataset(folder, partitioning="hive").to_table()
+            assert set(expected.column_names) <= {*found.column_names}
+            assert _sorted(found.select(expected.column_names)) == _sorted(expected)
+    names = {path.parent.relative_to(parted).as_posix() for path in (parted / "events").rglob("*.parquet")}
+    assert len(names) > 1
+    assert all(re.fullmatch("events/condition=[^/]+/model=[^/]+", name) for name in names)
+    assert called("parquet", *chosen, parted).exit_code == 0
+    assert {path.name for path in parted.iterdir()} == {f"{table.name}.parquet" for table in TABLES}
+    (sized / "events" / "mine.txt").write_text("mine", encoding="utf-8")
+    assert "has other files, such as 'events'" in refused("parquet", *chosen, sized)
+    assert "each replay" in refused("parquet", *chosen, parted, *by, "--replays")
+
+
+def _sorted(table: Any) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in table.to_pylist())
 
 
 def test_what_is_not_its_own_is_left_alone(store: Path, tmp_path: Path) -> None:

@@ -260,7 +260,8 @@ class InputCut(Record):
 class ModelCall(_Event):
     """One request that was answered. `purpose` is `final` for the last request, the one without tools. `input_cut` is
     set for the first request of a trial whose question was cut. `node` is the part of an agent of the user's own that
-    made it: the names of its subgraphs and its node, with slashes."""
+    made it: the names of its subgraphs and its node, with slashes; `asked` is a digest of which of the agent's models
+    was asked, and how, `within` the id of the call within which it was."""
 
     kind: Literal["model_call"] = "model_call"
     purpose: Literal["ask", "final"] = "ask"
@@ -269,6 +270,8 @@ class ModelCall(_Event):
     cost_usd: float | None = None
     input_cut: InputCut | None = None
     node: str = ""
+    asked: str = ""
+    within: str = ""
 
 
 class ToolCall(_Event):
@@ -280,8 +283,8 @@ class ToolCall(_Event):
     `truncated` tells that `output` is less than there was. `lookup` is set by tools that ask the web or its archive;
     `markers` tell what was noticed in the result. Where interventions of the condition had a part in it, `changes` says
     which, in their order, and `original` is what the tool itself gave; None where it was not called, or nothing was
-    changed. `node` is that of `ModelCall`; `to_state` tells that it changed more of the agent's state than its
-    messages.
+    changed. `node` and `within` are those of `ModelCall`; `to_state` tells that it changed more of the agent's state
+    than its messages.
 
     `by_provider` is set for a tool that the provider ran by itself within a reply: the call stands before the
     `ModelCall` with that reply, when it began is told as when the request was sent, and `output` is what the provider
@@ -300,6 +303,7 @@ class ToolCall(_Event):
     changes: tuple[Change, ...] = ()
     original: ToolReply | None = None
     node: str = ""
+    within: str = ""
     to_state: bool = False
     by_provider: bool = False
 

@@ -4,9 +4,11 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, get_args
 
-from toolablate.traces.records import Event, Record, Refusal, Trace, digest_json, digest_text
+from toolablate.traces.database import DIGEST_BYTES
+from toolablate.traces.records import Event, Record, Refusal, Trace, digest_json
 
 
 def record_content(record: Record | Event) -> dict[str, Any]:
@@ -21,8 +23,12 @@ def content_digest(content: Any) -> bytes:
 
 
 def listing_digest(trials: Iterable[str]) -> bytes:
-    """Of the ids of a run's trials, in the order of their keys."""
-    return bytes.fromhex(digest_text("\n".join(trials)))
+    """Of the ids of a run's trials, in the order of their keys: of a text with one on each line."""
+    found, between = sha256(), b""
+    for trial in trials:
+        found.update(between + trial.encode())
+        between = b"\n"
+    return found.digest()[:DIGEST_BYTES]
 
 
 def header_content(trace: Trace) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What is written, by subject: plans, attempts and their events, scores, diagnoses and labels."""
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -301,6 +301,10 @@ def _together(connection: sqlite3.Connection, runs: Sequence[bytes]) -> dict[str
 # How runs and their trials are entered, those that go on from others, and what is to be replayed.
 
 
+PLANNING_KIB = 65_536
+"""Of SQLite's cache while trials are entered, in place of its 2,000 by default."""
+
+
 def plan(
     run: Run,
     questions: Sequence[Question],
@@ -363,36 +367,39 @@ def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str |
 def _put_trials(desk: Desk, trials: Sequence[Trial]) -> dict[int, str]:
     """Ids of the trials by their keys."""
     keys = _keys(desk.connection, "trials")
-    new = {trial.id: trial for trial in trials if trial.id not in keys}
-    known = {table: _keys(desk.connection, table) for table in ("questions", "models", "conditions")} if new else {}
+    questions, models, conditions = (_keys(desk.connection, table) for table in ("questions", "models", "conditions"))
+    number, planned = max(keys.values(), default=0), {}
 
-    def key(table: str, identity: str, trial: Trial) -> int:
-        try:
-            return known[table][identity]
-        except KeyError:
-            raise StoreError(
-                f"Trial {trial.id} names the {table[:-1]} {identity}, which is not in the store",
-                hint=f"Enter the {table} of a run together with its trials.",
-                code="unknown_reference",
-            ) from None
+    def new() -> Iterator[tuple[int, str, int, int, int, int]]:
+        """Row by row, since a plan may call for a million."""
+        nonlocal number
+        for trial in trials:
+            identity = trial.id
+            key = keys.get(identity)
+            if key is None:
+                key = keys[identity] = number = number + 1
+                try:
+                    of = questions[trial.question], models[trial.model], conditions[trial.condition]
+                except KeyError as missing:
+                    kinds = {trial.question: "question", trial.model: "model", trial.condition: "condition"}
+                    kind = kinds[missing.args[0]]
+                    raise StoreError(
+                        f"Trial {identity} names the {kind} {missing.args[0]}, which is not in the store",
+                        hint=f"Enter the {kind}s of a run together with its trials.",
+                        code="unknown_reference",
+                    ) from None
+                yield key, identity, *of, trial.repeat
+            planned[key] = identity
 
-    last = max(keys.values(), default=0)
-    rows = [
-        (
-            number,
-            trial.id,
-            key("questions", trial.question, trial),
-            key("models", trial.model, trial),
-            key("conditions", trial.condition, trial),
-            trial.repeat,
+    # The ids come in no order, and their index grows to 50 bytes a trial: what is not held is read again for each.
+    desk.connection.execute(f"PRAGMA cache_size = -{PLANNING_KIB}")
+    try:
+        desk.connection.executemany(
+            "INSERT INTO trials (key, id, question, model, condition, repeat) VALUES (?, ?, ?, ?, ?, ?)", new()
         )
-        for number, trial in enumerate(new.values(), start=last + 1)
-    ]
-    desk.connection.executemany(
-        "INSERT INTO trials (key, id, question, model, condition, repeat) VALUES (?, ?, ?, ?, ?, ?)", rows
-    )
-    keys.update((identity, number) for number, identity in enumerate(new, start=last + 1))
-    return {keys[trial.id]: trial.id for trial in trials}
+    finally:
+        desk.connection.execute("PRAGMA cache_size = -2000")
+    return planned
 
 
 def _put_run(desk: Desk, run: Run, trials: dict[int, str]) -> int:

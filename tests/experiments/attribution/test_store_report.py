@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from tests.experiments.attribution.commands import called_through, read, said, t
 from tests.traces.samples import attempt, plan, score
 from tests.traces.samples import trials as planned
 
+from toolablate.experiments.attribution.replay_rounds import Attributed
+from toolablate.experiments.attribution.store_report import replays_told
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Label
-from toolablate.traces.store import Recorder, Store, verify
+from toolablate.traces.records.conditions import ReplayDesign
+from toolablate.traces.store import FailureCount, Recorder, Store, verify
 
 Replayed = tuple[Path, "subprocess.CompletedProcess[str]"]
 
@@ -29,6 +33,16 @@ def page(store: Path, trial: str) -> str:
     text = said("show", "--why", store, trial)
     assert max(len(line) for line in text.splitlines() if str(store) not in line) <= 80
     return text
+
+
+def test_replays_that_failed_are_told_with_the_reason() -> None:
+    why = FailureCount("m", "model", "agent_diverged", "message 3 was 'a' and is 'b'", 2, "t")
+    done = Attributed(ReplayDesign(), 1, 5, 3, None, 0.0, (), stopped=False, failures=(why,))
+    assert list(replays_told(done))[1:] == [
+        "2 replays failed (agent_diverged): message 3 was 'a' and is 'b'",
+        "3 replays missing; the same command tries those that failed again, and makes the rest.",
+    ]
+    assert list(replays_told(replace(done, failures=())))[1:] == ["3 replays missing; the same command resumes."]
 
 
 @pytest.mark.deep

@@ -218,8 +218,10 @@ def test_variables_of_a_plan_that_runs_stay_when_another_is_read(
     for folder, text in zip(folders, ("ONE_KEY=one", "OTHER_KEY=two", "ONE_KEY=three"), strict=True):
         folder.mkdir()
         put(folder, ".env", text)
-    take_env(folders[0])
-    with keeping_env():
+    with keeping_env(folders[0]):
+        with pytest.raises(InputError, match="has not the same ONE_KEY, OTHER_KEY"), keeping_env(folders[1]):
+            pass
+        assert "OTHER_KEY" not in os.environ
         take_env(folders[1])
         assert (os.environ["ONE_KEY"], os.environ["OTHER_KEY"]) == ("one", "two")
         with pytest.raises(InputError, match="a plan that is running has another ONE_KEY"):

@@ -121,6 +121,8 @@ class Math(Rules):
 math = create_agent(Math(wants=[PRODUCT]), [multiply, divide], name="math")
 class Boss(Rules):
     def _reply(self, messages, offered):
+        if "final answer now" in messages[-1].text:
+            return AIMessage("Answer: 14")
         if messages[-1].type == "human":
             return call("transfer_to_math")
         return AIMessage([each for each in messages if each.type == "ai" and each.name == "math" and each.text][0].text)
@@ -135,6 +137,11 @@ agent = create_supervisor([math], model=Boss()).compile()
     swapped = _again(store, trial, place, Swap(content="text", text="5"))
     assert swapped.answer == "Answer: 5"
     assert [each.node for each in swapped.events if isinstance(each, ModelCall)] == ["math/model", "supervisor/agent"]
+    # Whoever is at work answers early: at the handoff the supervisor, at a tool of an agent this one.
+    handoff = next(i for i, each in enumerate(events) if isinstance(each, ToolCall))
+    early = {event: _again(store, trial, event, AnswerNow()) for event in (handoff, handoff + 1, place, place + 1)}
+    assert [each.answer for each in early.values()] == ["Answer: 14", *["Answer: 13"] * 3]
+    assert [[event.kind for event in each.events] for each in early.values()] == [["model_call", "answer"]] * 4
     for event in (place, len(events) - 2):
         ended = _again(store, trial, event, Again())
         assert (ended.outcome, ended.answer) == ("answered", "Answer: 42")
@@ -158,6 +165,39 @@ def agent(messages):
     assert isinstance(failure, Failure)
     assert failure.code == "agent_diverged"
     assert "'It is the hour 0.' and is 'It is the hour 1.'" in failure.message
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+def test_a_supervisor_is_taken_up_at_a_handoff_and_blocks_with_ids_of_chance_are_the_same(tmp_path: Path) -> None:
+    code = """
+from uuid import uuid4
+from langgraph_supervisor import create_supervisor
+@tool
+def product(a: int, b: int) -> list:
+    "Multiply, as a tool of MCP gives it."
+    return [{"type": "text", "text": str(a * b), "id": f"lc_{uuid4()}"}]
+class Math(Rules):
+    def _reply(self, messages, offered):
+        return super()._reply([each for each in messages if each.name != "transfer_to_math"], offered)
+math = create_agent(Math(wants=[("product", {"a": 6, "b": 7})]), [product], name="math")
+class Boss(Rules):
+    def _reply(self, messages, offered):
+        if messages[-1].type == "human":
+            return call("transfer_to_math")
+        said = [each for each in messages if each.type == "ai" and each.name == "math" and each.text]
+        return AIMessage(said[0].text)
+agent = create_supervisor([math], model=Boss(), prompt="Route.").compile()
+"""
+    run(agent_plan(tmp_path, code, "['agent']"))
+    store = tmp_path / "store.sqlite"
+    trial = _trial(store, "agent")
+    events = _trace(store, trial).events
+    calls = [number for number, event in enumerate(events) if isinstance(event, ToolCall)]
+    assert [events[number].call.name for number in calls] == ["transfer_to_math", "product"]  # type: ignore[union-attr]
+    for event in (*calls, calls[1] + 1):
+        assert _again(store, trial, event, Again()).answer == "Answer: 42"
+    # The model is asked in place of the call.
+    assert _again(store, trial, calls[1], AnswerNow()).answer == "Answer: 13"
 
 
 def test_recorded_replies_of_an_agents_models_are_given_again(tmp_path: Path) -> None:
@@ -198,11 +238,12 @@ class Named(Rules):
         return result
 one, two = Named(model="one"), Named(model="two")
 def agent(messages):
-    said = [each.invoke(messages).text for each in (one, two, one.bind(temperature=0.5), one)]
+    said = [each.invoke(messages).text for each in (one, two, one.bind(temperature=0.5), one, one.bind(stop=["."]))]
     return f"Answer: {', '.join(said)}"
 """
     plan = agent_plan(tmp_path, code, "['none']", extra="replies = { mode = 'record', file = 'r.sqlite' }")
-    told = "Answer: one 1 , two 1 , one 2 0.5, one 1 "
+    # Equal requests are draws of their own.
+    told = "Answer: one 1 , two 1 , one 2 0.5, one 3 , one 4 "
     assert run(plan).answer("none") == told
     (tmp_path / "store.sqlite").unlink()
     plan.write_text(plan.read_text(encoding="utf-8").replace("'record'", "'replay'"), encoding="utf-8")
@@ -232,3 +273,88 @@ agent = create_agent(Each(), [multiply, divide])
         assert swapped.answer == f"Answer: {other}"
         anew = _again(store, trial, 0, Rerun(tools=("multiply",), substitute="placebo"), live=False)
         assert shown(anew.events) == [("multiply", other, "ok")]
+
+
+def _asked(trace: Trace) -> int:
+    return sum(isinstance(each, ModelCall) for each in trace.events)
+
+
+def test_what_a_tool_asks_a_model_is_not_asked_again_with_its_result(tmp_path: Path) -> None:
+    code = """
+summing = Rules()
+@tool
+def read(page: int) -> str:
+    \"\"\"Reads a page.\"\"\"
+    RAN.append(page)
+    return f"{len(RAN)} {summing.invoke(f'Sum up page {page}.').text}"
+agent = create_agent(Rules(wants=[("read", {"page": 1}), ("read", {"page": 2})]), [read])
+"""
+    run(agent_plan(tmp_path, code, "['agent']"))
+    store = tmp_path / "store.sqlite"
+    trial = _trial(store, "agent")
+    events = _trace(store, trial).events
+    kinds = [each.kind for each in events]
+    assert kinds == [*["model_call", "model_call", "tool_call"] * 2, "model_call", "answer"]
+    assert [each.within != "" for each in events[:-1]] == [*[False, True, False] * 2, False]  # type: ignore[union-attr]
+    for event, asked in ((3, 3), (5, 1), (6, 1)):
+        trace = _again(store, trial, event, Again())
+        assert (trace.outcome, _asked(trace)) == ("answered", asked), trace.events
+    # Its result is another; its tool does not run, and what it asked is not waited for.
+    swapped = _again(store, trial, 5, Swap(content="text", text="5"))
+    assert (swapped.answer, _asked(swapped)) == ("Answer: 5", 1)
+    dropped = _again(store, trial, 5, Drop())
+    assert [each.call.arguments for each in dropped.events if isinstance(each, ToolCall)] == ['{"page": 2}']
+
+
+def test_requests_and_calls_at_once_get_what_was_theirs(tmp_path: Path) -> None:
+    code = """
+import asyncio
+class Expert(Rules):
+    said: str = ""
+    async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+        if self.said == "math":
+            await quicker.wait()
+        quicker.set()
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(f"{self.said} {kwargs.get('seed', '')}"))])
+quicker, order = asyncio.Event(), iter([(3, 2, 1), (1, 2, 3), (2, 3, 1)])
+math, law, judge = Expert(said="math"), Expert(said="law"), Rules()
+async def agent(messages):
+    later = next(order)
+    async def one(number):
+        for _ in range(5 * later[number]):
+            await asyncio.sleep(0)
+        return str(await divide.ainvoke({"a": number, "b": 1}))
+    found = await asyncio.gather(*(one(number) for number in range(3)))
+    said = await asyncio.gather(math.ainvoke(messages), law.ainvoke(messages), law.bind(seed=1).ainvoke(messages))
+    await judge.ainvoke([*messages, HumanMessage("Who is right?")])
+    return f"{found}: {[each.text for each in said]}"
+"""
+    run(agent_plan(tmp_path, code, "['agent']"))
+    store = tmp_path / "store.sqlite"
+    trial = _trial(store, "agent")
+    recorded = _trace(store, trial)
+    assert recorded.answer == "['0.0', '1.0', '2.0']: ['math ', 'law ', 'law 1']"
+    calls = [each.call.arguments for each in recorded.events if isinstance(each, ToolCall)]
+    assert calls[0] == '{"a": 2, "b": 1}'
+    for event in (len(recorded.events) - 2, 4):
+        trace = _again(store, trial, event, Again())
+        assert (trace.answer, shown(trace.events)) == (recorded.answer, []), trace.events
+
+
+def test_an_agent_that_leaves_a_request_out_says_so_and_waits_for_nothing(tmp_path: Path) -> None:
+    code = """
+model, again = Rules(), []
+def agent(messages):
+    again.append(1)
+    if len(again) == 1:
+        model.invoke([HumanMessage("Only at first.")])
+    return model.invoke(messages)
+"""
+    run(agent_plan(tmp_path, code, "['none']"))
+    store = tmp_path / "store.sqlite"
+    for event in (1, 2):
+        trace = _again(store, _trial(store, "none"), event, Say(text="Go on.") if event == 2 else Again())
+        failure = trace.events[-1]
+        assert isinstance(failure, Failure)
+        assert failure.code == "agent_diverged"
+        assert "Only at first." in failure.message

@@ -13,7 +13,7 @@ from tests.servers import anthropic as api
 from tests.servers.chat_server import ChatServer
 
 from toolablate.agents.langchain.clients import close_clients
-from toolablate.agents.langgraph_agents.seam import agents_loop
+from toolablate.agents.langgraph_agents.threads import agents_loop
 from toolablate.agents.pacing import line
 from toolablate.experiments.plans.plan import plan_at
 from toolablate.reports.html.events import event_cards
@@ -481,6 +481,25 @@ def test_what_is_refused_before_any_request(tmp_path: Path, code: str, condition
             "agent_interrupted",
         ),
         (
+            "def agent(messages):\n    circle = {}\n    circle['in'] = circle\n"
+            "    return {'structured_response': circle}\n",
+            "agent_failed",
+        ),
+        (
+            "class Bad:\n    @property\n    def messages(self): raise ValueError('none')\n"
+            "def agent(messages):\n    return Bad()\n",
+            "agent_failed",
+        ),
+        (
+            "def agent(messages):\n    return Rules().bind(tools=[{'google_search': {}}]).invoke(messages)\n",
+            "unknown_tool",
+        ),
+        (
+            "def agent(messages):\n    tools = [{'type': 'web_search'}]\n"
+            "    return Rules().bind(tools=tools, ls_structured_output_format={}).invoke(messages)\n",
+            "unknown_tool",
+        ),
+        (
             "def later():\n    @tool\n    def late(x: int) -> int:\n        'Late.'\n        return x\n    return late\n"
             "def agent(messages):\n    return Rules(wants=[]).bind_tools([later()]).invoke(messages)\n",
             "unknown_tool",
@@ -552,6 +571,13 @@ def test_tools_are_taken_out_of_the_form_of_any_provider() -> None:
         assert offered(kwargs, lambda name: True) == kwargs
         assert tool_names_of(offered(kwargs, lambda name: False)) == []
         assert "one" not in json.dumps(offered(kwargs, lambda name: name == "two"), default=str)
+    google = ChatGoogleGenerativeAI(model="g", api_key="k")
+    for own in ({"google_search": {}}, {"code_execution": {}}):
+        (name,) = own
+        for kwargs in (google.bind_tools([own]).kwargs, google.bind_tools([one, own]).kwargs, {"tools": [own]}):  # type: ignore[attr-defined]
+            assert name in tool_names_of(kwargs)
+            assert name not in tool_names_of(offered(kwargs, lambda found: found == "one"))
+            assert tool_names_of(offered(kwargs, lambda found: found != "one")) == [name]
 
 
 KEY = "sk-of-the-test-0123456789"

@@ -11,17 +11,18 @@ from tests.reports.attribution.samples import page
 
 from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.analysis.attribution.levels import REPEATED
+from toolablate.analysis.attribution.levels import OFFERED, OUTSET, REPEATED, SCAFFOLD, WITHOUT_TOOLS
 from toolablate.analysis.attribution.replay_rules import taken_together
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
-from toolablate.reports.causes import deciding_rows, named
-from toolablate.reports.changed_runs import Row, rows
-from toolablate.reports.terminal.explanation import explanation_view
-from toolablate.traces.records import Mechanism
+from toolablate.reports.causes import deciding_rows, named, ranked
+from toolablate.reports.changed_runs import BEFORE_CALLS, Row, rows
+from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, steps_table
+from toolablate.reports.turn import AT_CALLS, turn_of
+from toolablate.traces.records import Attribution, Mechanism
 from toolablate.traces.store import Store
 
 _OWN = "the model's own error"
@@ -53,7 +54,9 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     whole = " ".join(text.get(part, "") for part in PARTS)
     yield from _of_early_answers(told, whole)
     yield from _of_counts(whole, told, text)
-    yield from _of_intervals(text.get(PARTS[-1], ""))
+    yield from _of_intervals(text.get("How this is known", ""))
+    yield from _of_places(told, whole)
+    yield from _of_advice(told, f"{whole} {text.get('Runs to compare with', '')}")
     yield from _of_the_turn(told, f"{whole} {text['Where the answers turn']}")
     if re.search(r"\d points", f"{whole} {text.get('Runs to compare with', '')}"):
         yield f"points, which no counts of the page give: {whole}"
@@ -67,14 +70,18 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         # One hypothesis under two names, which outweighs the most probable cause.
         shares = {**shares, attribution.mechanism: together}
     yield from _of_the_headline(headline, shares)
+    yield from _of_two_probabilities(whole)
+    yield from _of_other_trials_wrong(headline, told, whole)
+    yield from _of_alone(attribution, told, headline)
+    yield from _of_rows_with_it(told, whole)
+    yield from _of_an_earlier_turn(told, headline, whole)
     known = "The cause is not known" not in headline
     if attribution.method != "replay" and ("because of" in headline or (known and "hypothesis" not in headline)):
         yield f"certain of what no replay has tested: {headline}"
-    if (attribution.method == "replay") != ("Measured by replays" in headline) or (
-        attribution.method != "replay" and "They decide it" in whole
-    ):
+    if (attribution.method == "replay") != ("Measured by replays" in headline):
         yield f"measured, or not: {whole}"
-    if re.match(r"(Almost certainly|Very likely|Probably) (chance|the model's own error)", headline):
+    by_chance = re.match(r"(Almost certainly|Very likely|Probably) (chance|the model's own error)", headline)
+    if by_chance and "No single kind of run decides it" not in text["How this is known"]:
         yield from _of_chance(headline, text["How this is known"])
     if attribution.method != "replay":
         yield from _of_silence(attribution.mechanism, told, whole)
@@ -153,12 +160,115 @@ def _told(group: tuple[str, tuple[Row, ...]]) -> Iterator[tuple[str, str, str]]:
     yield from ((f"{row.right:g}", f"{row.runs:g}", row.changed) for row in group[1] if not row.graded)
 
 
-def _of_intervals(unknown: str) -> Iterator[str]:
-    """The 95 % intervals are those of the counts before them."""
-    for right, runs, low, high in re.findall(r"(\d+) of (\d+) right leaves (\d?\.\d+) to (\d?\.\d+)", unknown):
-        ends = wilson_interval(int(right) / int(runs), int(runs), confidence=0.95)
-        if max(abs(ends[0] - float(low)), abs(ends[1] - float(high))) > 0.0051:
-            yield f"{right} of {runs} leaves {ends}: {unknown}"
+_SPREAD = re.compile(r"(\d?\.\d+) to (\d?\.\d+)")
+
+
+def _of_intervals(known: str) -> Iterator[str]:
+    """The 95 % intervals are those of the counts before them, and overlap where they say so; nothing is decided by runs
+    whose intervals overlap."""
+    said = re.search(r"95 % intervals?[,:] .*?[a-z\d](?=\. [A-Z]|\.?$)", known)
+    if said is None:
+        return
+    ends = [(float(low), float(high)) for low, high in _SPREAD.findall(said[0])]
+    of = [wilson_interval(int(right) / int(runs), int(runs), confidence=0.95) for right, runs in _COUNT.findall(known)]
+    for low, high in ends:
+        if not any(max(abs(each[0] - low), abs(each[1] - high)) <= 0.0051 for each in of):
+            yield f"an interval of no count, {low} to {high}: {known}"
+    if "overlap" in said[0] and ("do not overlap" in said[0]) != (ends[0][0] > ends[1][1]):
+        yield f"intervals that overlap, or not: {known}"
+    if re.search(r"[Tt]hey decide it|support it most", known):
+        yield f"decided by runs: {known}"
+
+
+def _of_places(told: Explanation, whole: str) -> Iterator[str]:
+    """Events to look at have a line on the page; none is named where early answers show no place."""
+    shown = [int(number) for number in re.findall(r"^ {1,6}(\d+) (?! )", page(steps_table(told, 78)), re.MULTILINE)]
+    if len(shown) > MOST_LINES - 8:
+        return
+    for events in re.findall(r"Look at events? ([\d, ]+)", whole):
+        away = [event for event in re.findall(r"\d+", events) if int(event) not in shown]
+        if away or "early answers show no place" in whole:
+            yield f"a place to look at that the page has not: {events} of {shown}: {whole}"
+
+
+def _of_advice(told: Explanation, whole: str) -> Iterator[str]:
+    """No line takes back what another advises, and a trial is no other trial."""
+    if told.provider == "scripted" and "toolablate run" in whole:
+        yield f"run a script again, whose replies never change: {whole}"
+    if re.search(r"Nothing (was found|speaks) against", whole):
+        yield f"nothing against it, beside all other causes: {whole}"
+    if not told.explained.evidence.repeats and REPEATED in whole:
+        yield f"a trial alone supports itself: {whole}"
+
+
+def _of_other_trials_wrong(headline: str, told: Explanation, whole: str) -> Iterator[str]:
+    """Chance alone brings the right answer back at times: where no repeat is right, the page says so."""
+    row = next((row for group in rows(told.explained.evidence) for row in group[1] if row.changed == REPEATED), None)
+    if "chance (sampling noise): probability" in headline and row and not row.right and row.sentence not in whole:
+        yield f"chance, and silent on {row}: {whole}"
+
+
+def _of_two_probabilities(whole: str) -> Iterator[str]:
+    """Of one cause there is one, or it is said what the other was before."""
+    found: dict[str, set[str]] = {}
+    for sentence in re.split(r"(?<=[a-z\d])\. (?=[A-Z])", whole):
+        if "the replays leave it" in sentence or "A judge points" in sentence:
+            continue
+        for name, probability in re.findall(r"\(([a-z -]+)\): probability (?:over )?(\d?\.\d+)(?! together)", sentence):
+            found.setdefault(name, set()).add(probability)
+    yield from (f"two probabilities of {name}: {each}: {whole}" for name, each in found.items() if len(each) > 1)
+
+
+def _of_alone(attribution: Attribution, told: Explanation, headline: str) -> Iterator[str]:
+    """No cause is named alone where no run tells it from what is there before any call."""
+    cause = next((each for each in _BEFORE_CALLS if f"({mechanism_name(each)})" in headline.partition(":")[0]), None)
+    if cause is None or "No cause is more likely" in headline:
+        return
+    for other in taken_together(cause, told.explained.evidence):
+        if other in _BEFORE_CALLS and f"({mechanism_name(other)})" not in headline:
+            yield f"{cause} alone, and no run tells it from {other}: {headline}"
+
+
+_BEFORE_CALLS: tuple[Mechanism, ...] = ("availability", "prompt")
+
+
+def _of_rows_with_it(told: Explanation, whole: str) -> Iterator[str]:
+    """Runs "with" a cause still have it: nothing of what lacks a call has what calls do, and so on. No such runs are
+    right more often."""
+    order = {changed: place for place, changed in enumerate(_LACKING)}
+    of = {named(each): place for each, place in _FIRST_WITHOUT.items()}
+    for what, changed in re.findall(
+        r"(?:It may instead be (.*?\)): [^;]*?)?with it \(((?:[^();]|\([^)]*\))*)\)", whole
+    ):
+        cause = of.get(what) if what else of.get(_first_cause(told))
+        start = next((order[each] for each in order if changed.startswith(each)), None)
+        if cause is not None and start is not None and start >= cause:
+            yield f"runs with it that lack it: {changed}: {whole}"
+
+
+_LACKING = (BEFORE_CALLS, OUTSET, OFFERED, SCAFFOLD, WITHOUT_TOOLS)
+"""What runs lack that are named so: the calls, and from the scaffold on the tools, and then the prompt."""
+_FIRST_WITHOUT: dict[Mechanism, int] = {
+    **dict.fromkeys(("retrieval_distraction", "lock_in", "other_results", "volume", "calling", "tool_fault"), 0),
+    "availability": 3,
+    "prompt": 4,
+}
+
+
+def _first_cause(told: Explanation) -> str:
+    attribution = told.explained.attribution
+    return "" if attribution is None else named(ranked(attribution)[0][0])
+
+
+def _of_an_earlier_turn(told: Explanation, headline: str, whole: str) -> Iterator[str]:
+    """Where early answers surely get worse, a page that blames no call says so."""
+    turn, attribution = turn_of(told.explained.evidence), told.explained.attribution
+    if turn is None or not turn.sure or attribution is None or "not known" in headline:
+        return
+    if ranked(attribution)[0][0] in AT_CALLS or turn.start >= min(attribution.evidence, default=turn.start + 1):
+        return
+    if "worse most likely" not in whole:
+        yield f"silent on early answers that get worse {turn.where}: {whole}"
 
 
 def _of_the_turn(told: Explanation, text: str) -> Iterator[str]:
@@ -214,7 +324,8 @@ def _of_restoring(known: str) -> Iterator[str]:
     if "with it, this trial is wrong" in known or "Without one kind of results" in known:
         return
     found = re.search(
-        r"Without this cause \([^;]*?\), (\d+) of (\d+) answers are right; with it \([^;]*?\), (\d+) of (\d+)\.", known
+        r"Without this cause \([^;]*?\), (\d+) of (\d+) answers are right; at best with it \([^;]*?\), (\d+) of (\d+)\.",
+        known,
     )
     if found is None:
         yield f"nothing decides it: {known}"

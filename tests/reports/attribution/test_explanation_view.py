@@ -23,8 +23,9 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.reports.plain_why import why_parts
-from toolablate.reports.terminal.explanation import explanation_view, telling_lines
-from toolablate.traces.records import ChoiceTarget, Diagnosis, Event
+from toolablate.reports.terminal.explanation import explanation_view
+from toolablate.reports.turned import telling_lines
+from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, NumberTarget
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"
 
@@ -75,7 +76,7 @@ def test_steps_that_nobody_asked_about_have_no_belief() -> None:
     assert "0/8 ↓" in lines[4]
     text = flat(shown(explanation(explained(found))))
     assert "in events 0 to 1: before it 8 of 8 are right, after it 0 of 8" in text
-    assert "inferred from these answers, from how probable each cause is and from its answer, which" in text
+    assert "inferred from these answers, from how probable each cause is and from its final answer, which" in text
     assert "No early answers were asked for between" not in text
     place = replace(explained(found).evidence, flip=replace(found.flip, after=1))
     assert "No early answers were asked for between events 0 and 1." in flat(shown(explanation(explained(place))))
@@ -137,37 +138,60 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " How, by the words of results and reply: it adopted what misleads (misleading content adopted)."
     )
     assert part(told, "How this is known") == (
-        "Without this cause (with no result at event 1), 3 of 4 answers are right; with it (with the same results,"
-        " reasoned again), 2 of 8. They support it most: causes were removed one after another from this trial, and before"
-        " this step right answers were never so frequent."
+        "Without this cause (with no result at event 1), 3 of 4 answers are right; at best with it (with the same"
+        " results, reasoned again), 2 of 8."
+        " Their 95 % intervals, .30 to .95 and .07 to .59, overlap: these runs alone do not decide it."
         " Right before any tool: 8 of 8 early answers, asked for before the first call, are right."
         " So the model had the right answer before its first call."
         " The trace has a sign of it: its final answer first appears in a result."
         " Early answers get worse most likely at event 1, a place that is inferred (see below): before it 15 of 16 are"
-        " right, after it 0 of 8. Look at event 1. The probability weighs all runs in the table below, and how many they are."
+        " right, after it 0 of 8. The probability weighs all runs of the table below: few runs weigh little."
     )
     assert (
         part(told, "What speaks against it")
         == "It may instead be its computation (computational lock-in): probability .15."
     )
-    unknown = "The exact shares: the runs are few. 3 of 4 right leaves .30 to .95 (95 % intervals)."
+    unknown = "The exact shares: the runs that decide it are few. More runs:"
     assert part(told, "What is not known").startswith(unknown)
 
 
 def test_what_the_trace_alone_says_otherwise_speaks_against_it() -> None:
-    told = explanation()
+    told = explanation(explained(shares={"retrieval_distraction": 0.95, "lock_in": 0.05}))
     other = told.explained.hypotheses[0].model_copy(update={"confidence": 0.6})
     told = replace(told, explained=replace(told.explained, hypotheses=(other,)))
-    said = "The trace alone points to its computation (computational lock-in), a hypothesis: probability .60."
-    assert part(told, "What speaks against it") == said
+    said = "The trace alone points to its computation (computational lock-in), a hypothesis: probability .60"
+    assert part(told, "What speaks against it") == f"{said}; the replays leave it .05."
 
 
 def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
     assert "because of" not in part(told, "What went wrong")
-    assert "No single kind of run isolates it." in part(told, "What went wrong")
+    assert "No single kind of run decides it." in part(told, "How this is known")
     assert "Runs without it are right no more often." in part(told, "What speaks against it")
+
+
+def test_runs_with_calls_have_calls_and_no_run_is_called_what_it_is_not() -> None:
+    """Asked before any call, this trial is never right, and its other repeats always; no arm forbids its tools."""
+    told = explanation(
+        explained(evidence(trajectory=believed((0, 0, 0)), flip=None, outset=(1.0,) * 2), mechanism="calling")
+    )
+    known = part(told, "How this is known")
+    assert "Without this cause (in its other repeats, asked before any call), 2 of 2 answers" in known
+    assert "swapped for equally long ones of another question), 3 of 4." in known
+    assert "Look at" not in known
+    assert "early answers show no place" in part(told, "What is not known")
+    assert "forbidden" not in shown(told)
+
+
+def test_a_trial_alone_is_no_run_to_compare_it_with_and_a_sign_that_is_lost_is_named() -> None:
+    question = QUESTION.model_copy(update={"target": NumberTarget(value=50.37), "choices": ()})
+    found = evidence(**UNREPLAYED, score=wrong().model_copy(update={"trial": IDENTITY, "extracted": ("-50.37",)}))
+    text = flat(shown(explanation(explained(found, method="trace"), question=question)))
+    assert "Its answer beside the right one: the other sign." in text
+    assert "this trial among them" not in text
+    twice = explanation(explained(replace(found, repeats=(1.0,)), method="trace"), question=question)
+    assert "1 of 2 right as it was, this trial among them" in flat(shown(twice))
 
 
 def test_an_error_of_the_models_own_is_wrong_before_any_tool() -> None:
@@ -176,9 +200,8 @@ def test_an_error_of_the_models_own_is_wrong_before_any_tool() -> None:
     assert part(told, "What went wrong") == (
         "No cause is more likely than not. The likeliest is the model's own error, which needs no tool: probability .40."
         " Measured by replays: runs with something changed, counted below."
-        " Mostly wrong before any tool: 1 of 8 early answers, asked for before the first call, are right."
-        " So no call is needed for the error."
     )
+    assert "So no call is needed for the error." in part(told, "How this is known")
     assert "Without tools, 3 of 4 answers are right." in part(told, "What speaks against it")
     against = part(explanation(explained(found)), "What speaks against it")
     assert "Mostly wrong before any tool" in against
@@ -197,7 +220,8 @@ def test_what_judges_read_is_told_as_a_hypothesis() -> None:
 def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
     found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
     assert "the model is scripted, and its replies never change" in flat(shown(explanation(found, provider="scripted")))
-    assert "--replay" not in shown(explanation(found, provider="scripted"))
+    alone = replace(found, evidence=replace(found.evidence, no_tools=()))
+    assert not re.search("--replay|toolablate run", shown(explanation(alone, provider="scripted")))
     assert "its model cannot be asked again" in flat(shown(explanation(found, provider="imported")))
 
 

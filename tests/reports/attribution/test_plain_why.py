@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.analysis.attribution.stories import ended, ran, right, searched, wrong
 from tests.reports.attribution.contradictions import contradictions
 from tests.reports.attribution.samples import (
+    REPLAYED,
     UNREPLAYED,
     attribution,
     believed,
@@ -19,12 +20,12 @@ from tests.reports.attribution.samples import (
     inputs,
 )
 
-from toolablate.analysis.attribution.belief import flip_step
+from toolablate.analysis.attribution.belief import flip_step, share
 from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame_by_arms
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
-from toolablate.reports.causes import beside, ranked
+from toolablate.reports.causes import beside, intervals_told, named, ranked
 from toolablate.reports.turn import told_turn
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
 
@@ -110,8 +111,23 @@ def test_whatever_a_record_of_an_attribution_says_the_page_says_what_its_numbers
 
 
 OF_CALLS = {**UNREPLAYED, "inputs": replace(inputs(), arms=Arms((1.0, 1.0), offered=(1.0, 1.0), sham=(0.0, 0.0)))}
+WITHOUT_TOOLS: dict[str, Any] = {"inputs": replace(inputs(replay=REPLAYED), tools=frozenset()), "steps": (0,)}
+GUESSED = attribution(method="trace", mechanism="lock_in", distraction=None, confidence=0.6)
+OF_THREE = explained(shares={"retrieval_distraction": 0.6, "lock_in": 0.3, "sampling_noise": 0.1})
 PAGES = (
-    explanation(explained(shares={"retrieval_distraction": 0.6, "lock_in": 0.3, "sampling_noise": 0.1})),
+    explanation(replace(OF_THREE, hypotheses=(GUESSED,))),
+    # Early answers surely get worse at a result, and the likeliest cause is none of a call.
+    explanation(explained(mechanism="sampling_noise", distraction=None, evidence=())),
+    # No arm has the words of the prompt alone.
+    explanation(
+        explained(
+            evidence(tuple(ended("Answer: B")), trajectory=None, flip=None, **WITHOUT_TOOLS),
+            mechanism="availability",
+            distraction=None,
+            evidence=(),
+        ),
+        conversation=tuple(ended("Answer: B")),
+    ),
     # The result that has the answer comes after early answers got worse.
     explanation(explained(evidence(trajectory=believed((8, 0, 0)), flip=flip_step(believed((8, 0, 0)), 0.3)))),
     # No run without what was found is right.
@@ -124,6 +140,16 @@ PAGES = (
         )
     ),
     explanation(explained(evidence(**UNREPLAYED), method="trace")),
+    # No repeat is right with the tools that are there.
+    explanation(
+        explained(
+            evidence(**UNREPLAYED, repeats=(0.0,)),
+            method="trace",
+            mechanism="sampling_noise",
+            distraction=None,
+            evidence=(),
+        )
+    ),
     # Other trials are right where calls are forbidden, and wrong where these return nothing.
     explanation(explained(evidence(**OF_CALLS), method="trace", mechanism="budget", distraction=None)),
 )
@@ -139,16 +165,35 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     ),
     "the count of another row": (
         "causes.beside",
-        lambda undone, before, **more: beside(replace(undone, right=before.right, runs=before.runs), undone, **more),
+        lambda undone, before, **more: beside(
+            replace(undone, right=before.right, runs=before.runs) if before else undone, undone, **more
+        ),
     ),
-    "early answers left out": ("plain_why._early", lambda *_: iter(())),
-    "early answers called otherwise": ("plain_why.RIGHT", 1.5),
+    "early answers left out": ("plain_why.early", lambda *_: iter(())),
+    "early answers called otherwise": ("why_signs.RIGHT", 1.5),
     "a turn by other answers": ("plain_why.told_turn", lambda turn: told_turn(replace(turn, after=turn.before))),
-    "a turn that is not inferred": ("terminal.explanation.inferred", lambda turn, *_: iter((told_turn(turn),))),
-    "a sign that comes too late": ("plain_why._late", lambda *_: False),
-    "other trials unsaid": ("plain_why._other_trials", lambda *_: iter(())),
+    "a turn that is not inferred": ("turned.inferred", lambda turn, *_: iter((told_turn(turn),))),
+    "a sign that comes too late": ("plain_why.is_late", lambda *_: False),
+    "other trials unsaid": ("why_against._other_trials", lambda *_: iter(())),
     "points": ("plain_why._of_probability", lambda *_: iter(("Its largest loss is content, \u221250.0 points.",))),
-    "an interval of other counts": ("not_known._spread", lambda row: f"{row.count} right leaves .45 to .55"),
+    "an interval of other counts": ("causes.share", lambda right, runs: share(runs, runs + right)),
+    "decided by intervals that overlap": (
+        "causes.intervals_told",
+        lambda rows, **more: (
+            said.replace("overlap: these runs alone do not decide it", "do not overlap")
+            for said in intervals_told(rows, **more)
+        ),
+    ),
+    "a place that the page has not": ("plain_why.events_named", lambda _: "event 99"),
+    "chance, and no repeat is right": ("why_against._rows_against", lambda *_: iter(())),
+    "nothing against it": ("why_against._others_together", lambda _: "Nothing was found against it."),
+    "two probabilities of a cause": (
+        "why_against._read_otherwise",
+        lambda other, _: f"The trace alone points to {named(other.mechanism)}: probability .60.",
+    ),
+    "silent on an earlier turn": ("why_against._turn_against", lambda *_: iter(())),
+    "one of two that no run tells apart": ("plain_why._named_together", lambda cause, *_: named(cause)),
+    "a trial beside itself": ("changed_runs.is_alone", lambda _: False),
     "a command that is none": ("not_known._replaying", lambda *_, **__: "toolablate attribute STORE --replays"),
 }
 

@@ -1,0 +1,91 @@
+"""What the trace of one trial, and its answers before any tool, say of a cause: for it or against it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
+from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.causes import ranked
+from toolablate.reports.changed_runs import IGNORING, capital, of_scores
+from toolablate.reports.turn import AT_CALLS, turn_of
+from toolablate.traces.records import Attribution, Mechanism
+from toolablate.traces.terminal_text import one_line
+
+BEFORE_TOOLS = (*BY_CHANCE, "availability", "prompt", "unknown")
+"""What is there before any tool is called."""
+NOTE_CHARS = 4_000
+
+
+# What the model answered before any tool: a part of the verdict, or what supports it, or what speaks against it.
+
+
+_Place = Literal["verdict", "known", "against"]
+
+
+def early(told: Explanation, place: _Place) -> Iterator[str]:
+    """Nothing where half of them are right, which tells nothing."""
+    attribution, trajectory = told.explained.attribution, told.explained.evidence.trajectory
+    first = next((each for each in trajectory.beliefs if each.step == 0), None) if trajectory else None
+    if first is None or first.right.mean == RIGHT:
+        return
+    wrong = first.right.mean < RIGHT
+    if _place_of(attribution, wrong=wrong) != place:
+        return
+    before = "wrong before any tool" if wrong else "right before any tool"
+    before = capital(before if first.right.mean in (0.0, 1.0) else f"mostly {before}")
+    right = round(first.right.mean * first.samples)
+    yield (
+        f"{before}: {right} of {first.samples} early answers, asked for before the first call, are right."
+        f"{_so(attribution, wrong=wrong)}"
+    )
+
+
+def _so(attribution: Attribution | None, *, wrong: bool) -> str:
+    if attribution is None:
+        return ""
+    if not wrong:
+        return " So the model had the right answer before its first call."
+    by_tool = ranked(attribution)[0][0] not in BEFORE_TOOLS
+    return " So the error may need no tool." if by_tool else " So no call is needed for the error."
+
+
+def _place_of(attribution: Attribution | None, *, wrong: bool) -> _Place:
+    if attribution is None:
+        return "verdict"
+    cause = ranked(attribution)[0][0]
+    if cause in ("sampling_noise", "unknown"):
+        return "known"
+    if cause in BEFORE_TOOLS:
+        return "known" if wrong else "against"
+    return "against" if wrong else "known"
+
+
+# Signs in the trace.
+
+
+def sign_in(evidence: Evidence) -> tuple[Mechanism, tuple[int, ...], str] | None:
+    return sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
+
+
+def is_late(cause: Mechanism, events: Sequence[int], evidence: Evidence) -> bool:
+    """Whether a sign of what acts at calls lies after the place where early answers got worse."""
+    turn = turn_of(evidence)
+    return turn is not None and turn.sure and cause in AT_CALLS and min(events, default=-1) >= turn.end
+
+
+def ignoring(cause: Mechanism, evidence: Evidence, *, comes_back: bool) -> Iterator[str]:
+    """Of a computation whether the right answer comes back once the model is told to set it aside."""
+    if cause == "lock_in" and evidence.ignore_tools:
+        row = of_scores(IGNORING, evidence.ignore_tools, evidence)
+        if (row.share >= RIGHT) == comes_back:
+            yield f"{row.sentence}."
+
+
+def events_named(events: Sequence[int]) -> str:
+    return f"event{'' if len(events) == 1 else 's'} {', '.join(map(str, events))}"
+
+
+def noted(note: str) -> str:
+    """Whole: it is a sentence of ours, and what it quotes is short."""
+    return one_line(note, max_chars=NOTE_CHARS)

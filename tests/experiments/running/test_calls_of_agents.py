@@ -1,0 +1,226 @@
+"""Calls of an agent that reach toolablate by threads, workers and time-outs: each stands in its own trial, or fails it."""
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.experiments.agent_files import agent_plan, run, shown
+
+from toolablate.traces.records import Failure
+from toolablate.traces.store import Store
+
+ONCE = "runner = { attempts = 1 }"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        """
+from concurrent.futures import ThreadPoolExecutor
+def agent(messages):
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(lambda _: model.invoke(messages).text, range(2)))
+        given = pool.submit(multiply.invoke, {"a": 6, "b": 7}).result()
+    return f"{said[0]}; Answer: {given}"
+""",
+        """
+import asyncio
+async def agent(messages):
+    loop = asyncio.get_running_loop()
+    said = [await loop.run_in_executor(None, model.invoke, messages) for _ in range(2)]
+    given = await loop.run_in_executor(None, lambda: multiply.invoke({"a": 6, "b": 7}))
+    return f"{said[0].text}; Answer: {given}"
+""",
+        """
+import threading
+def agent(messages):
+    said = []
+    for work in (lambda: model.invoke(messages), lambda: model.invoke(messages), lambda: multiply.invoke(dict(a=6, b=7))):
+        thread = threading.Thread(target=lambda: said.append(work()))
+        thread.start()
+        thread.join()
+    return f"{said[0].text}; Answer: {said[-1]}"
+""",
+    ],
+)
+def test_calls_of_threads_belong_to_their_trial(tmp_path: Path, code: str) -> None:
+    started = threading.Thread.start, ThreadPoolExecutor.submit
+    ran = run(agent_plan(tmp_path, f"model = Rules()\n{code}", "['none', 'agent', 'agent:sham']"))
+    assert (threading.Thread.start, ThreadPoolExecutor.submit) == started
+    for condition in ("none", "agent", "agent:sham"):
+        assert len(ran.requests(condition)) == 2
+        assert len(ran.calls(condition)) == 1
+    assert shown(ran.calls("agent")) == [("multiply", "42", "ok")]
+    assert ran.answer("agent").endswith("Answer: 42")
+    assert "42" not in ran.answer("none") + ran.answer("agent:sham")
+
+
+def test_calls_that_have_no_trial_fail_those_that_are_under_way(tmp_path: Path) -> None:
+    """A worker of the module, from before any trial, serves all of them."""
+    code = """
+import queue, threading
+from concurrent.futures import Future
+asked = queue.Queue()
+def serve():
+    while True:
+        work, given = asked.get()
+        try:
+            given.set_result(work())
+        except BaseException as error:
+            given.set_exception(error)
+threading.Thread(target=serve, daemon=True).start()
+model = Rules()
+def agent(messages):
+    for work in (lambda: multiply.invoke({"a": 6, "b": 7}), lambda: model.invoke(messages)):
+        given = Future()
+        asked.put((work, given))
+        try:
+            given.result()
+        except BaseException:
+            pass
+    return "Answer: 7"
+"""
+    ran = run(agent_plan(tmp_path, code, "['agent']", extra=ONCE, name="agent_with_a_worker"))
+    assert ran.failure("agent").code == "call_outside_trial"
+    assert not ran.requests("agent")
+    assert not sys.modules["agent_with_a_worker"].RAN
+
+
+WORKER = """
+import asyncio
+asked = None
+async def serve():
+    while True:
+        messages, given = await asked.get()
+        try:
+            given.set_result(await model.ainvoke(messages))
+        except BaseException as error:
+            given.set_exception(RuntimeError(repr(error)))
+both, model = None, Rules()
+async def agent(messages):
+    global asked, both, worker
+    if asked is None:
+        asked, both = asyncio.Queue(), asyncio.Barrier(2)
+        worker = asyncio.create_task(serve())
+    await both.wait()
+    given = asyncio.get_running_loop().create_future()
+    await asked.put((messages, given))
+    await asyncio.wait([given])
+    try:
+        return given.result()
+    finally:
+        await both.wait()
+"""
+
+
+def test_a_worker_that_serves_several_trials_fails_them(tmp_path: Path) -> None:
+    ran = run(agent_plan(tmp_path, WORKER, "['none', { name = 'again', prompt = 'Be quick.' }]", extra=ONCE))
+    with Store(tmp_path / "store.sqlite") as opened:
+        codes = {each.code for trace in opened.traces() for each in trace.events if isinstance(each, Failure)}
+        outcomes = {trace.outcome for trace in opened.traces()}
+    assert (codes, outcomes) == ({"call_of_another_trial"}, {"failed"})
+    assert ran
+
+
+HELD_UP = """
+import asyncio
+tried = []
+class Once(Rules):
+    def _reply(self, messages, offered):
+        if not tried:
+            tried.append(1)
+            raise ConnectionError("refused")
+        return super()._reply(messages, offered)
+model = Once()
+async def agent(messages):
+    try:
+        return await asyncio.wait_for(model.ainvoke(messages), 0.2)
+    except TimeoutError:
+        return "I do not know."
+"""
+PACED = """
+import asyncio
+model = Rules()
+async def agent(messages):
+    try:
+        return [await asyncio.wait_for(model.ainvoke(messages), 0.2) for _ in range(2)][-1]
+    except TimeoutError:
+        return "I do not know."
+"""
+LEFT = PACED.replace("except TimeoutError:", "except ZeroDivisionError:").replace(
+    "[await asyncio.wait_for(model.ainvoke(messages), 0.2) for _ in range(2)][-1]",
+    "(await asyncio.wait([asyncio.create_task(model.ainvoke(messages)) for _ in range(2)],"
+    " return_when='FIRST_COMPLETED'))[0].pop().result()",
+)
+SLOW = PACED.replace(
+    "model = Rules()", "import time\nclass Slow(Rules):\n    def _reply(self, *_): time.sleep(0.5)\nmodel = Slow()"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "model"), [(HELD_UP, ""), (PACED, "requests_per_minute = 6"), (LEFT, "requests_per_minute = 6")]
+)
+def test_an_agent_that_gives_up_what_was_held_up_has_no_answer(tmp_path: Path, code: str, model: str) -> None:
+    ran = run(agent_plan(tmp_path, code, "['none']", extra="runner = { attempts = 2 }", model=model))
+    assert ran.failure("none").code == "agent_gave_up"
+
+
+def test_a_time_out_of_the_agents_own_for_a_slow_model_is_what_it_does(tmp_path: Path) -> None:
+    ran = run(agent_plan(tmp_path, SLOW, "['none']", extra=ONCE))
+    assert ran.answer("none") == "I do not know."
+    assert [each.code for each in ran.of("none", Failure)] == ["cut_off"]
+
+
+def test_a_kept_tool_lets_no_real_result_of_others_pass(tmp_path: Path) -> None:
+    code = """
+@tool
+def task(what: str) -> str:
+    \"\"\"A part of the agent.\"\"\"
+    return str(multiply.invoke({"a": 6, "b": 7}))
+agent = create_agent(Rules(wants=[("task", {"what": "sum"})]), [task])
+"""
+    ran = run(agent_plan(tmp_path, code, "['none', 'agent', 'agent:sham']", model="keep_tools = ['task']"))
+    assert ran.answer("agent") == "Answer: 42"
+    assert "42" not in ran.answer("none") + ran.answer("agent:sham")
+    assert [each.call.name for each in ran.calls("agent:sham")] == ["multiply", "task"]
+    assert [each.within for each in ran.calls("agent")] == [ran.calls("agent")[1].call.id, ""]
+
+
+def test_the_last_request_closes_the_agents_own_conversation(tmp_path: Path) -> None:
+    code = """
+summing = Rules()
+@tool
+def read(page: int) -> str:
+    \"\"\"Reads a page.\"\"\"
+    return summing.invoke(f"Sum up page {page}.").text
+agent = create_agent(Rules(wants=[("read", {"page": 1}), ("read", {"page": 2})]), [read])
+"""
+    conditions = "[{ name = 'few', tools = ['agent'], budget = { turns = 3 } },"
+    ran = run(agent_plan(tmp_path, code, conditions + " { name = 'two', tools = ['agent'], budget = { turns = 2 } }]"))
+    for name in ("few", "two"):
+        last = ran.requests(name)[-1]
+        assert last.purpose == "final"
+        assert last.request.messages[0].content.startswith("0 times 6 times 7?")
+
+
+def test_what_blocks_the_loop_does_not_wait_for_the_place_of_what_needs_it(tmp_path: Path) -> None:
+    code = """
+import asyncio
+class Slow(Rules):
+    async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+        began.set()
+        await asyncio.sleep(0.05)
+        return self._generate(messages)
+began, model = asyncio.Event(), Slow()
+async def agent(messages):
+    async def blocking():
+        await began.wait()
+        return model.invoke(messages)
+    return (await asyncio.gather(model.ainvoke(messages), blocking()))[1]
+"""
+    ran = run(agent_plan(tmp_path, code, "['none']", extra=ONCE, model="concurrency = 1\ntimeout_seconds = 5"))
+    assert ran.answer("none") == "Answer: 7"
+    assert len(ran.requests("none")) == 2
+    assert not ran.of("none", Failure)
