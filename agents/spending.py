@@ -185,17 +185,17 @@ class Spending:
     def reached_before_turn(self, seconds: float) -> Limit | None:
         return "turns" if self.turns >= self.budget.turns else self.reached(seconds)
 
-    def has_room(self, seconds: float) -> bool:
-        """Whether there is room for one more request beside those that are out, which are counted as turns, and by the
-        tokens that they are thought to hold at least."""
+    def reached_beside(self, seconds: float) -> Limit | None:
+        """The limit that leaves no room for one more request beside those that are out, which are counted as turns, and
+        by the tokens that they are thought to hold at least."""
         if not self.out:
-            return True
+            return None
         read = sum(map(estimated_tokens, self.out))
         dollars = 0.0 if self.price is None else _cost(self.price, read, 0, 0, 0)
         then = replace(
             self, turns=self.turns + len(self.out), _tokens=self._tokens + read, _dollars=self._dollars + dollars
         )
-        return then.reached_before_turn(seconds) is None
+        return then.reached_before_turn(seconds)
 
 
 def spent(events: Iterable[Event]) -> tuple[Usage, float | None]:

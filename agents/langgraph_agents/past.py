@@ -2,7 +2,8 @@
 that it comes to stand where it stood, whatever state it keeps."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -28,7 +29,8 @@ from toolablate.traces.records import (
 
 # The ids of calls that no model made begin with it.
 DIRECT = "direct_"
-_SPARE_SECONDS = 2.0
+# What is allowed at least for an agent to ask what it asked before.
+SPARE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Past:
     dropped: ToolRequest | None = None
     inside: bool = False
     over: bool = False
+    again_running: int = 0
     splice: tuple[tuple[Message, ...], tuple[Message, ...]] | None = None
     _moved: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -101,8 +104,19 @@ class Past:
                 async with asyncio.timeout(self._patience):
                     await self._moved.wait()
             except TimeoutError:
-                raise self.unasked() from None
+                if not self.again_running:
+                    raise self.unasked() from None
         return None
+
+    @contextmanager
+    def running_again(self) -> Iterator[None]:
+        """While a tool runs once more for its effect, which may take longer than it took."""
+        self.again_running += 1
+        try:
+            yield
+        finally:
+            self.again_running -= 1
+            self._tell()
 
     def _is_same(self, recorded: ModelCall, wanted: Wanted) -> bool:
         """An agent may ask several of its models the same at once. Where its models are not those of the record, by
@@ -119,8 +133,8 @@ class Past:
 
     @property
     def _patience(self) -> float:
-        """Seconds in which an agent that does the same comes as far as in the record, where nothing moves."""
-        return max((each.at + each.seconds for each in self.start.before), default=0.0) + _SPARE_SECONDS
+        """Seconds in which an agent comes as far as it did, also on a machine that is busy."""
+        return 2 * max((each.at + each.seconds for each in self.start.before), default=0.0) + SPARE_SECONDS
 
     def unasked(self) -> ModelError:
         """Why the agent does not come to stand where it stood: it goes on without what is left of the record."""

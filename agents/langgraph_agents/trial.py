@@ -38,6 +38,7 @@ from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identi
 from toolablate.agents.langgraph_agents.tools import PENDING, Pending, arguments_of
 from toolablate.agents.langgraph_agents.tools import result_of as result_of_tool
 from toolablate.agents.pacing import LetGo
+from toolablate.agents.pacing.waits import is_blocking_others
 from toolablate.agents.session import NOT_EXECUTED, Progress, TrialFailed, TrialSession
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ModelError, ToolablateError
@@ -261,15 +262,16 @@ class AgentTrial:
 
     async def _take_turn(self, asked: ModelAsked, request: ModelRequest) -> None:
         """Takes a turn of the budget before it is used: of requests that are made at once, those for which it might
-        have no room wait for the others."""
+        have no room wait for the others. One that blocks these would wait for ever, and is the end."""
         spending = self.session.spending
         while True:
             self._require_going_on()
             limit = self.limit or spending.reached_before_turn(self.session.worked())
-            if limit is not None and not spending.out:
-                self._stop(limit, asked)
-            if limit is None and spending.has_room(self.session.worked()):
+            beside = limit or spending.reached_beside(self.session.worked())
+            if beside is None:
                 break
+            if (limit is not None and not spending.out) or is_blocking_others():
+                self._stop(beside, asked)
             try:
                 await self.replied.wait()
             except asyncio.CancelledError:
@@ -391,7 +393,8 @@ class AgentTrial:
         text = recorded.output if recorded else NOT_EXECUTED
         self.shown[request.id] = text
         if recorded is not None and (recorded.to_state or self.agent.is_kept(request.name)):
-            return (await pending.asked.own(),)
+            with past.running_again():
+                return (await pending.asked.own(),)
         past.forget_within(recorded.call.id if recorded else request.id, recorded)
         pending.shown = ToolResult(text, status=recorded.status if recorded else "invalid")
         return (pending.given_back(),)

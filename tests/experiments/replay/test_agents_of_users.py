@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
 
+from toolablate.agents.langgraph_agents import past
 from toolablate.experiments.replay.batch import replay
 from toolablate.traces.records import (
     AnswerNow,
@@ -341,7 +342,8 @@ async def agent(messages):
         assert (trace.answer, shown(trace.events)) == (recorded.answer, []), trace.events
 
 
-def test_an_agent_that_leaves_a_request_out_says_so_and_waits_for_nothing(tmp_path: Path) -> None:
+def test_an_agent_that_leaves_a_request_out_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "SPARE_SECONDS", 0.1)
     code = """
 model, again = Rules(), []
 def agent(messages):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
 
-from toolablate.traces.records import Failure
+from toolablate.traces.records import Answer, Failure
 from toolablate.traces.store import Store
 
 ONCE = "runner = { attempts = 1 }"
@@ -213,14 +213,19 @@ class Slow(Rules):
         began.set()
         await asyncio.sleep(0.05)
         return self._generate(messages)
-began, model = asyncio.Event(), Slow()
+model = Slow()
 async def agent(messages):
+    global began
+    began = asyncio.Event()
     async def blocking():
         await began.wait()
         return model.invoke(messages)
     return (await asyncio.gather(model.ainvoke(messages), blocking()))[1]
 """
-    ran = run(agent_plan(tmp_path, code, "['none']", extra=ONCE, model="concurrency = 1\ntimeout_seconds = 5"))
+    conditions = "['none', { name = 'few', prompt = 'Be quick.', budget = { turns = 1 } }]"
+    ran = run(agent_plan(tmp_path, code, conditions, extra=ONCE, model="concurrency = 1\ntimeout_seconds = 5"))
     assert ran.answer("none") == "Answer: 7"
     assert len(ran.requests("none")) == 2
     assert not ran.of("none", Failure)
+    # Nor for what the budget may have left by then.
+    assert (ran.answer("few"), ran.of("few", Answer)[0].limit) == ("Answer: 13", "turns")
