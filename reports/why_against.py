@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS
+from toolablate.analysis.attribution.levels import AGAIN, LAST_REPLY, REPEATED, WITHOUT_TOOLS
 from toolablate.analysis.attribution.replay_rules import (
     LIKELY,
     OF_PARTS,
@@ -38,6 +38,10 @@ _POSSIBLE, MOST_OTHERS = 0.1, 2
 """Other causes are named from this probability on, and so many at most."""
 
 
+_NOTHING_TAKEN = (AGAIN, LAST_REPLY, REPEATED)
+_OF_RESULTS: tuple[Mechanism, ...] = ("retrieval_distraction", "lock_in", "other_results", "interaction", "volume")
+
+
 def against(told: Explanation) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
@@ -67,6 +71,9 @@ def _turn_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]
     """A place where early answers surely get worse, of a cause that acts at no call, or at a later event."""
     cause, turn = ranked(attribution)[0][0], turn_of(evidence)
     if turn is None or not turn.sure or cause in (*AT_CALLS, "unknown"):
+        there = [] if turn is None else [call for call in evidence.signals.calls if turn.start <= call.event < turn.end]
+        if turn is not None and turn.sure and cause in _OF_RESULTS and there and not any(call.gave for call in there):
+            yield f"Where early answers get worse ({turn.where}), the call gave nothing."
         return
     later = min(attribution.evidence, default=None)
     if later is None or cause in BEFORE_TOOLS:
@@ -100,7 +107,7 @@ def _rows_against(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
         return
     yield from (row for row in without_cause(cause, evidence) if row.share < RIGHT)
     # Where nothing is taken away, chance brings the right answer back at times.
-    yield from (row for row in levels_of(evidence) if row.changed.startswith((AGAIN, REPEATED)) and not row.right)
+    yield from (row for row in levels_of(evidence) if row.changed.startswith(_NOTHING_TAKEN) and not row.right)
     repeats = repeats_of(evidence)
     if repeats is not None and not repeats.right:
         yield repeats

@@ -271,6 +271,10 @@ def _of_an_earlier_turn(told: Explanation, headline: str, whole: str) -> Iterato
     turn, attribution = turn_of(told.explained.evidence), told.explained.attribution
     if turn is None or not turn.sure or attribution is None or "not known" in headline:
         return
+    there = [call for call in told.explained.evidence.signals.calls if turn.start <= call.event < turn.end]
+    of_results = re.search(r"\((retrieval distraction|computational lock-in)\)", headline.partition(":")[0])
+    if of_results and there and not any(call.gave for call in there) and "the call gave nothing" not in whole:
+        yield f"results that did it, where there were none: {whole}"
     if ranked(attribution)[0][0] in AT_CALLS or turn.start >= min(attribution.evidence, default=turn.start + 1):
         return
     if "worse most likely" not in whole:
