@@ -29,7 +29,16 @@ from toolablate.reports.causes import (
 from toolablate.reports.changed_runs import BEFORE_CALLS, Row, levels_of, row_of
 from toolablate.reports.not_known import Said
 from toolablate.reports.turn import AT_CALLS, told_turn, turn_of
-from toolablate.reports.why_signs import BEFORE_TOOLS, early, events_named, ignoring, is_late, noted, sign_in
+from toolablate.reports.why_signs import (
+    BEFORE_TOOLS,
+    early,
+    events_named,
+    ignoring,
+    is_elsewhere,
+    is_late,
+    noted,
+    sign_in,
+)
 from toolablate.traces.records import Attribution, Mechanism
 
 _MUCH = 0.5
@@ -70,6 +79,8 @@ def _others_together(attribution: Attribution) -> str:
 def _turn_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     """A place where early answers surely get worse, of a cause that acts at no call, or at a later event."""
     cause, turn = ranked(attribution)[0][0], turn_of(evidence)
+    if turn is not None and is_elsewhere(turn, attribution):
+        yield f"{told_turn(turn)} That is not where the tool failed."
     if turn is None or not turn.sure or cause in (*AT_CALLS, "unknown"):
         there = [] if turn is None else [call for call in evidence.signals.calls if turn.start <= call.event < turn.end]
         if turn is not None and turn.sure and cause in _OF_RESULTS and there and not any(call.gave for call in there):
@@ -187,6 +198,5 @@ def _tested(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> s
     rows = deciding_rows(cause, evidence)
     if attribution.method != "replay" or rows is None or cause in [each for each, _ in _others(attribution)]:
         return ""
-    if restores(cause, evidence):
-        return f" {beside(*rows, what='it')}."
-    return f" Replays do not bear it out: {rows[0].changed}, {rows[0].count} right."
+    told = "" if restores(cause, evidence) else " Replays do not bear it out."
+    return f"{told} {beside(*rows, what='it')}."
