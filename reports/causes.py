@@ -9,6 +9,7 @@ from toolablate.analysis.attribution.levels import (
     AGAIN,
     EXTENDED,
     LAST_REPLY,
+    PLACEBO,
     REPAIRED,
     REPEATED,
     WITHOUT_TOOLS,
@@ -273,6 +274,8 @@ def of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
             same = "the same question" if undone.of_others else "this same trial"
             where = "in the first of these" if can else "there"
             yield f"Nothing was taken away {where}: {same} can come out right, so chance is enough."
+        elif undone.changed == PLACEBO:
+            yield "The first reply is drawn anew there as well: it may have been bad luck in this trial."
     elif can and without:
         yield f"{without.sentence}: the model can answer the question."
 

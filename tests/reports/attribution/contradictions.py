@@ -201,6 +201,8 @@ def _of_advice(told: Explanation, whole: str) -> Iterator[str]:
     """No line takes back what another advises, and a trial is no other trial."""
     if told.provider == "scripted" and "toolablate run" in whole:
         yield f"run a script again, whose replies never change: {whole}"
+    if re.search(r"do not bear it out(?!\. Without it)", whole):
+        yield f"not borne out, without the runs that say so: {whole}"
     if re.search(r"Nothing (was found|speaks) against", whole):
         yield f"nothing against it, beside all other causes: {whole}"
     if not told.explained.evidence.repeats and REPEATED in whole:
@@ -271,6 +273,14 @@ def _of_an_earlier_turn(told: Explanation, headline: str, whole: str) -> Iterato
     turn, attribution = turn_of(told.explained.evidence), told.explained.attribution
     if turn is None or not turn.sure or attribution is None or "not known" in headline:
         return
+    if "(tool fault)" in headline.partition(":")[0] and attribution.evidence:
+        at = any(turn.start <= event < turn.end for event in attribution.evidence)
+        if at == ("not where the tool failed" in whole):
+            yield f"a tool that failed, and early answers that get worse {turn.where}: {whole}"
+    there = [call for call in told.explained.evidence.signals.calls if turn.start <= call.event < turn.end]
+    of_results = re.search(r"\((retrieval distraction|computational lock-in)\)", headline.partition(":")[0])
+    if of_results and there and not any(call.gave for call in there) and "the call gave nothing" not in whole:
+        yield f"results that did it, where there were none: {whole}"
     if ranked(attribution)[0][0] in AT_CALLS or turn.start >= min(attribution.evidence, default=turn.start + 1):
         return
     if "worse most likely" not in whole:

@@ -315,6 +315,7 @@ def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:
     failed = (*ran("1/0", "This call failed.", status="error", error="injected_failure"), *ended("Answer: B"))
     text = flat(shown(explanation(explained(evidence(failed)), conversation=failed)))
     assert "python fails (event 1): │ This call failed." in text
+    assert "Where early answers get worse (at event 1), the call gave nothing." in text
 
 
 def test_without_bare_trials_it_is_said() -> None:
