@@ -82,7 +82,7 @@ def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]
         return
     runs = deciding_rows(cause, evidence)
     if runs and not restores(cause, evidence):
-        yield f"Runs without it are right no more often. {beside(*runs)}."
+        yield f"The best runs with it are right at least as often. {beside(*runs)}."
     elif found := deciding(cause, evidence):
         lacking = (row_of(level, evidence) for level in levels_without(cause, evidence))
         # What was asked before any call is told by itself.

@@ -19,7 +19,7 @@ from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.causes import deciding_rows, named, ranked
-from toolablate.reports.changed_runs import BEFORE_CALLS, Row, rows
+from toolablate.reports.changed_runs import BEFORE_CALLS, Row, levels_of, rows
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, steps_table
 from toolablate.reports.turn import AT_CALLS, turn_of
 from toolablate.traces.records import Attribution, Mechanism
@@ -151,6 +151,12 @@ def _of_counts(whole: str, told: Explanation, text: dict[str, str]) -> Iterator[
     for sums in _TURN.findall(whole):
         steps += [(sums[1], sums[2]), (sums[3], sums[4])]
     steps += re.findall(r"(\d+) of (\d+) early answers after it", whole)
+    levels = levels_of(told.explained.evidence)
+    for both in re.findall(r"all runs with it (\d+) of (\d+) are right, of all without it (\d+) of (\d+)", whole):
+        sums = [sum(map(int, both[place::2])) for place in (0, 1)]
+        if sums != [sum(row.right for row in levels), sum(row.runs for row in levels)]:
+            yield f"all runs are {sums}: {whole}"
+        steps += [both[:2], both[2:]]
     for count in _COUNT.findall(re.sub(r"\d+ of 100 resamples", "", whole)):
         if count not in known | set(steps):
             yield f"{count} is not in the table: {sorted(known)}: {whole}"
