@@ -9,12 +9,13 @@ from toolablate.analysis.attribution.levels import (
     AGAIN,
     EXTENDED,
     LAST_REPLY,
+    PLACEBO,
     REPAIRED,
     REPEATED,
     WITHOUT_TOOLS,
     swapped_results,
 )
-from toolablate.analysis.attribution.replay_rules import LIKELY, deciding, taken_together
+from toolablate.analysis.attribution.replay_rules import LIKELY, deciding, levels_without, taken_together
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
@@ -187,9 +188,21 @@ def deciding_told(attribution: Attribution, evidence: Evidence) -> Iterator[str]
     elif said:
         yield from _how_told(cause, evidence)
     else:
-        yield "No single kind of run decides it."
+        yield f"No single kind of run decides it{_all_runs(cause, evidence)}."
     if said and cause != "interaction":
         yield from intervals_told(rows, compared=True)
+
+
+def _all_runs(cause: Mechanism, evidence: Evidence) -> str:
+    """Of several kinds of runs, each few, how many are right with a cause and without it."""
+    lacking = {row_of(level, evidence) for level in levels_without(cause, evidence)}
+    sides = [[row for row in levels_of(evidence) if (row in lacking) == without] for without in (False, True)]
+    if not all(sides) or any(row.graded for rows in sides for row in rows):
+        return ""
+    with_it, without = (
+        f"{math.fsum(row.right for row in rows):g} of {math.fsum(row.runs for row in rows):g}" for rows in sides
+    )
+    return f": of all runs with it {with_it} are right, of all without it {without}"
 
 
 def _undecided(rows: Sequence[Row]) -> Iterator[str]:
@@ -261,6 +274,8 @@ def of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
             same = "the same question" if undone.of_others else "this same trial"
             where = "in the first of these" if can else "there"
             yield f"Nothing was taken away {where}: {same} can come out right, so chance is enough."
+        elif undone.changed == PLACEBO:
+            yield "The first reply is drawn anew there as well: it may have been bad luck in this trial."
     elif can and without:
         yield f"{without.sentence}: the model can answer the question."
 

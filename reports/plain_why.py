@@ -31,7 +31,7 @@ from toolablate.reports.changed_runs import capital, levels_of
 from toolablate.reports.not_known import Said, not_known
 from toolablate.reports.turn import AT_CALLS, told_turn, turn_of
 from toolablate.reports.why_against import against
-from toolablate.reports.why_signs import early, events_named, ignoring, is_late, noted, sign_in
+from toolablate.reports.why_signs import early, events_named, ignoring, is_elsewhere, is_late, noted, sign_in
 from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism
 from toolablate.traces.terminal_text import one_line
 
@@ -168,7 +168,7 @@ def _known(told: Explanation) -> Iterator[Said]:
     yield from early(told, "known")
     yield from _sign_of_it(told)
     turn = turn_of(evidence)
-    if turn is not None and turn.sure and cause in AT_CALLS:
+    if turn is not None and turn.sure and cause in AT_CALLS and not is_elsewhere(turn, attribution):
         yield told_turn(turn)
     yield from _look_at(told)
     for diagnosis in evidence.diagnoses:

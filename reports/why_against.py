@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS
+from toolablate.analysis.attribution.levels import AGAIN, LAST_REPLY, REPEATED, WITHOUT_TOOLS
 from toolablate.analysis.attribution.replay_rules import (
     LIKELY,
     OF_PARTS,
@@ -29,13 +29,26 @@ from toolablate.reports.causes import (
 from toolablate.reports.changed_runs import BEFORE_CALLS, Row, levels_of, row_of
 from toolablate.reports.not_known import Said
 from toolablate.reports.turn import AT_CALLS, told_turn, turn_of
-from toolablate.reports.why_signs import BEFORE_TOOLS, early, events_named, ignoring, is_late, noted, sign_in
+from toolablate.reports.why_signs import (
+    BEFORE_TOOLS,
+    early,
+    events_named,
+    ignoring,
+    is_elsewhere,
+    is_late,
+    noted,
+    sign_in,
+)
 from toolablate.traces.records import Attribution, Mechanism
 
 _MUCH = 0.5
 """So much more often other trials of the question are right without another cause that a page tells it."""
 _POSSIBLE, MOST_OTHERS = 0.1, 2
 """Other causes are named from this probability on, and so many at most."""
+
+
+_NOTHING_TAKEN = (AGAIN, LAST_REPLY, REPEATED)
+_OF_RESULTS: tuple[Mechanism, ...] = ("retrieval_distraction", "lock_in", "other_results", "interaction", "volume")
 
 
 def against(told: Explanation) -> Iterator[Said]:
@@ -66,7 +79,12 @@ def _others_together(attribution: Attribution) -> str:
 def _turn_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     """A place where early answers surely get worse, of a cause that acts at no call, or at a later event."""
     cause, turn = ranked(attribution)[0][0], turn_of(evidence)
+    if turn is not None and is_elsewhere(turn, attribution):
+        yield f"{told_turn(turn)} That is not where the tool failed."
     if turn is None or not turn.sure or cause in (*AT_CALLS, "unknown"):
+        there = [] if turn is None else [call for call in evidence.signals.calls if turn.start <= call.event < turn.end]
+        if turn is not None and turn.sure and cause in _OF_RESULTS and there and not any(call.gave for call in there):
+            yield f"Where early answers get worse ({turn.where}), the call gave nothing."
         return
     later = min(attribution.evidence, default=None)
     if later is None or cause in BEFORE_TOOLS:
@@ -82,7 +100,7 @@ def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]
         return
     runs = deciding_rows(cause, evidence)
     if runs and not restores(cause, evidence):
-        yield f"Runs without it are right no more often. {beside(*runs)}."
+        yield f"The best runs with it are right at least as often. {beside(*runs)}."
     elif found := deciding(cause, evidence):
         lacking = (row_of(level, evidence) for level in levels_without(cause, evidence))
         # What was asked before any call is told by itself.
@@ -100,7 +118,7 @@ def _rows_against(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
         return
     yield from (row for row in without_cause(cause, evidence) if row.share < RIGHT)
     # Where nothing is taken away, chance brings the right answer back at times.
-    yield from (row for row in levels_of(evidence) if row.changed.startswith((AGAIN, REPEATED)) and not row.right)
+    yield from (row for row in levels_of(evidence) if row.changed.startswith(_NOTHING_TAKEN) and not row.right)
     repeats = repeats_of(evidence)
     if repeats is not None and not repeats.right:
         yield repeats
@@ -180,6 +198,5 @@ def _tested(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> s
     rows = deciding_rows(cause, evidence)
     if attribution.method != "replay" or rows is None or cause in [each for each, _ in _others(attribution)]:
         return ""
-    if restores(cause, evidence):
-        return f" {beside(*rows, what='it')}."
-    return f" Replays do not bear it out: {rows[0].changed}, {rows[0].count} right."
+    told = "" if restores(cause, evidence) else " Replays do not bear it out."
+    return f"{told} {beside(*rows, what='it')}."

@@ -8,7 +8,7 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.causes import ranked
 from toolablate.reports.changed_runs import IGNORING, capital, of_scores
-from toolablate.reports.turn import AT_CALLS, turn_of
+from toolablate.reports.turn import AT_CALLS, Turn, turn_of
 from toolablate.traces.records import Attribution, Mechanism
 from toolablate.traces.terminal_text import one_line
 
@@ -72,6 +72,12 @@ def is_late(cause: Mechanism, events: Sequence[int], evidence: Evidence) -> bool
     """Whether a sign of what acts at calls lies after the place where early answers got worse."""
     turn = turn_of(evidence)
     return turn is not None and turn.sure and cause in AT_CALLS and min(events, default=-1) >= turn.end
+
+
+def is_elsewhere(turn: Turn, attribution: Attribution) -> bool:
+    """Whether early answers surely get worse, and not where a tool failed that is the likeliest cause."""
+    failed = attribution.evidence if ranked(attribution)[0][0] == "tool_fault" else ()
+    return turn.sure and bool(failed) and not any(turn.start <= event < turn.end for event in failed)
 
 
 def ignoring(cause: Mechanism, evidence: Evidence, *, comes_back: bool) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from toolablate.traces.errors import InputError, ToolablateError
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution, EntryPoint
 
 OURS = "toolablate"
 UNKNOWN = "an unknown package"
@@ -25,8 +26,14 @@ def by_name(group: str) -> "dict[str, tuple[EntryPoint, ...]]":
 
 
 def package(point: "EntryPoint") -> str:
+    return _name_of(point.dist) or UNKNOWN
+
+
+@lru_cache
+def _name_of(distribution: "Distribution | None") -> str:
+    """Kept, since it is read from a file each time, and asked for with each trace that is attributed."""
     # The metadata of a distribution may be empty: it has neither name nor version then.
-    return (point.dist and point.dist.name) or UNKNOWN
+    return (distribution and distribution.name) or ""
 
 
 def package_and_version(point: "EntryPoint") -> str:

@@ -240,27 +240,26 @@ def _beside_bare(
 
 def _beside_arms(finding: _Finding, signals: Signals, arms: ArmShares, expected: Expected, counted: str) -> _Finding:
     """The same where arms tell what the condition does without real results. A sign in the trace makes its own cause
-    likelier by its odds; that no sign says that results did it makes that less likely."""
+    likelier by its odds."""
     if finding.mechanism == "format" and signals.misstated:
         return finding
-    by_results = finding if finding.mechanism in ("lock_in", *_READ) else _by_kinds(signals)
+    if finding is _NOTHING:
+        finding = _by_kinds(signals)
+    likelier = finding.confidence / (1 - finding.confidence)
     shares, results = _beside_pool(arms, expected)
     found: dict[Mechanism, float] = {each: shares.get(each, 0.0) for each in _BESIDE_ARMS}
     if finding.mechanism in _BESIDE_ARMS:
-        found[finding.mechanism] *= _odds(finding.confidence)
+        found[finding.mechanism] *= likelier
+        found["unknown"] = results
     elif finding.mechanism in _ANYWHERE:
-        by_condition = 1 - found["sampling_noise"] - found["own_error"]
-        found[finding.mechanism] = by_condition * _odds(finding.confidence) * _SPOILS
-    found[by_results.mechanism] = results * _odds(by_results.confidence) / _odds(_BY_RESULTS)
+        found[finding.mechanism] = (1 - found["sampling_noise"] - found["own_error"]) * likelier * _SPOILS
+    else:
+        found[finding.mechanism] = results * likelier
     mechanism = blamed(found)
     sure = found[mechanism] / sum(found.values())
-    named = next((each for each in (finding, by_results) if each.mechanism == mechanism), None)
-    said = named.note if named else _BESIDE_ARMS[mechanism]
-    return _Finding(mechanism, sure, named.evidence if named else (), f"{said}; right: {arms.counted}; {counted}")
-
-
-def _odds(probability: float) -> float:
-    return probability / (1 - probability)
+    said = finding.note if mechanism == finding.mechanism else _BESIDE_ARMS.get(mechanism, _NOTHING.note)
+    evidence = finding.evidence if mechanism == finding.mechanism else ()
+    return _Finding(mechanism, sure, evidence, f"{said}; right: {arms.counted}; {counted}")
 
 
 def _beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism, float], float]:
@@ -279,12 +278,6 @@ _SPOILS = 0.4
 """How likely it spoils a trial that shows a sign of it, beside all that arms leave to the condition: many a limit is
 reached on the way to an answer that is wrong anyway (on development halves of the structural generator)."""
 
-_BY_RESULTS = 0.28
-"""The share of wrong trials that results spoiled where confidences of their signs hold: what arms say of one trial
-takes the place of it (on development halves 34 of 110 structural trials with calls, and 22 of 88 planted ones)."""
-_WITHOUT_SIGN = 0.05
-"""The same share of trials that show no such sign (there 1 of 113)."""
-
 _BESIDE_ARMS: Mapping[Mechanism, str] = {
     "volume": "beside the arms, the volume of results explains it best",
     "calling": "beside the arms, calls explain it best, whatever they return",
@@ -296,13 +289,13 @@ _BESIDE_ARMS: Mapping[Mechanism, str] = {
 
 
 def _by_kinds(signals: Signals) -> _Finding:
-    """What results did without a sign of it: where tools of one kind alone gave anything, it is theirs."""
+    """Without any sign: where tools of one kind alone gave anything, it is theirs."""
     gave = [call for call in signals.calls if call.gave]
     of_kinds: Mapping[Mechanism, tuple[Form, ...]] = {"lock_in": ("code",), **_READ}
     for mechanism, forms in of_kinds.items():
         if gave and {call.form for call in gave} <= set(forms):
-            return _Finding(mechanism, _WITHOUT_SIGN, tuple(call.event for call in gave), "no other tool gave anything")
-    return _Finding("unknown", _WITHOUT_SIGN, (), _NOTHING.note)
+            return _Finding(mechanism, 0.6, tuple(call.event for call in gave), "no other tool gave anything")
+    return _NOTHING
 
 
 def _counted(no_tools: Sequence[NoToolTrial], repeats: Sequence[float]) -> str:

@@ -127,7 +127,9 @@ def open_ray(
             raise _no_cluster(section.address, f"{type(error).__name__}: {one_line(str(error), 300)}") from None
         stack.callback(ray.shutdown)
     if section.workers is None and not local:
-        workers = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= section.cpus for node in ray.nodes())
+        # Ray names no types for it.
+        nodes: Any = ray.nodes
+        workers = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= section.cpus for node in nodes())
         if not workers:
             raise _no_cluster(section.address, f"no node has {section.cpus:g} CPUs, as cluster.cpus asks for")
     return RayEngine(workers, section.cpus, opener, lines)

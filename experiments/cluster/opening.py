@@ -46,7 +46,7 @@ class PlanOpener:
         if found != self.fingerprint:
             differing = [
                 f"{name}: {found.get(name, 'nothing')} there, {self.fingerprint.get(name, 'nothing')} at the driver"
-                for name in sorted(found | self.fingerprint)
+                for name in sorted({**found, **self.fingerprint})
                 if found.get(name) != self.fingerprint.get(name)
             ]
             raise _other_environment(f"its environment is another: {'; '.join(differing)}")

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import JsonValue
@@ -98,14 +97,15 @@ class RecordedResults:
 
 def begun(events: Sequence[Event], waiting: Sequence[ToolRequest] = ()) -> Iterator[tuple[int | None, ToolRequest]]:
     """The calls that were made, in the order in which they were begun, each with the index of its event: calls that are
-    made at once end in any order. Those of the last reply that are `waiting` for their results have None."""
+    made at once end in any order, and what an agent's tool asks by itself stands before its result. Those of the last
+    reply that are `waiting` for their results have None."""
     places = {id(event): index for index, event in enumerate(events)}
-    asked = [index for index, event in enumerate(events) if isinstance(event, ModelCall)]
-    for start, end in pairwise([*asked, len(events)]):
-        replied = events[start]
-        assert isinstance(replied, ModelCall)
-        calls = replied.reply.message.tool_calls
-        made = answered(calls, events[start + 1 : end])
+    asked = [(index, event) for index, event in enumerate(events) if isinstance(event, ModelCall)]
+    for number, (start, replied) in enumerate(asked, start=1):
+        calls, within = replied.reply.message.tool_calls, replied.within
+        end = next((index for index, later in asked[number:] if later.within == within), len(events))
+        given = [each for each in events[start + 1 : end] if isinstance(each, ToolCall) and each.within == within]
+        made = answered(calls, given)
         for place, call in enumerate(calls):
             if place in made:
                 yield places[id(made[place])], call

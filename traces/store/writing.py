@@ -368,7 +368,8 @@ def _put_trials(desk: Desk, trials: Sequence[Trial]) -> dict[int, str]:
     """Ids of the trials by their keys."""
     keys = _keys(desk.connection, "trials")
     questions, models, conditions = (_keys(desk.connection, table) for table in ("questions", "models", "conditions"))
-    number, planned = max(keys.values(), default=0), {}
+    number = max(keys.values(), default=0)
+    planned: dict[int, str] = {}
 
     def new() -> Iterator[tuple[int, str, int, int, int, int]]:
         """Row by row, since a plan may call for a million."""

@@ -314,16 +314,12 @@ def test_arms_tell_what_a_sign_in_the_trace_does_not() -> None:
         assert "right: sham 0 of 3; 3 of 3 trials without tools are right" in found.note
         return found.mechanism, found.confidence
 
-    by_results, by_calling, by_none = {"calling": 0.1}, {"calling": 0.9}, {"availability": 0.9}
+    by_results, by_calling, by_none = {"calling": 0.1}, {"calling": 0.8}, {"availability": 0.8}
     assert beside(by_results, *ADOPTED)[0] == "retrieval_distraction"
     assert beside(by_calling, *ADOPTED)[0] == "calling"
     assert beside(by_none, *ADOPTED)[0] == beside(by_none, *ended("Answer: C"))[0] == "availability"
     # A sign makes its own cause likelier.
     assert beside({"availability": 0.4}, *ended("Answer: C"))[1] > 0.4
-    # Results that did it leave a sign nearly always; where there is none, they hardly did.
-    unadopted = *searched("gas", DISTRACTOR), *ended("Answer: C")
-    assert beside({"calling": 0.6}, *ADOPTED)[0] == beside({"calling": 0.1}, *unadopted)[0] == "retrieval_distraction"
-    assert beside({"calling": 0.3}, *unadopted)[0] == "calling"
 
 
 def test_what_is_never_right_without_tools_is_an_own_error_beside_repeats_too() -> None:

@@ -122,8 +122,10 @@ def test_killed_workers_cost_attempts_and_no_trial_and_keys_are_in_nothing_that_
     assert len(killed) == 2
     with Store(store) as opened:
         assert Counter((each.outcome, each.verdict) for each in opened.summaries()) == {("answered", "correct"): 8}
-        failed = [event for trace in opened.traces() for event in trace.events if isinstance(event, Failure)]
-    assert failed == []
+        traces = list(opened.traces())
+    assert [event for trace in traces for event in trace.events if isinstance(event, Failure)] == []
+    # What a store keeps is compressed.
+    assert KEY not in "".join(trace.model_dump_json() for trace in traces)
     assert {headers.get("authorization") for headers in chat_server.headers} == {f"Bearer {KEY}"}
     kept = [file for folder in (ray_folder, tmp_path) for file in folder.rglob("*") if file.is_file()]
     assert any("raylet" in file.name for file in kept)

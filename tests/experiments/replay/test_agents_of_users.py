@@ -297,9 +297,11 @@ agent = create_agent(Rules(wants=[("read", {"page": 1}), ("read", {"page": 2})])
     kinds = [each.kind for each in events]
     assert kinds == [*["model_call", "model_call", "tool_call"] * 2, "model_call", "answer"]
     assert [each.within != "" for each in events[:-1]] == [*[False, True, False] * 2, False]  # type: ignore[union-attr]
-    for event, asked in ((3, 3), (5, 1), (6, 1)):
+    for event, asked in ((3, 2), (5, 1), (6, 1)):
+        # A later call, which is the same, gets its result as well, and its tool asks nothing.
         trace = _again(store, trial, event, Again())
         assert (trace.outcome, _asked(trace)) == ("answered", asked), trace.events
+        assert shown(trace.events) == shown(events[event:])
     # Its result is another; its tool does not run, and what it asked is not waited for.
     swapped = _again(store, trial, 5, Swap(content="text", text="5"))
     assert (swapped.answer, _asked(swapped)) == ("Answer: 5", 1)

@@ -19,7 +19,7 @@ from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.causes import deciding_rows, named, ranked
-from toolablate.reports.changed_runs import BEFORE_CALLS, Row, rows
+from toolablate.reports.changed_runs import BEFORE_CALLS, Row, levels_of, rows
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, steps_table
 from toolablate.reports.turn import AT_CALLS, turn_of
 from toolablate.traces.records import Attribution, Mechanism
@@ -151,6 +151,12 @@ def _of_counts(whole: str, told: Explanation, text: dict[str, str]) -> Iterator[
     for sums in _TURN.findall(whole):
         steps += [(sums[1], sums[2]), (sums[3], sums[4])]
     steps += re.findall(r"(\d+) of (\d+) early answers after it", whole)
+    levels = levels_of(told.explained.evidence)
+    for both in re.findall(r"all runs with it (\d+) of (\d+) are right, of all without it (\d+) of (\d+)", whole):
+        sums = [sum(map(int, both[place::2])) for place in (0, 1)]
+        if sums != [sum(row.right for row in levels), sum(row.runs for row in levels)]:
+            yield f"all runs are {sums}: {whole}"
+        steps += [both[:2], both[2:]]
     for count in _COUNT.findall(re.sub(r"\d+ of 100 resamples", "", whole)):
         if count not in known | set(steps):
             yield f"{count} is not in the table: {sorted(known)}: {whole}"
@@ -195,6 +201,8 @@ def _of_advice(told: Explanation, whole: str) -> Iterator[str]:
     """No line takes back what another advises, and a trial is no other trial."""
     if told.provider == "scripted" and "toolablate run" in whole:
         yield f"run a script again, whose replies never change: {whole}"
+    if re.search(r"do not bear it out(?!\. Without it)", whole):
+        yield f"not borne out, without the runs that say so: {whole}"
     if re.search(r"Nothing (was found|speaks) against", whole):
         yield f"nothing against it, beside all other causes: {whole}"
     if not told.explained.evidence.repeats and REPEATED in whole:
@@ -265,6 +273,14 @@ def _of_an_earlier_turn(told: Explanation, headline: str, whole: str) -> Iterato
     turn, attribution = turn_of(told.explained.evidence), told.explained.attribution
     if turn is None or not turn.sure or attribution is None or "not known" in headline:
         return
+    if "(tool fault)" in headline.partition(":")[0] and attribution.evidence:
+        at = any(turn.start <= event < turn.end for event in attribution.evidence)
+        if at == ("not where the tool failed" in whole):
+            yield f"a tool that failed, and early answers that get worse {turn.where}: {whole}"
+    there = [call for call in told.explained.evidence.signals.calls if turn.start <= call.event < turn.end]
+    of_results = re.search(r"\((retrieval distraction|computational lock-in)\)", headline.partition(":")[0])
+    if of_results and there and not any(call.gave for call in there) and "the call gave nothing" not in whole:
+        yield f"results that did it, where there were none: {whole}"
     if ranked(attribution)[0][0] in AT_CALLS or turn.start >= min(attribution.evidence, default=turn.start + 1):
         return
     if "worse most likely" not in whole:

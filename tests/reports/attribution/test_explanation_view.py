@@ -167,8 +167,8 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
     assert "because of" not in part(told, "What went wrong")
-    assert "No single kind of run decides it." in part(told, "How this is known")
-    assert "Runs without it are right no more often." in part(told, "What speaks against it")
+    assert "No single kind of run decides it: of all runs with it" in part(told, "How this is known")
+    assert "The best runs with it are right at least as often." in part(told, "What speaks against it")
 
 
 def test_runs_with_calls_have_calls_and_no_run_is_called_what_it_is_not() -> None:
@@ -315,6 +315,7 @@ def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:
     failed = (*ran("1/0", "This call failed.", status="error", error="injected_failure"), *ended("Answer: B"))
     text = flat(shown(explanation(explained(evidence(failed)), conversation=failed)))
     assert "python fails (event 1): │ This call failed." in text
+    assert "Where early answers get worse (at event 1), the call gave nothing." in text
 
 
 def test_without_bare_trials_it_is_said() -> None:
