@@ -105,15 +105,19 @@ class Tools(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Progress:
-    """How far a request has come: `failed` once a try did, `waited` the waits of the present one."""
+    """How far a request has come: `failed` once a try did, `waited` the waits of the present one; `outrun` once one
+    that was under way at the same time has its reply."""
 
     failed: bool = False
     waited: Waited = field(default_factory=Waited)
+    outrun: bool = False
 
     @property
-    def is_held_up(self) -> bool:
-        """Whether it has no reply for a reason that is not the model's."""
-        return self.failed or self.waited.in_line
+    def held_up(self) -> str:
+        """What kept its reply from coming, where that is not the model; goes on "it". "" for nothing."""
+        if self.failed:
+            return "was tried again after a failure"
+        return f"waited {self.waited.why or 'for its turn'}" if self.waited.in_line else ""
 
 
 class TrialFailed(Exception):

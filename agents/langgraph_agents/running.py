@@ -109,6 +109,8 @@ async def run_own_agent(
         outcome: Outcome = "budget" if limit else "answered"
     except TrialFailed:
         outcome = "failed"
+        for failure in trial.failures:
+            session.record(failure)
     return AgentResult(outcome, spending.usage, spending.cost_usd, session.elapsed())
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NoReturn
@@ -72,11 +72,11 @@ class AgentTrial:
     """What the seam is told of while the agent runs.
 
     `waiting` are calls of its models without results, `shown` the texts that others got, by their ids. `limit` is what
-    has run out, `wanted` the request that it kept from being made, `last` the one that was answered last. `over` tells
+    has run out, `wanted` the request that it kept from being made, `last` the one that was answered last. `failures` are recorded when it has ended. `over` tells
     that no more calls are answered, `let_go` that this is because a request need not wait for its turn any more;
     `stopped` is set when the agent is to end. `past` is what it is given again, `events` are those of this attempt.
     `number` has interventions number a call before it is made; `known` are the chat
-    models whose keys are kept out of the record; `asking` are the requests that are under way. `question` is the
+    models whose keys are kept out of the record; `asking` are the requests that are under way or wait for room. `question` is the
     message that the agent is given, whose id tells this trial's requests from those of others. `equal` counts requests
     that ask the same; `replied` is set when a request is out no more.
     """
@@ -90,6 +90,7 @@ class AgentTrial:
     shown: dict[str, str] = field(default_factory=dict)
     limit: Limit | None = None
     failed: bool = False
+    failures: list[Failure] = field(default_factory=list)
     let_go: bool = False
     over: bool = False
     last: Last | None = None
@@ -154,12 +155,17 @@ class AgentTrial:
             self._stop(None, asked)
         messages = sent(self.past, request.messages, asked.messages)
         request = request.model_copy(update={"messages": self.conversations.written(messages)})
-        await self._take_turn(asked, request)
+        progress = Progress()
         if barring and all(not self.agent.is_kept(spec.name) for spec in request.tools):
             kwargs = barred(asked.chat, kwargs)
         asking = partial(_ask, asked, messages, kwargs)
         original = Original(asked.chat, asking, identity, self.conversations.blank, number)
-        reply = await self._reply(original, request)
+        self.asking.add(progress)
+        try:
+            await self._take_turn(asked, request)
+            reply = await self._reply(original, request, progress)
+        finally:
+            self.asking.discard(progress)
         if not isinstance(reply, ModelReply):
             self._stop(reply, asked)
         result = original.result if original.result is not None else result_of(reply)
@@ -272,12 +278,8 @@ class AgentTrial:
                 break
             if (limit is not None and not spending.out) or is_blocking_others():
                 self._stop(beside, asked)
-            try:
-                await self.replied.wait()
-            except asyncio.CancelledError:
-                if not self.over:
-                    self.fail(_gave_up())
-                raise
+            # One that the agent ends meanwhile would have met the limit.
+            await self.replied.wait()
         spending.out.append(request)
 
     def _give_turn_back(self, request: ModelRequest) -> None:
@@ -286,15 +288,17 @@ class AgentTrial:
         before, self.replied = self.replied, asyncio.Event()
         before.set()
 
-    async def _reply(self, original: Original, request: ModelRequest) -> ModelReply | Limit:
-        token, progress = ORIGINAL.set(original), Progress()
+    async def _reply(self, original: Original, request: ModelRequest, progress: Progress) -> ModelReply | Limit:
+        token = ORIGINAL.set(original)
         self.in_flight += 1
-        self.asking.add(progress)
         try:
-            return await self.session.ask(request, "ask", progress)
+            reply = await self.session.ask(request, "ask", progress)
+            if isinstance(reply, ModelReply):
+                for each in self.asking:
+                    each.outrun = True
+            return reply
         except asyncio.CancelledError:
-            if not self.over and progress.is_held_up:
-                self.fail(_gave_up())
+            self._require_not_given_up([progress])
             raise
         except TrialFailed:
             self.failed = True
@@ -308,13 +312,17 @@ class AgentTrial:
         finally:
             self.in_flight -= 1
             self._give_turn_back(request)
-            self.asking.discard(progress)
             ORIGINAL.reset(token)
 
     def require_awaited(self, ended: bool) -> None:
         """Fails the trial where its agent has `ended` by itself and left a request that was held up."""
-        if ended and any(progress.is_held_up for progress in self.asking):
-            self.fail(_gave_up())
+        if ended:
+            self._require_not_given_up(self.asking)
+
+    def _require_not_given_up(self, requests: Iterable[Progress]) -> None:
+        """Fails the trial where one of these was held up, and lost no race against one that has its reply."""
+        if why := next((each.held_up for each in requests if each.held_up and not each.outrun), ""):
+            self.fail(_gave_up(why))
 
     def _note(self, asked: ModelAsked, request: ModelRequest, reply: ModelReply, result: ChatResult) -> None:
         self.conversations.note(reply)
@@ -445,9 +453,9 @@ class AgentTrial:
         raise AgentStopped
 
     def record_failure(self, error: ToolablateError) -> None:
+        """As the trial's last event: requests that are out meanwhile are cut off by it, and not the reason."""
         self.failed = True
-        at = self.session.elapsed()
-        self.session.record(Failure.of(error, at=at, seconds=0.0, retried=False))
+        self.failures.append(Failure.of(error, at=self.session.elapsed(), seconds=0.0, retried=False))
 
     def _end(self) -> None:
         self.over = True
@@ -474,10 +482,10 @@ def _inside(call_id: str, own: Callable[[], Awaitable[Any]], *, silent: bool) ->
     return inside
 
 
-def _gave_up() -> ModelError:
+def _gave_up(why: str) -> ModelError:
     return ModelError(
-        "the agent gave up a request to its model that waited for its turn or was tried again, so that its answer says"
-        " how busy the endpoint was",
+        f"the agent gave up a request to its model before its reply came: it {why}; so the answer does not depend on"
+        " the agent alone",
         hint="leave time-outs to timeout_seconds of the model; where the agent needs its own, let it be longer than"
         " waits and retries take, or allow more with concurrency and requests_per_minute",
         code="agent_gave_up",

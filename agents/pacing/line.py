@@ -323,6 +323,14 @@ class EndpointLine:
     def counts_tokens(self) -> bool:
         return self.pace.counts_tokens
 
+    @property
+    def _why_waiting(self) -> str:
+        if self.rests_until > asyncio.get_running_loop().time():
+            return "while its endpoint, which was busy or not there, was left alone"
+        if self.in_flight >= self.window.places:
+            return "behind others, of which as many were out as the endpoint or concurrency allows"
+        return "for the rate that the plan allows"
+
     async def enter(self, tokens: float = 0.0, most: int | None = None, *, first: bool = False) -> Place:
         if first and (self._stopping or self._is_absent):
             raise LetGo
@@ -336,7 +344,7 @@ class EndpointLine:
         if waiting.called.done():
             return waiting.called.result()
         try:
-            with in_line():
+            with in_line(self._why_waiting):
                 return await waiting.called
         except asyncio.CancelledError:
             if waiting.called.done() and not waiting.called.cancelled() and waiting.called.exception() is None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Waited:
-    """`in_line` tells that the last wait has not ended, or ended without a place."""
+    """`in_line` tells that the last wait has not ended, or ended without a place; `why` for what it was."""
 
     seconds: float = 0.0
     in_line: bool = False
+    why: str = ""
 
 
 _WAITED: ContextVar[Waited | None] = ContextVar("waited", default=None)
@@ -80,12 +81,12 @@ def is_blocking_others() -> bool:
 
 
 @contextmanager
-def in_line() -> Iterator[None]:
-    """Notes how long its inside waits for a place, by the loop's clock."""
+def in_line(why: str = "for its turn") -> Iterator[None]:
+    """Notes how long its inside waits for a place, by the loop's clock; `why` goes on "waited"."""
     waited = _WAITED.get() or Waited()
     loop = asyncio.get_running_loop()
     began = loop.time()
-    waited.in_line = True
+    waited.in_line, waited.why = True, why
     try:
         yield
         waited.in_line = False

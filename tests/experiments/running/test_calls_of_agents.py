@@ -149,22 +149,77 @@ async def agent(messages):
     except TimeoutError:
         return "I do not know."
 """
-LEFT = PACED.replace("except TimeoutError:", "except ZeroDivisionError:").replace(
-    "[await asyncio.wait_for(model.ainvoke(messages), 0.2) for _ in range(2)][-1]",
-    "(await asyncio.wait([asyncio.create_task(model.ainvoke(messages)) for _ in range(2)],"
-    " return_when='FIRST_COMPLETED'))[0].pop().result()",
-)
 SLOW = PACED.replace(
     "model = Rules()", "import time\nclass Slow(Rules):\n    def _reply(self, *_): time.sleep(0.5)\nmodel = Slow()"
 )
 
 
+LEFT = """
+import asyncio
+model = Rules()
+async def agent(messages):
+    asked = asyncio.create_task(model.ainvoke(messages))
+    while not tried:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)
+    return "I do not know."
+"""
+CROWDED = """
+import asyncio
+class Endless(Rules):
+    async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+        out.set()
+        await asyncio.Event().wait()
+async def agent(messages):
+    global out
+    out = asyncio.Event()
+    asked = asyncio.create_task(Endless().ainvoke(messages))
+    await out.wait()
+    try:
+        return await asyncio.wait_for(Rules().ainvoke(messages), 0.1)
+    except TimeoutError:
+        return "I do not know."
+"""
+
+
 @pytest.mark.parametrize(
-    ("code", "model"), [(HELD_UP, ""), (PACED, "requests_per_minute = 6"), (LEFT, "requests_per_minute = 6")]
+    ("code", "model", "why"),
+    [
+        (HELD_UP, "", "was tried again after a failure"),
+        (PACED, "requests_per_minute = 6", "waited for the rate that the plan allows"),
+        (LEFT.replace("model = Rules()", HELD_UP.split("async def")[0]), "", "was tried again after a failure"),
+        (CROWDED, "concurrency = 1", "waited behind others"),
+    ],
 )
-def test_an_agent_that_gives_up_what_was_held_up_has_no_answer(tmp_path: Path, code: str, model: str) -> None:
+def test_an_agent_that_gives_up_what_was_held_up_has_no_answer(
+    tmp_path: Path, code: str, model: str, why: str
+) -> None:
     ran = run(agent_plan(tmp_path, code, "['none']", extra="runner = { attempts = 2 }", model=model))
-    assert ran.failure("none").code == "agent_gave_up"
+    failure = ran.failure("none")
+    assert failure.code == "agent_gave_up"
+    assert why in failure.message
+
+
+RACE = """
+import asyncio
+class Endless(Rules):
+    async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+        await asyncio.Event().wait()
+async def agent(messages):
+    racing = [asyncio.create_task(each.ainvoke(messages)) for each in (Rules(), Endless(), Endless())]
+    won, lost = await asyncio.wait(racing, return_when="FIRST_COMPLETED")
+    for each in lost:
+        each.cancel()
+    return won.pop().result()
+"""
+
+
+@pytest.mark.parametrize("code", [RACE, RACE.replace("each.cancel()", "pass")])
+@pytest.mark.parametrize("model", ["", "requests_per_minute = 6"])
+def test_a_request_that_lost_a_race_is_none_that_was_given_up(tmp_path: Path, code: str, model: str) -> None:
+    few = "{ name = 'few', prompt = 'Be quick.', budget = { turns = 2 } }"
+    ran = run(agent_plan(tmp_path, code, f"[{few}]", extra=ONCE, model=model))
+    assert (ran.answer("few"), len(ran.requests("few"))) == ("Answer: 7", 1)
 
 
 def test_a_time_out_of_the_agents_own_for_a_slow_model_is_what_it_does(tmp_path: Path) -> None:
