@@ -72,13 +72,13 @@ class AgentTrial:
     """What the seam is told of while the agent runs.
 
     `waiting` are calls of its models without results, `shown` the texts that others got, by their ids. `limit` is what
-    has run out, `wanted` the request that it kept from being made, `last` the one that was answered last. `failures` are recorded when it has ended. `over` tells
-    that no more calls are answered, `let_go` that this is because a request need not wait for its turn any more;
-    `stopped` is set when the agent is to end. `past` is what it is given again, `events` are those of this attempt.
-    `number` has interventions number a call before it is made; `known` are the chat
-    models whose keys are kept out of the record; `asking` are the requests that are under way or wait for room. `question` is the
-    message that the agent is given, whose id tells this trial's requests from those of others. `equal` counts requests
-    that ask the same; `replied` is set when a request is out no more.
+    has run out, `wanted` the request that it kept from being made, `last` the one that was answered last. `failures`
+    are recorded when it has ended. `over` tells that no more calls are answered, `let_go` that this is because a
+    request need not wait for its turn any more; `stopped` is set when the agent is to end. `past` is what it is given
+    again, `events` are those of this attempt. `number` has interventions number a call before it is made; `known` are
+    the chat models whose keys are kept out of the record; `asking` are the requests that are under way or wait for
+    room. `question` is the message that the agent is given, whose id tells this trial's requests from those of others.
+    `equal` counts requests that ask the same; `replied` is set when a request is out no more.
     """
 
     agent: Agent

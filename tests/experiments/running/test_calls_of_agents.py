@@ -191,9 +191,7 @@ async def agent(messages):
         (CROWDED, "concurrency = 1", "waited behind others"),
     ],
 )
-def test_an_agent_that_gives_up_what_was_held_up_has_no_answer(
-    tmp_path: Path, code: str, model: str, why: str
-) -> None:
+def test_an_agent_that_gives_up_what_was_held_up_has_no_answer(tmp_path: Path, code: str, model: str, why: str) -> None:
     ran = run(agent_plan(tmp_path, code, "['none']", extra="runner = { attempts = 2 }", model=model))
     failure = ran.failure("none")
     assert failure.code == "agent_gave_up"
