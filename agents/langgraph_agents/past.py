@@ -32,6 +32,13 @@ DIRECT = "direct_"
 # What is allowed at least for an agent to ask what it asked before.
 SPARE_SECONDS = 5.0
 
+# What is to be done where an agent does not come to stand where it stood.
+CHANCE = (
+    "it draws at random, reads a clock, or keeps something from trial to trial; only an agent that does the same with"
+    " the same replies can be replayed"
+)
+OLDER = "run the plan again into a new store, and replay its trials there"
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -91,6 +98,7 @@ class Past:
         while not self.over:
             for recorded in self.replies:
                 if self._is_same(recorded, wanted):
+                    self._require_told(recorded, wanted)
                     self.replies.remove(recorded)
                     self._tell()
                     return recorded
@@ -98,7 +106,7 @@ class Past:
                 self._begin(wanted.request)
                 break
             if not any(self._is_same(each, wanted) for each in self.later):
-                raise self._diverged(wanted.request, [each.request for each in self.replies])
+                raise self._untold() or self._diverged(wanted.request, [each.request for each in self.replies])
             # Of nodes that work at once, one may be further than the other was.
             try:
                 async with asyncio.timeout(self._patience):
@@ -131,6 +139,36 @@ class Past:
         known = {each.asked for each in (*self.start.before, *self.later) if isinstance(each, ModelCall)}
         return recorded.node == wanted.node and (wanted.asked not in known or recorded.asked in (wanted.asked, ""))
 
+    def _require_told(self, recorded: ModelCall, wanted: Wanted) -> None:
+        """Raises ModelError where an older record does not tell which of several replies is wanted. Those to requests
+        that were made one after the other come in their order."""
+        if recorded.asked:
+            return
+        others = (each for each in (*self.replies, *self.later) if _overlap(each, recorded))
+        if any(each.reply.message != recorded.reply.message and self._is_same(each, wanted) for each in others):
+            raise self._diverged_by(
+                "the trial was recorded before requests named their model, and models that were asked the same at once"
+                " replied differently: whose reply is whose cannot be told",
+                OLDER,
+            )
+
+    def _untold(self) -> ModelError | None:
+        """Why what is left of the record is not asked again, where an older one does not tell that a tool asked it:
+        its tool does not run again."""
+        given = [
+            each
+            for each in self.start.before
+            if isinstance(each, ToolCall) and not any(each is one for one in self.results)
+        ]
+        for left in self.replies:
+            if not left.asked and (tool := next((each for each in given if _is_during(left, each)), None)):
+                return self._diverged_by(
+                    "the trial was recorded by an older version, which did not tell what a tool asks a model, as"
+                    f" {tool.call.name!r} seems to have done",
+                    OLDER,
+                )
+        return None
+
     @property
     def _patience(self) -> float:
         """Seconds in which an agent comes as far as it did, also on a machine that is busy."""
@@ -138,6 +176,8 @@ class Past:
 
     def unasked(self) -> ModelError:
         """Why the agent does not come to stand where it stood: it goes on without what is left of the record."""
+        if untold := self._untold():
+            return untold
         left = next((each.request.messages[-1].content for each in self.replies if each.request.messages), "")
         return self._diverged_by(
             f"it does not ask again what it asked before this event: {counted(len(self.replies), 'request')}, the first"
@@ -215,13 +255,8 @@ class Past:
             f"{_difference(request, recorded)}"
         )
 
-    def _diverged_by(self, why: str) -> ModelError:
-        return ModelError(
-            f"the agent cannot be brought back to this event: {why}",
-            hint="it draws at random, reads a clock, or keeps something from trial to trial; only an agent that does"
-            " the same with the same replies can be replayed",
-            code="agent_diverged",
-        )
+    def _diverged_by(self, why: str, hint: str = CHANCE) -> ModelError:
+        return ModelError(f"the agent cannot be brought back to this event: {why}", hint=hint, code="agent_diverged")
 
 
 def _is_call(recorded: ToolRequest, request: ToolRequest) -> bool:
@@ -229,6 +264,14 @@ def _is_call(recorded: ToolRequest, request: ToolRequest) -> bool:
     if recorded.id.startswith(DIRECT) and request.id.startswith(DIRECT):
         return (recorded.name, recorded.arguments) == (request.name, request.arguments)
     return recorded == request
+
+
+def _overlap(one: ModelCall, other: ModelCall) -> bool:
+    return one.at < other.at + other.seconds and other.at < one.at + one.seconds
+
+
+def _is_during(asked: ModelCall, call: ToolCall) -> bool:
+    return call.at <= asked.at and asked.at + asked.seconds <= call.at + call.seconds
 
 
 def _before_results(messages: Sequence[Message]) -> list[Message]:

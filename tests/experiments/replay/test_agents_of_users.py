@@ -1,15 +1,18 @@
 """Trials of agents of the user's own, taken up again at their events, and with recorded replies."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
 
-from toolablate.agents.langgraph_agents import past
+from toolablate.agents.langgraph_agents import past, running
+from toolablate.agents.langgraph_agents.trial import Recording
 from toolablate.experiments.replay.batch import replay
 from toolablate.traces.records import (
     AnswerNow,
     Drop,
+    Event,
     Extend,
     Failure,
     ModelCall,
@@ -362,3 +365,70 @@ def agent(messages):
         assert isinstance(failure, Failure)
         assert failure.code == "agent_diverged"
         assert "Only at first." in failure.message
+
+
+def _run_by_older_code(plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its records do not tell which model was asked, nor within which call."""
+
+    def older(record: Callable[[Event], None], events: list[Event]) -> Recording:
+        def untold(event: Event) -> None:
+            update = {"asked": "", "within": ""} if isinstance(event, ModelCall) else {"within": ""}
+            record(event.model_copy(update=update) if isinstance(event, ModelCall | ToolCall) else event)
+
+        return Recording(untold, events)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "Recording", older)
+        run(plan)
+
+
+AT_ONCE = """
+import asyncio
+class Expert(Rules):
+    said: str = ""
+    async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+        if self.said == "math":
+            await quicker.wait()
+        quicker.set()
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(self.said))])
+quicker = asyncio.Event()
+math, law, judge = Expert(said="math"), Expert(said="law"), Rules()
+async def agent(messages):
+    said = await asyncio.gather(math.ainvoke(messages), law.ainvoke(messages))
+    await judge.ainvoke([*messages, HumanMessage("Who is right?")])
+    return str([each.text for each in said])
+"""
+IN_ORDER = AT_ONCE.replace("await quicker.wait()", "pass").replace(
+    "await asyncio.gather(math.ainvoke(messages), law.ainvoke(messages))",
+    "[await math.ainvoke(messages), await law.ainvoke(messages)]",
+)
+
+
+def test_what_older_records_do_not_tell_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "SPARE_SECONDS", 0.1)
+    store = tmp_path / "store.sqlite"
+    _run_by_older_code(agent_plan(tmp_path, IN_ORDER, "['none']"), monkeypatch)
+    for event in (1, 2):
+        # In order they can be told apart.
+        assert _again(store, _trial(store, "none"), event, Again()).answer == "['math', 'law']"
+    store.unlink()
+    _run_by_older_code(agent_plan(tmp_path, AT_ONCE, "['none']"), monkeypatch)
+    for event in (1, 2):
+        failure = _again(store, _trial(store, "none"), event, Again()).events[-1]
+        assert isinstance(failure, Failure)
+        assert (failure.code, "before requests named their model" in failure.message) == ("agent_diverged", True)
+    store.unlink()
+    code = """
+@tool
+def read(page: int) -> str:
+    \"\"\"Reads a page.\"\"\"
+    return Rules().invoke(f"Sum up page {page}.").text
+agent = create_agent(Rules(wants=[("read", {"page": 1})]), [read])
+"""
+    _run_by_older_code(agent_plan(tmp_path, code, "['agent']"), monkeypatch)
+    trial = _trial(store, "agent")
+    for change in (Again(), Say(text="Think again.")):
+        failure = _again(store, trial, 3, change).events[-1]
+        assert isinstance(failure, Failure)
+        assert (failure.code, "by an older version" in failure.message) == ("agent_diverged", True), failure
+    assert _again(store, trial, 0, Again()).answer == "Answer: Answer: 7"
