@@ -252,13 +252,21 @@ class AgentTrial:
             # A form has a schema, which what a provider runs has not.
             known = has_form and bool(spec.parameters)
             known = known or spec.name in self.agent.tools or spec.name in self.agent.parts.bound
-            if not known and not self.agent.is_kept(spec.name):
+            if known or self.agent.is_kept(spec.name):
+                continue
+            if not (spec.parameters or spec.description):
                 self._fail(
-                    f"the agent offers its model a tool {spec.name!r} that it did not show before it ran, so no"
-                    " condition can name it",
-                    "bind it where the agent is made; or let it pass by keep_tools of the model",
+                    f"the agent offers its model {spec.name!r}, which its provider runs: no condition can take it out",
+                    f'let it pass, into every condition, by keep_tools = ["{spec.name}"] of the model; or leave it out'
+                    " of the agent",
                     "unknown_tool",
                 )
+            self._fail(
+                f"the agent offers its model a tool {spec.name!r} that it did not show before it ran, so no condition"
+                " can name it",
+                "bind it where the agent is made; or let it pass by keep_tools of the model",
+                "unknown_tool",
+            )
 
     def _number_of(self, request: ModelRequest, identity: dict[str, Any]) -> int:
         """Of the request among those of the trial that ask the same, from 0: each has a recorded reply of its own."""

@@ -491,10 +491,6 @@ def test_what_is_refused_before_any_request(tmp_path: Path, code: str, condition
             "agent_failed",
         ),
         (
-            "def agent(messages):\n    return Rules().bind(tools=[{'google_search': {}}]).invoke(messages)\n",
-            "unknown_tool",
-        ),
-        (
             "def agent(messages):\n    tools = [{'type': 'web_search'}]\n"
             "    return Rules().bind(tools=tools, ls_structured_output_format={}).invoke(messages)\n",
             "unknown_tool",
@@ -516,6 +512,23 @@ def test_what_fails_in_a_trial_says_why(tmp_path: Path, code: str, wrong: str) -
     conditions = "['agent']" if "multiply" in code else "['none']"
     ran = run(agent_plan(tmp_path, code, conditions, extra="runner = { attempts = 1 }"))
     assert ran.failure(conditions[2:-2]).code == wrong
+
+
+def test_a_tool_that_a_provider_runs_says_how_it_passes(tmp_path: Path) -> None:
+    code = """
+class Searching(Rules):
+    def bind_tools(self, tools, **kwargs): return self.bind(tools=tools, **kwargs)
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs): return super()._generate(messages)
+agent = create_agent(Searching(), [{"google_search": {}}])
+"""
+    failure = run(agent_plan(tmp_path, code, "['none']", extra="runner = { attempts = 1 }")).failure("none")
+    assert failure.code == "unknown_tool"
+    assert "which its provider runs" in failure.message
+    assert 'keep_tools = ["google_search"]' in failure.message
+    assert "bind it where" not in failure.message
+    (tmp_path / "store.sqlite").unlink()
+    kept = run(agent_plan(tmp_path, code, "['none']", model="keep_tools = ['google_search']"))
+    assert kept.answer("none") == "Answer: 7"
 
 
 def test_an_agent_whose_endpoint_is_not_there_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
