@@ -17,7 +17,7 @@ from toolablate.agents.langgraph_agents.requests import specs_of
 # What is looked at at most; an agent has some hundred parts.
 _MOST_PARTS = 50_000
 _MOST_ELEMENTS = 2_000
-_LIBRARIES = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+LIBRARIES = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
 # Parts of these are not looked into: they hold no tools, and much else.
 _PASSED_OVER = (BaseChatModel, type, ModuleType, str, bytes, int, float, bool, complex)
 _PATTERN_NAMES = ("transfer_to_", "transfer_back_to_", "handoff_to_")
@@ -165,7 +165,7 @@ def _is_of_library(kind: type) -> bool:
 
 
 def _is_in_library(path: str) -> bool:
-    return not path or path.startswith(("<frozen", *_LIBRARIES))
+    return not path or path.startswith(("<frozen", *LIBRARIES))
 
 
 # Tools that pass control from one agent to another.

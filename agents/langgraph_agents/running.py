@@ -29,6 +29,7 @@ from pydantic_core import to_jsonable_python
 from toolablate.agents.chat import ChatModel, RetryPolicy
 from toolablate.agents.langchain.clients import is_blocking
 from toolablate.agents.langchain.messages import written_message
+from toolablate.agents.langgraph_agents.blocked import require_loop
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
 from toolablate.agents.langgraph_agents.requests import Conversations, specs_of, without_tools
@@ -288,6 +289,11 @@ def _cut(trial: AgentTrial) -> Limit | None:
 
 async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     """The text of one more reply, without tools. Raises TrialFailed."""
+    try:
+        await require_loop()
+    except ModelError as error:
+        trial.record_failure(error)
+        raise TrialFailed from None
     if trial.wanted is not None:
         asked = trial.wanted
         messages = sent(trial.past, trial.conversations.written(asked.messages), asked.messages)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
 
+from toolablate.agents.langgraph_agents import blocked
 from toolablate.traces.records import Answer, Failure
 from toolablate.traces.store import Store
 
@@ -282,3 +283,29 @@ async def agent(messages):
     assert not ran.of("none", Failure)
     # Nor for what the budget may have left by then.
     assert (ran.answer("few"), ran.of("few", Answer)[0].limit) == ("Answer: 13", "turns")
+
+
+def test_an_agent_that_blocks_the_loop_of_all_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocked, "PATIENCE_SECONDS", 0.3)
+    free = tmp_path / "free"
+    code = f"""
+import pathlib, time
+model = Rules()
+async def agent(messages):
+    if messages[-1].text.startswith("0 times"):
+        while not pathlib.Path({str(free)!r}).exists():
+            time.sleep(0.01)
+    return await model.ainvoke(messages)
+"""
+    few = "{ name = 'few', prompt = 'Be quick.', budget = { seconds = 0.5 } }"
+    try:
+        run(agent_plan(tmp_path, code, f"[{few}]", extra=ONCE, questions=2))
+    finally:
+        free.touch()
+    with Store(tmp_path / "store.sqlite") as store:
+        failures = [trace.events[-1] for trace in store.traces()]
+    assert len(failures) == 2
+    for failure in failures:
+        assert isinstance(failure, Failure)
+        assert failure.code == "loop_blocked"
+        assert ".agent, line " in failure.message
