@@ -17,7 +17,12 @@ PATIENCE_SECONDS = 10.0
 async def require_loop() -> None:
     """Raises ModelError where the agents' loop does not come round; it names the code that keeps it."""
     came: Future[None] = Future()
-    agents_loop().call_soon_threadsafe(lambda: came.set_running_or_notify_cancel() and came.set_result(None))
+
+    def come() -> None:
+        if came.set_running_or_notify_cancel():
+            came.set_result(None)
+
+    agents_loop().call_soon_threadsafe(come)
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await asyncio.wrap_future(came)
