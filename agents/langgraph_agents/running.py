@@ -33,9 +33,9 @@ from toolablate.agents.langgraph_agents.blocked import require_loop
 from toolablate.agents.langgraph_agents.opening import Agent
 from toolablate.agents.langgraph_agents.past import Past, in_place_of, sent
 from toolablate.agents.langgraph_agents.requests import Conversations, specs_of, without_tools
-from toolablate.agents.langgraph_agents.seam import AgentStopped, under_way
+from toolablate.agents.langgraph_agents.seam import AgentStopped, settle, under_way
 from toolablate.agents.langgraph_agents.source import ORIGINAL, Original, identity_of
-from toolablate.agents.langgraph_agents.threads import on_agents_loop, threads_with_context
+from toolablate.agents.langgraph_agents.threads import on_agents_loop
 from toolablate.agents.langgraph_agents.tools import SeenTools
 from toolablate.agents.langgraph_agents.trial import AgentTrial, Recording
 from toolablate.agents.pacing import LetGo
@@ -152,7 +152,6 @@ async def _ended_under_way(trial: AgentTrial) -> Any:
         running = on_agents_loop(_run(trial.agent, asked, trial.session.spending.budget.turns, in_thread))
     try:
         await _until_end(trial, running)
-        trial.require_awaited(running.done())
     finally:
         trial.over = True
         left = [task for task in (running, *trial.tasks) if not task.done()]
@@ -202,7 +201,7 @@ def _answer_of(trial: AgentTrial, ended: Any) -> str:
 def _require_text(trial: AgentTrial, text: str) -> str:
     """Within an agent an empty reply may be in order; as an answer it is none, as of any model. Raises TrialFailed."""
     if text.strip():
-        return text
+        return trial.conversations.blank(text)
     trial.record_failure(ModelError(f"the agent {trial.agent.model.agent!r} gave an empty answer", code="empty_reply"))
     raise TrialFailed
 
@@ -278,6 +277,9 @@ async def _until_end(trial: AgentTrial, running: "asyncio.Future[Any]") -> None:
                 return
     finally:
         stopped.cancel()
+    trial.require_awaited(running.done())
+    if running.done():
+        await settle(trial)
 
 
 def _cut(trial: AgentTrial) -> Limit | None:
@@ -319,7 +321,7 @@ async def _asked_at_last(trial: AgentTrial, limit: Limit | None) -> str:
     blank = trial.conversations.blank
     token = ORIGINAL.set(Original(asked.chat, ask, identity_of(asked.chat, kwargs, blank), blank))
     try:
-        with tracing_context(enabled=False), threads_with_context():
+        with tracing_context(enabled=False):
             _, reply = await trial.session.ask_at_last(final, limit)
     finally:
         ORIGINAL.reset(token)

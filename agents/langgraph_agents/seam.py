@@ -7,6 +7,7 @@ context; a call of an agent's part that has none is made by nobody's trial, or b
 """
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -21,7 +22,7 @@ from langchain_core.outputs import ChatResult
 from langchain_core.tools import BaseTool
 from langgraph.pregel._loop import PregelLoop
 
-from toolablate.agents.langgraph_agents.threads import threads_with_context, without_exit
+from toolablate.agents.langgraph_agents.threads import give_threads_context, in_thread_of_agent, without_exit
 from toolablate.agents.pacing.waits import blocking
 from toolablate.tools.function import outcome_of
 from toolablate.traces.errors import ModelError
@@ -56,7 +57,12 @@ class ToolAsked:
 
 
 class Watching(Protocol):
-    """A trial that watches its agent."""
+    """A trial that watches its agent. `workers` are threads that the agent started and that made calls; `is_settled`
+    tells that it has ended, and that these were looked at."""
+
+    agent: Any
+    workers: set[threading.Thread]
+    is_settled: bool
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop: ...
@@ -98,8 +104,7 @@ def under_way(trial: Watching) -> Iterator[None]:
     token = TRIAL.set(trial)
     _OPEN.add(trial)
     try:
-        with threads_with_context():
-            yield
+        yield
     finally:
         _OPEN.discard(trial)
         TRIAL.reset(token)
@@ -139,6 +144,43 @@ def require_own(trial: Watching, messages: Sequence[BaseMessage]) -> None:
             raise AgentStopped(error.message)
 
 
+# A thread whose work is done may be there for an instant.
+_GRACE_SECONDS = 1.0
+_POLL_SECONDS = 0.02
+
+
+async def settle(trial: Watching) -> None:
+    """Of a trial whose agent has ended. A worker that the agent started, and that is still there, may have made the
+    calls of other trials, in this one's context: all that are under way with this agent fail. So may have those of the
+    others, which are waited for, until they are gone or their own trial is settled."""
+    others = [other for other in tuple(_OPEN) if other is not trial and other.agent is trial.agent]
+    theirs = [(other, thread) for other in others for thread in tuple(other.workers)]
+    if await _outlive(trial.workers):
+        error = ModelError(
+            "a thread that the agent started called its models or tools, and is still there when the agent has ended:"
+            " which trials it works for cannot be told",
+            hint="end threads and pools before the agent returns, or start them anew each time that it is called",
+            code="worker_outlives_trial",
+        )
+        sharing = [other for other in tuple(_OPEN) if other is not trial and other.agent is trial.agent]
+        _fail_all([trial, *sharing], error)
+    trial.is_settled = True
+    for other, thread in theirs:
+        while thread.is_alive() and other in _OPEN and not other.is_settled:  # noqa: ASYNC110 - a thread sets no event
+            await asyncio.sleep(_POLL_SECONDS)
+    # What the others asked for is done first.
+    await asyncio.sleep(0)
+
+
+async def _outlive(threads: set[threading.Thread]) -> bool:
+    """Whether one is there yet after a while."""
+    for _ in range(round(_GRACE_SECONDS / _POLL_SECONDS)):
+        if not any(thread.is_alive() for thread in threads):
+            return False
+        await asyncio.sleep(_POLL_SECONDS)
+    return True
+
+
 def _fail_all(trials: Sequence[Watching], error: ModelError) -> None:
     for trial in trials:
         with suppress(RuntimeError):  # of a run that has ended meanwhile
@@ -151,6 +193,7 @@ def install() -> None:
     _catch_models()
     _catch_tools()
     _leave_out_caches()
+    give_threads_context()
 
 
 def _catch_models() -> None:
@@ -212,9 +255,23 @@ def _watching_models(chat: BaseChatModel) -> Watching | None:
 
 def _watching(part: BaseChatModel | BaseTool) -> Watching | None:
     trial = TRIAL.get()
-    if trial is None and _OPEN:
+    if trial is None:
         require_nobodys(part)
+    elif in_thread_of_agent():
+        if trial not in _OPEN:
+            require_nobodys(part)
+        elif not _in_loop():
+            # In a loop, a call has the context of who asked for it.
+            trial.workers.add(threading.current_thread())
     return trial
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _catch_tools() -> None:

@@ -3,12 +3,12 @@ and in threads that know their trial."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T")
 
@@ -58,46 +58,38 @@ class _OwnThreads(ThreadPoolExecutor):
             except BaseException as error:  # noqa: BLE001 - it is the caller's
                 future.set_exception(error)
 
-        threading.Thread(target=run, name="agent", daemon=True).start()
+        # None of the agent's own: it ends with the call.
+        _start(threading.Thread(target=run, name="agent", daemon=True))
         return future
 
 
 # Python gives a new thread no context, so that the calls in it would belong to no trial.
 
 
-_lock = threading.Lock()
-_users = 0
 _start: Any = threading.Thread.start
 _submit: Any = ThreadPoolExecutor.submit
+_started: WeakSet[threading.Thread] = WeakSet()
 
 
-@contextmanager
-def threads_with_context() -> Iterator[None]:
-    """While one of these lasts, the threads and pools that an agent uses have its context, as its tasks do."""
-    global _users, _start, _submit
-    with _lock:
-        _users += 1
-        if _users == 1:
-            _start, _submit = threading.Thread.start, ThreadPoolExecutor.submit
-            threading.Thread.start = _start_with_context  # type: ignore[method-assign]
-            ThreadPoolExecutor.submit = _submit_with_context  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        with _lock:
-            _users -= 1
-            if _users == 0:
-                # What somebody else put in their place meanwhile calls these, which then do nothing more.
-                if threading.Thread.start is _start_with_context:
-                    threading.Thread.start = _start  # type: ignore[method-assign]
-                if ThreadPoolExecutor.submit is _submit_with_context:
-                    ThreadPoolExecutor.submit = _submit  # type: ignore[method-assign]
+@cache
+def give_threads_context() -> None:
+    """From now on, the threads and pools that an agent uses have its context, as its tasks do; others are as before.
+
+    Once, and never taken back: what others put in the place of these methods meanwhile may call them."""
+    threading.Thread.start = _start_with_context  # type: ignore[method-assign]
+    ThreadPoolExecutor.submit = _submit_with_context  # type: ignore[method-assign, assignment]
+
+
+def in_thread_of_agent() -> bool:
+    """Whether this runs in a thread that an agent started, which may outlive its trial."""
+    return threading.current_thread() in _started
 
 
 def _start_with_context(self: threading.Thread) -> None:
     if _OF_AGENT.get():
         context, run = copy_context(), self.run
         self.run = lambda: context.run(run)  # type: ignore[method-assign]
+        _started.add(self)
     _start(self)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -105,6 +106,8 @@ class AgentTrial:
     asking: set[Progress] = field(default_factory=set)
     question: BaseMessage = field(default_factory=lambda: HumanMessage(""))
     direct: int = 0
+    workers: set[threading.Thread] = field(default_factory=set)
+    is_settled: bool = False
     tasks: "set[asyncio.Task[Any]]" = field(default_factory=set)
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 

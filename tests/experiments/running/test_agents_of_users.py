@@ -137,6 +137,12 @@ def agent(messages):
     assert "of-mine" not in str(ran.traces)
 
 
+def test_a_secret_of_the_plans_env_is_in_no_answer(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("SERVICE_TOKEN=of-the-service-42\n")
+    code = "import os\ndef agent(messages):\n    return f'Answer: 42 {os.environ[\"SERVICE_TOKEN\"]}'\n"
+    assert run(agent_plan(tmp_path, code, "['none']")).answer("none") == "Answer: 42 [key]"
+
+
 def test_an_agent_that_was_edited_is_another_model_and_its_new_code_runs(tmp_path: Path) -> None:
     code = "from {0} import said\ndef agent(messages):\n    return f'Answer: {{said}}'\n"
     ran: list[tuple[str, str]] = []

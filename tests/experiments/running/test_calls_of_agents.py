@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -47,9 +46,7 @@ def agent(messages):
     ],
 )
 def test_calls_of_threads_belong_to_their_trial(tmp_path: Path, code: str) -> None:
-    started = threading.Thread.start, ThreadPoolExecutor.submit
     ran = run(agent_plan(tmp_path, f"model = Rules()\n{code}", "['none', 'agent', 'agent:sham']"))
-    assert (threading.Thread.start, ThreadPoolExecutor.submit) == started
     for condition in ("none", "agent", "agent:sham"):
         assert len(ran.requests(condition)) == 2
         assert len(ran.calls(condition)) == 1
@@ -87,6 +84,68 @@ def agent(messages):
     assert ran.failure("agent").code == "call_outside_trial"
     assert not ran.requests("agent")
     assert not sys.modules["agent_with_a_worker"].RAN
+
+
+# A thread that the agent starts once, and keeps for all trials. The first lasts until the others have ended.
+KEPT = """
+import queue, threading, time
+from concurrent.futures import Future
+asked, model, first = None, Rules(), threading.Lock()
+def serve():
+    while True:
+        work, given = asked.get()
+        try:
+            given.set_result(work())
+        except BaseException as error:
+            given.set_exception(RuntimeError(repr(error)))
+def agent(messages):
+    global asked
+    is_first = first.acquire(blocking=False)
+    if is_first:
+        asked = queue.Queue()
+        threading.Thread(target=serve, daemon=True).start()
+    while asked is None:
+        time.sleep(.01)
+    given = Future()
+    asked.put((lambda: multiply.invoke({"a": 6, "b": 7}), given))
+    said = given.result()
+    time.sleep(1.5 if is_first else 0)
+    return f"Answer: {said}"
+"""
+
+
+def test_a_thread_that_is_kept_for_other_trials_fails_them(tmp_path: Path) -> None:
+    run(agent_plan(tmp_path, KEPT, "['none', 'agent', 'agent:sham']", extra=ONCE))
+    with Store(tmp_path / "store.sqlite") as opened:
+        traces = list(opened.traces())
+    assert {trace.outcome for trace in traces} == {"failed"}
+    codes = {each.code for trace in traces for each in trace.events if isinstance(each, Failure)}
+    assert "worker_outlives_trial" in codes
+    assert codes <= {"worker_outlives_trial", "call_outside_trial"}
+
+
+def test_threads_that_others_watch_start_in_each_trial(tmp_path: Path) -> None:
+    """As Sentry and OpenTelemetry do it: the method is wrapped while an agent runs, for good."""
+    code = """
+import threading
+model, before = Rules(), None
+def agent(messages):
+    global before
+    if before is None:
+        before = threading.Thread.start
+        threading.Thread.start = lambda self: before(self)
+    said = []
+    thread = threading.Thread(target=lambda: said.append(model.invoke(messages).text))
+    thread.start()
+    thread.join()
+    return "Answer: 7"
+"""
+    before = threading.Thread.start
+    try:
+        ran = run(agent_plan(tmp_path, code, "['none', 'agent']", model="concurrency = 1"))
+    finally:
+        threading.Thread.start = before  # type: ignore[method-assign]
+    assert [len(ran.requests(condition)) for condition in ("none", "agent")] == [1, 1]
 
 
 WORKER = """
