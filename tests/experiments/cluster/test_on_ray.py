@@ -57,8 +57,9 @@ def workers(folder: Path) -> list[int]:
 
 
 def coding(request: dict[str, Any]) -> Step:
-    """With `python`, the first question's cells set a name, take too long, and print the name."""
-    cells = ["x = 1", "while True: pass", "print(x + 1)"]
+    """With `python`, the first question's cells set a name, take too long, and print the name. One that waits lacks no
+    processor, however many others want one."""
+    cells = ["x = 1", "import time; time.sleep(100)", "print(x + 1)"]
     done = sum(message["role"] == "tool" for message in request["messages"])
     prompt = next(message["content"] for message in request["messages"] if message["role"] == "user")
     if request.get("tools") and "Question 1" in prompt and done < len(cells):
