@@ -227,13 +227,15 @@ def read_refused_calls(path: Path) -> list[RefusedCalls]:
 
 
 def chosen_run(store: Store, run: str) -> Run:
-    """The one whose id begins so, or the latest. Raises InputError where there is none, or several."""
+    """The last one with this tag; or else the one whose id begins so, or the latest. Raises InputError where there is
+    none, or several."""
     runs = store.runs()
     if not runs:
         raise InputError(f"{store.path} holds no run yet", hint="toolablate run PLAN", code="empty_store")
-    found = runs if run in ("latest", "all") else [each for each in runs if each.id.startswith(run)]
+    tagged = [each for each in runs if run in each.tagged]
+    found = tagged[-1:] or (runs if run in ("latest", "all") else [each for each in runs if each.id.startswith(run)])
     if not found or (len(found) > 1 and found is not runs):
-        shown = ", ".join(each.id[:10] for each in runs[-5:])
+        shown = ", ".join(" ".join((each.id[:10], *(f"({tag})" for tag in each.tagged))) for each in runs[-5:])
         raise InputError(
             f"--run: {run!r} is not one run of {store.path}", hint=f"the last: {shown}", code="unknown_run"
         )

@@ -75,6 +75,7 @@ def run(
     question: str | Sequence[str] = (),
     condition: str | Sequence[str] = (),
     set: Mapping[str, Any] | None = None,
+    tag: str | Sequence[str] = (),
     progress: bool = True,
 ) -> Run:
     """Runs the trials of a plan that its store does not hold yet, and shows them going.
@@ -84,12 +85,13 @@ def run(
     limit      only the first so many questions
     question   only these, by id; `condition` only these, by name
     set        keys of the plan that are replaced: {"repeats": 2, "models.0.sampling.temperature": 0}
+    tag        names the run: `store.compare(run="a tag")`
     progress   in a notebook an output that changes, elsewhere on standard error
 
     Ctrl-C, or a notebook's stop button, stops cleanly; the same call goes on. Raises ToolablateError, whose `hint` says
     what to do; what was finished stays finished.
     """
-    return apart(_work(plan, store, limit, question, condition, set, progress))
+    return apart(_work(plan, store, limit, question, condition, set, tag, progress))
 
 
 @offered()
@@ -101,10 +103,11 @@ async def run_async(
     question: str | Sequence[str] = (),
     condition: str | Sequence[str] = (),
     set: Mapping[str, Any] | None = None,
+    tag: str | Sequence[str] = (),
     progress: bool = True,
 ) -> Run:
     """As `run`, beside what else the event loop does. Cancelled, it stops cleanly."""
-    return await apart_async(_work(plan, store, limit, question, condition, set, progress))
+    return await apart_async(_work(plan, store, limit, question, condition, set, tag, progress))
 
 
 def _work(
@@ -114,10 +117,11 @@ def _work(
     question: str | Sequence[str],
     condition: str | Sequence[str],
     values: Mapping[str, Any] | None,
+    tag: str | Sequence[str],
     progress: bool,
 ) -> "partial[Run]":
     only = Only(several(condition), several(question))
-    return partial(_run, plan, store, limit, only, values, progress)
+    return partial(_run, plan, store, limit, only, values, several(tag), progress)
 
 
 def _run(
@@ -126,9 +130,10 @@ def _run(
     limit: int | None,
     only: Only,
     values: Mapping[str, Any] | None,
+    tags: tuple[str, ...],
     progress: bool,
 ) -> Run:
     with keeping_env(plan.folder if isinstance(plan, Plan) else Path(plan).parent):
         loaded, text = plan_given(plan, store=store, limit=limit, values=values)
         with shown(progress=progress) as (console, made), made(console, "trial") as going:
-            return Run(launch(loaded, text, going, only, opens_of(loaded)))
+            return Run(launch(loaded, text, going, only, opens_of(loaded), tags))

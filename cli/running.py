@@ -27,11 +27,19 @@ if TYPE_CHECKING:
 )
 @options.conditions
 @click.option(
+    "-o",
     "--set",
     "given",
     metavar="KEY=VALUE",
     multiple=True,
     help="Replace a key of the plan: repeats=2, models.0.sampling.temperature=0. May be given several times.",
+)
+@click.option(
+    "--tag",
+    "tags",
+    metavar="NAME",
+    multiple=True,
+    help="Name the run, for --run NAME. May be given several times.",
 )
 @click.option(
     "--cluster",
@@ -47,6 +55,7 @@ def run_command(
     questions: tuple[str, ...],
     conditions: tuple[str, ...],
     given: tuple[str, ...],
+    tags: tuple[str, ...],
     cluster: str | None,
     as_json: bool,
 ) -> None:
@@ -69,7 +78,7 @@ def run_command(
     loaded = loaded.on_cluster(cluster)
     # While trials run, Ctrl-C is the run's own matter; this is before them or after.
     with stopped_cleanly(), RunProgress(Console(stderr=True)) as progress:
-        launched = launch(loaded, text, progress, Only(conditions, questions), opens_of(loaded))
+        launched = launch(loaded, text, progress, Only(conditions, questions), opens_of(loaded), tags)
     if as_json:
         click.echo(summary_json(launched))
     else:

@@ -48,7 +48,7 @@ OF_LISTS = ("question", "model", "condition", "verdict", "limit")
     metavar="ID",
     default="latest",
     show_default=True,
-    help='With --why: the trials that one run called for: its id, "latest", or "all" that the store holds.',
+    help='With --why: the trials that one run called for: its id or tag, "latest", or "all" that the store holds.',
 )
 @click.option("--scorer", metavar="NAME", help="With --why: use the scores of this scorer; by default the run's.")
 @click.option("--whole", is_flag=True, help="Show a replay together with the events before the fork.")

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from toolablate.analysis.attribution.evidence import Outlined
+from toolablate.analysis.from_store import chosen_run
 from toolablate.experiments.attribution.cases import scorers_of
 from toolablate.experiments.attribution.explained import outlined
 from toolablate.experiments.attribution.readings_cache import readings_of
@@ -94,9 +95,6 @@ def reasons(explained: Iterable[Outlined]) -> Mapping[str, Reasons]:
 # Which trials go out of a store.
 
 
-_SHOWN = 5
-
-
 @dataclass(frozen=True, slots=True)
 class ExportChoice:
     """The ended trials that one `run` called for (the beginning of its id, or `latest`), or `all` that a store holds;
@@ -148,17 +146,7 @@ def _chosen(seen: TrialSummary) -> NamedTrial:
 
 def _run(store: Store, said: str) -> str | None:
     """The id of the run, None for all."""
-    if said == "all":
-        return None
-    known = [run.id for run in store.runs()]
-    found = known[-1:] if said == "latest" else [each for each in known if each.startswith(said)]
-    if len(found) != 1:
-        raise InputError(
-            f"--run: {said!r} is not one run of {store.path}",
-            hint=f"the last: {', '.join(each[:10] for each in known[-_SHOWN:]) or 'none'}",
-            code="unknown_run",
-        )
-    return found[0]
+    return None if said == "all" else chosen_run(store, said).id
 
 
 def _fits(label: str, names: Sequence[str]) -> bool:

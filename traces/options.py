@@ -49,7 +49,7 @@ def run(default: str) -> Option:
         metavar="ID",
         default=default,
         show_default=True,
-        help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
+        help='The trials that one run called for: its id or tag, "latest", or "all" that the store holds.',
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from toolablate.analysis.effect import FEW_CLUSTERS, accuracy
-from toolablate.analysis.from_store import observe, scorer_meant
+from toolablate.analysis.from_store import chosen_run, observe, scorer_meant
 from toolablate.analysis.pairing import RIGHT, Unit, counts, unit
 from toolablate.analysis.statistics.intervals import bootstrap_interval, effective_clusters
 from toolablate.analysis.statistics.p_values import holm
@@ -509,8 +509,7 @@ def _scorers(store: Store, run: str, scorer: str | None) -> Collection[str]:
     known = store.scorers()
     if scorer:
         return [scorer_meant(known, scorer)]
-    runs = [each for each in store.runs() if run in ("all", "latest") or each.id.startswith(run)]
-    return [name for name in runs[-1].scorers if name in known] or known
+    return [name for name in chosen_run(store, run).scorers if name in known] or known
 
 
 def _replies(store: Store, summaries: Sequence[TrialSummary], scorers: Collection[str]) -> Iterator[Reply]:

@@ -161,6 +161,6 @@ def scorers_of(store: Store, design: ReplayDesign, run: str) -> tuple[str, ...]:
     if design.scorer:
         return (scorer_meant(known, design.scorer),)
     runs = store.runs()
-    of_run = [each for each in runs if each.id.startswith(run)] or runs
+    of_run = [each for each in runs if each.id.startswith(run) or run in each.tagged] or runs
     # A run that names none leaves it to those that are there, as `summaries` does.
     return tuple(name for name in of_run[-1].scorers if name in known) or known

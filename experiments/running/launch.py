@@ -35,7 +35,7 @@ from toolablate.experiments.running.runner import Failures, GivenUp, Setting, St
 from toolablate.experiments.scoring import Scorers, Unscored, idle_judges, judges_of_their_own, score_unscored
 from toolablate.reports.numbers import counted
 from toolablate.traces.database import beside
-from toolablate.traces.errors import StoreError
+from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition, Run
 from toolablate.traces.store import FailureCount, Recorder
 
@@ -249,16 +249,25 @@ def launch(
     progress: RunProgress,
     only: Only = Only(),  # noqa: B008 - frozen
     opens: Opens = open_executor,
+    tags: Sequence[str] = (),
 ) -> Launched:
     """Runs the missing trials of a plan, or of a part of it, into its store, and has judges grade what they are to;
-    `opens` says where trials run, by default here. Raises ToolablateError; what was finished stays finished."""
+    `opens` says where trials run, by default here; `tags` name the run. Raises ToolablateError; what was finished stays
+    finished."""
+    for tag in tags:
+        if not tag.strip() or tag in ("latest", "all"):
+            raise InputError(
+                f"--tag: {tag!r} is no name for a run", hint="latest and all name runs already", code="bad_tag"
+            )
     if plan.sandbox.backend == "none":
         progress.warn('sandbox = "none": code that models write runs unprotected.')
     with keeping_env(plan.file.parent) if plan.file else nullcontext():
-        return asyncio.run(_launch(plan, plan_text, design(plan, only), progress, opens))
+        return asyncio.run(_launch(plan, plan_text, design(plan, only), progress, opens, tuple(tags)))
 
 
-async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProgress, opens: Opens) -> Launched:
+async def _launch(
+    plan: Plan, plan_text: str, planned: Design, progress: RunProgress, opens: Opens, tags: tuple[str, ...]
+) -> Launched:
     store, scorers = Path(plan.store), Scorers(plan, progress.warn)
     run = Run(
         id=uuid.uuid4().hex,
@@ -268,6 +277,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, progress: RunProg
         baseline=plan.baseline or plan.resolved_conditions()[0].name,
         scorers=scorers.names(planned.questions),
         fingerprint=fingerprint_of(plan, planned.conditions),
+        tagged=tags,
     )
     require_same_environment(store, run.fingerprint)
     refuse_too_large(plan, planned)

@@ -96,6 +96,21 @@ def test_a_frame_without_rows_has_its_columns(store: tb.Store) -> None:
         store.trials(library="numpy")  # type: ignore[arg-type]
 
 
+def test_a_run_is_named_by_its_tag(plan: tb.Plan, tmp_path: Path) -> None:
+    path = tmp_path / "tagged.sqlite"
+    tb.run(plan, store=path, condition="none", tag=["first", "both"], progress=False)
+    done = CliRunner().invoke(group, ["status", str(path)], catch_exceptions=False)
+    assert done.exit_code == 0
+    store = tb.run(plan, store=path, tag="both", progress=False).store
+    assert {"condition", "outcome"} <= set(store.trials(run="first").columns)
+    assert [len(store.trials(run=tag)) for tag in ("first", "both", "all")] == [6, 12, 12]
+    assert len(store.export("jsonl", tmp_path / "first.jsonl", run="first").read_text().splitlines()) == 6
+    with pytest.raises(InputError, match=r"run: 'second' is not one run of .*\n.*\(first\) \(both\), \w+ \(both\)"):
+        store.compare(run="second")
+    with pytest.raises(InputError, match="tag: 'latest' is no name for a run"):
+        tb.run(plan, store=path, tag="latest", progress=False)
+
+
 def test_errors_name_words_as_they_are_given(plan: tb.Plan, store: tb.Store) -> None:
     for make, said in (
         (lambda: store.compare(run="none"), "run: 'none' is not one run"),

@@ -101,7 +101,8 @@ class Run(TaggedRecord):
     environment.
 
     `fingerprint` names what the tools stood on: `search` (a provider, with the digest of its corpus) and `sandbox`.
-    `imported` are the logs that its trials come from, where no plan called for them; its plan is "" then.
+    `imported` are the logs that its trials come from, where no plan called for them; its plan is "" then. `tagged` are
+    names that its user gave it.
     """
 
     version: Literal[1] = 1
@@ -113,3 +114,4 @@ class Run(TaggedRecord):
     scorers: tuple[str, ...] = ()
     fingerprint: dict[str, str] = Field(default_factory=dict)
     imported: tuple[ImportedLog, ...] = ()
+    tagged: tuple[str, ...] = ()
