@@ -250,6 +250,7 @@ def usual() -> dict[str, float]:
     return {each.name: each.default for each in attribute_command.params if each.name in ("successes", "rollouts")}
 
 
+@pytest.mark.deep
 def test_one_run_of_every_trial_errs_less_than_two_of_the_wrong_and_one_of_a_third_of_the_right() -> None:
     """Neyman allocation: a trial more tells of the draws of trials as well, a run more of one trial does not."""
     default = Replaying(right=usual()["successes"], rollouts=int(usual()["rollouts"]))
