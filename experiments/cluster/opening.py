@@ -16,6 +16,7 @@ from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import REPLIES, Condition
+from toolablate.traces.store import DriverLock
 
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
@@ -70,11 +71,15 @@ async def _open_fleet(
     warn: Tell,
     batches: "Batches | None",
 ) -> RunExecutor:
-    """As `open_executor`. Raises InputError for a plan that needs one process for all its trials."""
+    """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
+    another process drives a cluster on its store."""
     _refuse_what_has_one_owner(fingerprint, batches)
     from toolablate.experiments.cluster.fleet import FleetExecutor
     from toolablate.experiments.cluster.on_ray import open_ray
 
+    store = Path(plan.store)
+    store.parent.mkdir(parents=True, exist_ok=True)
+    stack.enter_context(DriverLock(store))
     opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), plan.file and _absolute(plan.file))
     counting = {name: line.counts_tokens for name, line in lines.items()}
     engine = open_ray(section, opener, counting, stack, tell)

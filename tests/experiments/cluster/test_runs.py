@@ -24,9 +24,9 @@ from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.experiments.running.execution import Opens, RunExecutor
 from toolablate.experiments.running.launch import Launched, launch
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition
-from toolablate.traces.store import Store
+from toolablate.traces.store import DriverLock, Store
 
 
 class Engine:
@@ -201,3 +201,12 @@ def test_what_has_one_owner_is_refused(chat_server: ChatServer, tmp_path: Path) 
     with pytest.raises(InputError, match="a recording of replies cannot be on a cluster yet") as refused:
         run(path, tmp_path / "run.sqlite")
     assert refused.value.code == "not_on_cluster"
+
+
+def test_a_second_driver_of_a_store_is_refused_before_anything_is_started(
+    write_plan: WritePlan, tmp_path: Path
+) -> None:
+    path, store = write_plan({}, conditions="['none']", extra="[cluster]\naddress = 'local'"), tmp_path / "run.sqlite"
+    with DriverLock(store), pytest.raises(StoreError, match="already drives the store") as refused:
+        run(path, store)
+    assert refused.value.code == "driven"
