@@ -240,15 +240,22 @@ def _of_alone(attribution: Attribution, told: Explanation, headline: str) -> Ite
 _BEFORE_CALLS: tuple[Mechanism, ...] = ("availability", "prompt")
 
 
+_WITH_IT = re.compile(r"with it \(((?:[^();]|\([^)]*\))*)\)")
+_NAMED = re.compile(r"(?:It may instead be|Other trials fit|has a sign of) (.*?\))")
+
+
 def _of_rows_with_it(told: Explanation, whole: str) -> Iterator[str]:
     """Runs "with" a cause still have it: nothing of what lacks a call has what calls do, and so on. No such runs are
     right more often."""
     order = {changed: place for place, changed in enumerate(_LACKING)}
     of = {named(each): place for each, place in _FIRST_WITHOUT.items()}
-    for what, changed in re.findall(
-        r"(?:It may instead be (.*?\)): [^;]*?)?with it \(((?:[^();]|\([^)]*\))*)\)", whole
-    ):
-        cause = of.get(what) if what else of.get(_first_cause(told))
+    for found in _WITH_IT.finditer(whole):
+        changed, before = found[1], whole[: found.start()]
+        # Of the cause of the headline, or of the one that was named last.
+        what = (
+            _NAMED.findall(before)[-1:] if before.rfind("Without it (") > before.rfind("Without this cause (") else []
+        )
+        cause = of.get(what[0]) if what else of.get(_first_cause(told))
         start = next((order[each] for each in order if changed.startswith(each)), None)
         if cause is not None and start is not None and start >= cause:
             yield f"runs with it that lack it: {changed}: {whole}"
