@@ -173,21 +173,11 @@ def _is_at(file: int, path: Path) -> bool:
         return False
 
 
-class LifeLock:
-    """Held by a recorder for as long as it lives, on a file of its own: however it dies, the system lets it go.
+class _Held:
+    """A lock on a file of its own, for as long as its holder lives: however that dies, the system lets it go."""
 
-    Making one raises StoreError.
-    """
-
-    def __init__(self, store: Path, recorder: int) -> None:
-        self._path = life_file(store, recorder)
-        try:
-            self._file: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            # Not contended, but for the moment in which someone looks whether an earlier one of that number lives.
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-        except OSError as error:
-            raise unwritable(store, error) from error
-        _held.add(self)
+    _path: Path
+    _file: int | None = None
 
     def release(self) -> None:
         if self._file is not None and _is_at(self._file, self._path):
@@ -196,15 +186,29 @@ class LifeLock:
         self.let_go()
 
     def let_go(self) -> None:
-        """A fork of the process lets go at once: it would keep the recorder alive beyond its death."""
+        """A fork of the process lets go at once: it would keep the lock held beyond the holder's death."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
-class DriverLock:
-    """Held by the one process that drives a cluster on a store. Others may read it, and an ordinary run may share its
-    trials; a second driver is refused. However the holder dies, the system lets it go.
+class LifeLock(_Held):
+    """That of a recorder. Making one raises StoreError."""
+
+    def __init__(self, store: Path, recorder: int) -> None:
+        self._path = life_file(store, recorder)
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            # Not contended, but for the moment in which someone looks whether an earlier one of that number lives.
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise unwritable(store, error) from error
+        _held.add(self)
+
+
+class DriverLock(_Held):
+    """That of the one process that drives a cluster on a store. Others may read it, and an ordinary run may share its
+    trials; a second driver is refused.
 
     Entering raises StoreError, with the process and machine of the other driver where there is one.
     """
@@ -212,7 +216,6 @@ class DriverLock:
     def __init__(self, store: Path) -> None:
         self._store = store
         self._path = beside(store.resolve(), "-driver")
-        self._file: int | None = None
 
     def __enter__(self) -> Self:
         while self._file is None:
@@ -241,16 +244,7 @@ class DriverLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            with contextlib.suppress(OSError):
-                self._path.unlink()
-        self.let_go()
-
-    def let_go(self) -> None:
-        """As of a LifeLock."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        self.release()
 
     def _taken(self, by: str) -> StoreError:
         return StoreError(
@@ -260,7 +254,7 @@ class DriverLock:
         )
 
 
-_held: "WeakSet[LifeLock | DriverLock]" = WeakSet()
+_held: "WeakSet[_Held]" = WeakSet()
 
 
 def _let_go_of_all() -> None:
