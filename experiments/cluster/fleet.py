@@ -1,11 +1,13 @@
 """The driver's side: which worker runs which trial, who has which place in line, and what becomes of workers."""
 
 import asyncio
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol
 
 from toolablate.agents import AgentResult, Line
 from toolablate.agents.pacing import LetGo, Place
@@ -31,6 +33,7 @@ from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
 from toolablate.traces.errors import InputError, ModelError, ToolablateError
 from toolablate.traces.records import Environment, Event
+from toolablate.traces.store import WorkerStanding
 
 # How long is waited for workers where there are none, or none any more.
 PATIENCE_SECONDS = 300.0
@@ -43,6 +46,8 @@ GRACE_SECONDS = 10.0
 # Before a worker is started in the place of one that was lost; longer each time where none becomes ready.
 FIRST_REST_SECONDS = 1.0
 LONGEST_REST_SECONDS = 30.0
+# Of the workers that were lost the last ones are told of.
+LOST_TOLD = 20
 
 
 class Engine(Protocol):
@@ -86,10 +91,14 @@ class _Trial:
 
 @dataclass(slots=True)
 class _Node:
-    """A worker that is started or ready."""
+    """A worker that is started, ready or lost. `heard` is when it last said something, `ended` how many trials, and
+    `lost` how many were lost with it."""
 
     channel: Channel
     name: str = ""
+    heard: float = field(default_factory=time.monotonic)
+    ended: int = 0
+    lost: int = 0
     trials: dict[Attempt, _Trial] = field(default_factory=dict)
     _outgoing: list[ToWorker] = field(default_factory=list)
     _some: asyncio.Event = field(default_factory=asyncio.Event)
@@ -97,6 +106,10 @@ class _Node:
     @property
     def coding(self) -> int:
         return sum(trial.coding for trial in self.trials.values())
+
+    def standing(self, state: Literal["ready", "lost"]) -> WorkerStanding:
+        running = len(self.trials) if state == "ready" else 0
+        return WorkerStanding(self.name, state, running, self.ended, self.lost, time.monotonic() - self.heard)
 
     def post(self, message: ToWorker) -> None:
         self._outgoing.append(message)
@@ -144,6 +157,7 @@ class FleetExecutor:
         self._environment: Environment | None = None
         self._ready: list[_Node] = []
         self._left_out: list[Refused] = []
+        self._lost: deque[_Node] = deque(maxlen=LOST_TOLD)
         self._running: dict[Attempt, _Trial] = {}
         self._numbers = count()
         self._changed = asyncio.Event()
@@ -153,6 +167,13 @@ class FleetExecutor:
     def environment(self) -> Environment:
         assert self._environment is not None
         return self._environment
+
+    @property
+    def workers(self) -> list[WorkerStanding]:
+        """How each is, those that were lost or left out last."""
+        left_out = [WorkerStanding(refused.name, "left out") for refused in self._left_out]
+        ready = [node.standing("ready") for node in self._ready]
+        return [*ready, *(node.standing("lost") for node in self._lost), *left_out]
 
     def batched(self, planned: PlannedTrial) -> bool:
         """Batches are the driver's, which has no trials."""
@@ -264,6 +285,8 @@ class FleetExecutor:
             sending.cancel()
             if node in self._ready:
                 self._ready.remove(node)
+                node.lost = len(node.trials)
+                self._lost.append(node)
             for trial in list(node.trials.values()):
                 trial.fail(_lost(node))
             self._tell_change()
@@ -278,6 +301,7 @@ class FleetExecutor:
                     messages = await node.channel.take()
             except TimeoutError:
                 raise WorkerLost(f"nothing was heard of it for {SILENCE_SECONDS:.0f} s") from None
+            node.heard = time.monotonic()
             for message in messages:
                 self._heard(node, message)
 
@@ -299,6 +323,7 @@ class FleetExecutor:
             case Tells():
                 _told(trial, message)
             case Ended(_, result) if not trial.ended.done():
+                node.ended += 1
                 if isinstance(result, AgentResult):
                     trial.ended.set_result(result)
                 else:

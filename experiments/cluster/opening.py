@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
+from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.plan import Plan, find_modules_beside, with_source
@@ -80,6 +81,8 @@ async def _open_fleet(
     store = Path(plan.store)
     store.parent.mkdir(parents=True, exist_ok=True)
     stack.enter_context(DriverLock(store))
+    if section.backup:
+        require_backup_of(store, Path(section.backup))
     opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), plan.file and _absolute(plan.file))
     counting = {name: line.counts_tokens for name, line in lines.items()}
     engine = open_ray(section, opener, counting, stack, tell)
@@ -89,6 +92,9 @@ async def _open_fleet(
     )
     stack.push_async_callback(fleet.close)
     await fleet.open()
+    await stack.enter_async_context(told_to_others(store, lambda: fleet.workers))
+    if section.backup:
+        await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
     return fleet
 
 
