@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
 from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
+from toolablate.experiments.cluster.proxies import Lent, open_services
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.plan import Plan, find_modules_beside, with_source
@@ -29,12 +30,14 @@ def opens_of(plan: Plan) -> Opens:
 
 @dataclass(frozen=True, slots=True)
 class PlanOpener:
-    """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node."""
+    """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node; `lent` is what the
+    driver has for all workers."""
 
     plan: Plan
     conditions: tuple[Condition, ...]
     fingerprint: Mapping[str, str]
     file: Path | None
+    lent: Lent = field(default_factory=Lent)
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
@@ -52,7 +55,8 @@ class PlanOpener:
                 if found.get(name) != self.fingerprint.get(name)
             ]
             raise _other_environment(f"its environment is another: {'; '.join(differing)}")
-        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines)
+        lent = self.lent.web()
+        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
 
 
 def _other_environment(told: str) -> InputError:
@@ -83,12 +87,20 @@ async def _open_fleet(
     stack.enter_context(DriverLock(store))
     if section.backup:
         require_backup_of(store, Path(section.backup))
-    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), plan.file and _absolute(plan.file))
+    services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
+    file = plan.file and _absolute(plan.file)
+    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), file, services.lent())
     counting = {name: line.counts_tokens for name, line in lines.items()}
     engine = open_ray(section, opener, counting, stack, tell)
     tell(f"Starting {engine.workers} workers ...")
     fleet = FleetExecutor(
-        engine, lines, workers=engine.workers, kernels=section.kernels, retries=section.retries, warn=warn
+        engine,
+        lines,
+        workers=engine.workers,
+        kernels=section.kernels,
+        retries=section.retries,
+        warn=warn,
+        services=services,
     )
     stack.push_async_callback(fleet.close)
     await fleet.open()
@@ -103,12 +115,10 @@ def _absolute(file: Path) -> Path:
 
 
 def _refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
-    """A recording has one writer, the live web and its politeness one clock, a server of tools one client."""
+    """A recording of replies has one writer, a server of tools one client, a batch one who sends it."""
     web = fingerprint.get("web", "")
     refused = {
         "a recording of replies": fingerprint.get(REPLIES, "").startswith("record"),
-        "a recording of the web": web.startswith("record"),
-        "the live web": web.startswith("live"),
         "MCP servers": any(name.startswith("mcp ") for name in fingerprint) and not web.startswith("replay"),
         "models that are asked in batches": batches is not None,
     }
