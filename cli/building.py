@@ -140,6 +140,29 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
                 click.echo(json.dumps({"item": item, **content["asked"]}, ensure_ascii=False))
 
 
+@build_group.command("posts", epilog=options.example("toolablate build posts thread.html --json"))
+@click.argument("page", type=options.FilePath(dir_okay=False, allow_dash=True))
+@options.as_json("the posts")
+def posts_command(page: Path, as_json: bool) -> None:
+    """Print the posts of a forum thread from its page, PAGE, in HTML (- for standard input).
+
+    Posts are the blocks of the page that repeat and whose text does not: no forum has to be known. With --json
+    {"posts": [{"text": "..."}]}. Exits with 1 where no posts are found.
+    """
+    import json
+    import sys
+
+    from toolablate.experiments.construction.forum_posts import posts_of
+    from toolablate.tools.extraction.kinds import decode
+
+    posts = posts_of(decode(sys.stdin.buffer.read() if str(page) == "-" else page.read_bytes()))
+    if as_json:
+        click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
+    else:
+        click.echo("\n\n---\n\n".join(posts))
+    raise SystemExit(0 if posts else 1)
+
+
 def _show(funnel: "Funnel", *, as_json: bool) -> None:
     import json
 
