@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
 from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
-from toolablate.experiments.cluster.proxies import Lent, open_services
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.plan import Plan, find_modules_beside, with_source
@@ -22,6 +21,7 @@ from toolablate.traces.store import DriverLock
 
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
+    from toolablate.experiments.cluster.proxies import Lent
 
 
 def opens_of(plan: Plan) -> Opens:
@@ -37,7 +37,7 @@ class PlanOpener:
     conditions: tuple[Condition, ...]
     fingerprint: Mapping[str, str]
     file: Path | None
-    lent: Lent = field(default_factory=Lent)
+    lent: "Lent | None" = None
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
@@ -55,7 +55,7 @@ class PlanOpener:
                 if found.get(name) != self.fingerprint.get(name)
             ]
             raise _other_environment(f"its environment is another: {'; '.join(differing)}")
-        lent = self.lent.web()
+        lent = None if self.lent is None else self.lent.web()
         return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
 
 
@@ -81,6 +81,7 @@ async def _open_fleet(
     _refuse_what_has_one_owner(fingerprint, batches)
     from toolablate.experiments.cluster.fleet import FleetExecutor
     from toolablate.experiments.cluster.on_ray import open_ray
+    from toolablate.experiments.cluster.proxies import open_services
 
     store = Path(plan.store)
     store.parent.mkdir(parents=True, exist_ok=True)

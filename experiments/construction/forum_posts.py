@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import count
 
-import lxml.html
-from lxml.etree import ParserError
+import lxml.html  # type: ignore[import-untyped]
+from lxml.etree import ParserError  # type: ignore[import-untyped]
 
 from toolablate.traces.errors import InputError
 
