@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,6 +19,7 @@ from toolablate.experiments.cluster.messages import (
     Channel,
     Ended,
     Enters,
+    Keep,
     Ready,
     Recorded,
     Refused,
@@ -104,6 +105,7 @@ class _Node:
     ended: int = 0
     lost: int = 0
     trials: dict[Attempt, _Trial] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
     _outgoing: list[ToWorker] = field(default_factory=list)
     _some: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -133,8 +135,9 @@ class _Node:
 
 class FleetExecutor:
     """An `Executor` whose trials run on `workers` that an engine starts, and starts anew where one is lost. `kernels`
-    is how many trials of each worker may have one; `retries` is how often one whose worker was lost is tried again;
-    `warn` hears of workers that are lost or left out; `services` are what trials ask for that only the driver has.
+    is how many trials of each worker may have one, and `codes` tells which may want one; `retries` is how often one
+    whose worker was lost is tried again; `warn` hears of workers that are lost or left out; `services` are what trials
+    ask for that only the driver has.
 
     `open` it first, and `close` it.
     """
@@ -150,6 +153,7 @@ class FleetExecutor:
         warn: Callable[[str], None],
         patience: float = PATIENCE_SECONDS,
         services: Services | None = None,
+        codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
     ) -> None:
         self.kernels = workers * kernels
         self.retries = retries
@@ -160,6 +164,7 @@ class FleetExecutor:
         self._warn = warn
         self._patience = patience
         self._services = services or Services()
+        self._codes = codes
         self._environment: Environment | None = None
         self._ready: list[_Node] = []
         self._left_out: list[Refused] = []
@@ -208,14 +213,21 @@ class FleetExecutor:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
 
-    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
-        """As of an `Executor`. Raises AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
-        coding = starts_kernel(planned.condition)
+    async def run(
+        self, planned: PlannedTrial, record: Callable[[Event], None], *, needs: Sequence[Keep] = ()
+    ) -> AgentResult:
+        """As of an `Executor`; what the trial `needs` is sent to its worker where that has not got it. Raises
+        AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
+        coding = self._codes(planned)
         node = await self._free_node(coding)
         attempt = Attempt(planned.trial.id, next(self._numbers))
         ended = asyncio.get_running_loop().create_future()
         trial = _Trial(planned, record, node, ended, coding, Desk(self._services))
         self._running[attempt] = node.trials[attempt] = trial
+        for each in needs:
+            if each.digest not in node.kept:
+                node.kept.add(each.digest)
+                node.post(each)
         node.post(Start(attempt, planned))
         try:
             return await asyncio.shield(trial.ended)
