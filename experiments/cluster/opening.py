@@ -74,7 +74,7 @@ async def _open_fleet(
 ) -> RunExecutor:
     """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
     another process drives a cluster on its store."""
-    _refuse_what_has_one_owner(fingerprint, batches)
+    refuse_what_has_one_owner(fingerprint, batches)
     from toolablate.experiments.cluster.fleet import FleetExecutor
     from toolablate.experiments.cluster.on_ray import open_ray
 
@@ -102,7 +102,7 @@ def _absolute(file: Path) -> Path:
     return Path.cwd() / file
 
 
-def _refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
+def refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
     """A recording has one writer, the live web and its politeness one clock, a server of tools one client."""
     web = fingerprint.get("web", "")
     refused = {
