@@ -169,6 +169,7 @@ class FleetExecutor:
         self._ready: list[_Node] = []
         self._left_out: list[Refused] = []
         self._lost: deque[_Node] = deque(maxlen=LOST_TOLD)
+        self._unstarted: set[str] = set()
         self._running: dict[Attempt, _Trial] = {}
         self._numbers = count()
         self._changed = asyncio.Event()
@@ -283,6 +284,9 @@ class FleetExecutor:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
                     self._warn(f"the worker at {node_name} was lost: {lost.args[0]}")
                     rest = FIRST_REST_SECONDS
+                elif lost.args[0] not in self._unstarted:
+                    self._unstarted.add(lost.args[0])
+                    self._warn(f"a worker could not be started: {lost.args[0]}")
             except _LeftOut:
                 return
             await asyncio.sleep(rest)
@@ -357,9 +361,9 @@ class FleetExecutor:
             return
         if self._environment is None:
             self._environment = ready.environment
-        if differing := _differing(self._environment, ready.environment):
+        if other := differing(self._environment, ready.environment):
             error = InputError(
-                f"the worker at {ready.name} is not like the first one: {differing}",
+                f"the worker at {ready.name} is not like the first one: {other}",
                 hint="install the same packages on each node",
                 code="other_environment",
             )
@@ -438,7 +442,7 @@ def _told(trial: _Trial, message: Tells) -> None:
         line.unreached(place, message.error)
 
 
-def _differing(first: Environment, other: Environment) -> str:
+def differing(first: Environment, other: Environment) -> str:
     """What is not the same."""
     one, two = first.model_dump(mode="json"), other.model_dump(mode="json")
     return "; ".join(

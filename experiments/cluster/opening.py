@@ -89,7 +89,7 @@ async def _open_fleet(
 ) -> RunExecutor:
     """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
     another process drives a cluster on its store."""
-    _refuse_what_has_one_owner(fingerprint, batches)
+    refuse_what_has_one_owner(fingerprint, batches)
     from toolablate.experiments.cluster.proxies import open_services
 
     services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
@@ -143,7 +143,7 @@ def absolute(file: Path | None) -> Path | None:
     return file and Path.cwd() / file
 
 
-def _refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
+def refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
     """A recording of replies has one writer, a server of tools one client, a batch one who sends it."""
     web = fingerprint.get("web", "")
     refused = {
