@@ -126,6 +126,7 @@ def open_ray(
         except Exception as error:  # noqa: BLE001 - of many kinds, and all are about the address
             raise _no_cluster(section.address, f"{type(error).__name__}: {one_line(str(error), 300)}") from None
         stack.callback(ray.shutdown)
+        _hush()
     if section.workers is None and not local:
         # Ray names no types for it.
         nodes: Any = ray.nodes
@@ -133,6 +134,14 @@ def open_ray(
         if not workers:
             raise _no_cluster(section.address, f"no node has {section.cpus:g} CPUs, as cluster.cpus asks for")
     return RayEngine(workers, section.cpus, opener, lines)
+
+
+def _hush() -> None:
+    """Of a lost node Ray would print the end of its log into the run's progress. The fleet tells what was lost."""
+    import ray._private.worker as printing
+
+    if hasattr(printing, "print_to_stdstream"):
+        printing.print_to_stdstream = lambda *_, **__: None
 
 
 @cache
