@@ -41,12 +41,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Name the run, for --run NAME. May be given several times.",
 )
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help='Run trials on the workers of the Ray cluster at HOST:PORT; "auto": the one of this machine; "local": one'
-    ' started here; "none": without a cluster.',
-)
+@options.cluster("trials")
 @options.as_json("how it went")
 def run_command(
     plan: Path,

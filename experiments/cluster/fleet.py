@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,11 +13,13 @@ from toolablate.agents import AgentResult, Line
 from toolablate.agents.pacing import LetGo, Place
 from toolablate.experiments.cluster.messages import (
     Answered,
+    Asks,
     Attempt,
     Cancel,
     Channel,
     Ended,
     Enters,
+    Keep,
     Ready,
     Recorded,
     Refused,
@@ -28,6 +30,7 @@ from toolablate.experiments.cluster.messages import (
     Unpacker,
     WorkerLost,
 )
+from toolablate.experiments.cluster.proxies import Begun, Desk, Services, answer_of
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
@@ -60,13 +63,15 @@ class Engine(Protocol):
 
 @dataclass(slots=True)
 class _Trial:
-    """An attempt under way. `places` and `waiting` are those of its requests, by ticket."""
+    """An attempt under way. `places` and `waiting` are those of its requests, by ticket; what it asks for of the
+    driver's is given at its `desk`."""
 
     planned: PlannedTrial
     record: Callable[[Event], None]
     node: "_Node"
     ended: "asyncio.Future[AgentResult]"
     coding: bool
+    desk: Desk
     unpacker: Unpacker = field(default_factory=Unpacker)
     recorded: int = 0
     tickets: set[int] = field(default_factory=set)
@@ -100,6 +105,7 @@ class _Node:
     ended: int = 0
     lost: int = 0
     trials: dict[Attempt, _Trial] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
     _outgoing: list[ToWorker] = field(default_factory=list)
     _some: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -129,8 +135,9 @@ class _Node:
 
 class FleetExecutor:
     """An `Executor` whose trials run on `workers` that an engine starts, and starts anew where one is lost. `kernels`
-    is how many trials of each worker may have one; `retries` is how often one whose worker was lost is tried again;
-    `warn` hears of workers that are lost or left out.
+    is how many trials of each worker may have one, and `codes` tells which may want one; `retries` is how often one
+    whose worker was lost is tried again; `warn` hears of workers that are lost or left out; `services` are what trials
+    ask for that only the driver has.
 
     `open` it first, and `close` it.
     """
@@ -145,6 +152,8 @@ class FleetExecutor:
         retries: int = 0,
         warn: Callable[[str], None],
         patience: float = PATIENCE_SECONDS,
+        services: Services | None = None,
+        codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
     ) -> None:
         self.kernels = workers * kernels
         self.retries = retries
@@ -154,6 +163,8 @@ class FleetExecutor:
         self._lines = lines
         self._warn = warn
         self._patience = patience
+        self._services = services or Services()
+        self._codes = codes
         self._environment: Environment | None = None
         self._ready: list[_Node] = []
         self._left_out: list[Refused] = []
@@ -203,13 +214,21 @@ class FleetExecutor:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
 
-    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
-        """As of an `Executor`. Raises AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
-        coding = starts_kernel(planned.condition)
+    async def run(
+        self, planned: PlannedTrial, record: Callable[[Event], None], *, needs: Sequence[Keep] = ()
+    ) -> AgentResult:
+        """As of an `Executor`; what the trial `needs` is sent to its worker where that has not got it. Raises
+        AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
+        coding = self._codes(planned)
         node = await self._free_node(coding)
         attempt = Attempt(planned.trial.id, next(self._numbers))
-        trial = _Trial(planned, record, node, asyncio.get_running_loop().create_future(), coding)
+        ended = asyncio.get_running_loop().create_future()
+        trial = _Trial(planned, record, node, ended, coding, Desk(self._services))
         self._running[attempt] = node.trials[attempt] = trial
+        for each in needs:
+            if each.digest not in node.kept:
+                node.kept.add(each.digest)
+                node.post(each)
         node.post(Start(attempt, planned))
         try:
             return await asyncio.shield(trial.ended)
@@ -221,6 +240,7 @@ class FleetExecutor:
             del self._running[attempt], node.trials[attempt]
             trial.release()
             self._tell_change()
+            await trial.desk.close()
 
     async def _free_node(self, coding: bool) -> _Node:
         """The one that has the least to do."""
@@ -324,6 +344,9 @@ class FleetExecutor:
             case Enters(attempt, ticket) if ticket not in trial.tickets:
                 trial.tickets.add(ticket)
                 trial.waiting[ticket] = asyncio.create_task(self._enter(trial, attempt, message))
+            case Asks(_, ticket) if ticket not in trial.tickets:
+                trial.tickets.add(ticket)
+                trial.waiting[ticket] = asyncio.create_task(_answer(trial, message, trial.desk.begin(message)))
             case Tells():
                 _told(trial, message)
             case Ended(_, result) if not trial.ended.done():
@@ -366,6 +389,12 @@ class FleetExecutor:
             trial.places[asked.ticket] = line, answer
         trial.waiting.pop(asked.ticket, None)
         trial.node.post(Answered(attempt, asked.ticket, answer))
+
+
+async def _answer(trial: _Trial, asked: Asks, begun: Begun) -> None:
+    answer = await answer_of(begun)
+    trial.waiting.pop(asked.ticket, None)
+    trial.node.post(Answered(asked.attempt, asked.ticket, answer))
 
 
 class _LeftOut(Exception):

@@ -165,15 +165,23 @@ class TriedSandbox:
     availability: Availability
 
 
+def open_untried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> Sandbox | None:
+    """The plan's backend, if a condition needs one. Nothing is started before its first kernel."""
+    if "sandbox" not in needed(conditions):
+        return None
+    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits, pool=plan.sandbox.pool)
+    stack.push_async_callback(sandbox.close)
+    return sandbox
+
+
 async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> TriedSandbox | None:
     """Opens the plan's backend, if a condition needs one, and tries it before anything is spent on models.
 
     Raises SandboxError where it does not work; there is no falling back to another one.
     """
-    if "sandbox" not in needed(conditions):
+    sandbox = open_untried_sandbox(plan, conditions, stack)
+    if sandbox is None:
         return None
-    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits, pool=plan.sandbox.pool)
-    stack.push_async_callback(sandbox.close)
     availability = await sandbox.check()
     if not availability.works:
         raise SandboxError(
