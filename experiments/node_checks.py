@@ -11,9 +11,20 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from toolablate.experiments.cluster.opening import PlanOpener, refuse_what_has_one_owner
+from toolablate.experiments.cluster.opening import (
+    PlanOpener,
+    absolute,
+    refuse_other_environment,
+    refuse_what_has_one_owner,
+)
 from toolablate.experiments.doctor import CheckResult, State, cgroup_findings, key_findings
-from toolablate.experiments.environment.environment import fingerprint_of, needed, recorded_versions
+from toolablate.experiments.environment.environment import (
+    fingerprint_of,
+    needed,
+    open_tried_sandbox,
+    recorded_environment,
+    recorded_versions,
+)
 from toolablate.experiments.environment.replies import asked_lines
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.plan import Plan, SandboxSection
@@ -21,7 +32,7 @@ from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.sandbox import KernelUnavailable, open_sandbox
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.records import Environment
+from toolablate.traces.records import REPLIES, Environment
 
 NODE_SECONDS = 120.0
 """Importing everything, starting kernels and hashing archives take long on a node that has done none of it yet."""
@@ -73,7 +84,7 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     conditions = plan.resolved_conditions()
     fingerprint = fingerprint_of(plan, conditions)
     refuse_what_has_one_owner(fingerprint, None)
-    opener = PlanOpener(plan, conditions, fingerprint, plan.file and plan.file.absolute())
+    opener = PlanOpener(plan, conditions, fingerprint, absolute(plan.file))
     asked = NodeCheck(opener, plan.cluster, versions())
     with ExitStack() as stack:
         said = ask_each_node(plan.cluster, asked, NODE_SECONDS, stack, tell)
@@ -150,8 +161,7 @@ class NodeCheck:
         plan, conditions = self.opener.plan, self.opener.conditions
         try:
             async with AsyncExitStack() as stack:
-                executor = await self.opener.open(stack, asked_lines(plan))
-                environment = executor.environment
+                environment = await self._environment(stack)
         except ToolablateError as error:
             if error.code in ("missing_key", "bad_key"):
                 # Told of with the others' keys.
@@ -165,6 +175,20 @@ class NodeCheck:
         if "sandbox" in needed(conditions):
             findings.append(await _interrupted(plan.sandbox))
         return findings, environment
+
+    async def _environment(self, stack: AsyncExitStack) -> Environment:
+        """What the driver has for all workers (the live web, recordings) is not opened here."""
+        plan, conditions, fingerprint = self.opener.plan, self.opener.conditions, self.opener.fingerprint
+        if not _has_one_owner(fingerprint):
+            return (await self.opener.open(stack, asked_lines(plan))).environment
+        refuse_other_environment(plan, conditions, fingerprint, self.opener.file)
+        return recorded_environment(await open_tried_sandbox(plan, conditions, stack), fingerprint)
+
+
+def _has_one_owner(fingerprint: Mapping[str, str]) -> bool:
+    web, replies = fingerprint.get("web", ""), fingerprint.get(REPLIES, "")
+    asks = web.startswith(("live", "record")) or any(name.startswith("mcp ") for name in fingerprint)
+    return replies.startswith("record") or (asks and not web.startswith("replay"))
 
 
 async def _interrupted(section: SandboxSection) -> CheckResult:

@@ -3,6 +3,8 @@
 import os
 import secrets
 import socket
+import subprocess
+import sys
 from contextlib import AsyncExitStack, ExitStack
 from functools import cache
 from typing import Any
@@ -24,8 +26,8 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
     address, local = section.address, section.address == "local"
     if local and "RAY_AUTH_MODE" not in os.environ:
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=_local_token())
-    if not needs_token():
-        raise no_token("this command has none")
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        raise _no_token("this command")
     if not local and address != "auto":
         _require_answer(address)
     try:
@@ -85,21 +87,17 @@ def _local_token() -> str:
     return secrets.token_hex(32)
 
 
-def needs_token() -> bool:
-    """Whether this process is of a Ray that asks for a token."""
-    return os.environ.get("RAY_AUTH_MODE") == "token"
-
-
-def no_token(where: str) -> InputError:
+def _no_token(who: str) -> InputError:
     return InputError(
-        f"cluster: whoever reaches the ports of a Ray cluster without a token can run code there, and {where}",
+        f"cluster: whoever reaches the ports of a Ray cluster without a token can run code there, and {who} has none",
         hint="start each node, and this command, with RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN_PATH",
         code="no_token",
     )
 
 
 def _require_same_token(address: str) -> None:
-    """Raises InputError where the cluster takes another, which Ray itself tells only in its log."""
+    """Raises InputError where the cluster takes another token, which Ray itself tells only in its log, and where it
+    takes any, which Ray does not tell: its workers are not heard then."""
     import ray.exceptions
 
     try:
@@ -122,6 +120,24 @@ def _require_same_token(address: str) -> None:
             hint="use the token of its nodes: export RAY_AUTH_TOKEN_PATH=..., and unset RAY_AUTH_TOKEN",
             code="cluster_token",
         ) from None
+    if _takes_any_token(found):
+        raise _no_token(f"the one at {found!r}")
+
+
+_ASKING = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1]); print('taken')"
+
+
+def _takes_any_token(address: str) -> bool:
+    """In a process of its own, since Ray reads a token once."""
+    passed = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_TOKEN_PATH"}
+    tried = subprocess.run(
+        [sys.executable, "-c", _ASKING, address],
+        env={**passed, "RAY_AUTH_TOKEN": secrets.token_hex(32)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return tried.stdout.strip() == "taken"
 
 
 # Addresses. Ray itself would try for minutes, where nothing answers and where something does that is no Ray.

@@ -6,10 +6,9 @@ import pickle
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-from toolablate.agents import Line
-from toolablate.experiments.cluster.joining import LOCAL_WORKERS, join, needs_token, no_cluster, no_token, nodes
+from toolablate.experiments.cluster.joining import LOCAL_WORKERS, join, no_cluster, nodes
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
@@ -29,19 +28,12 @@ def _unpacked(packed: bytes, threads: str | None) -> Any:
     return pickle.loads(packed)  # noqa: S301 - of the driver, which runs our own code
 
 
-class _WithoutToken:
-    """An `Opener` on a node that anybody can run code on."""
-
-    async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> NoReturn:
-        raise no_token("this node of the cluster runs without one")
-
-
 class RayWorker:
     """A `Worker` in a process of Ray."""
 
     def __init__(self, packed: bytes, threads: str | None) -> None:
         opener, lines = _unpacked(packed, threads)
-        self._worker = Worker(opener if needs_token() else _WithoutToken(), lines)
+        self._worker = Worker(opener, lines)
         self._running: asyncio.Task[None] | None = None
 
     async def put(self, messages: Sequence[ToWorker]) -> None:

@@ -114,7 +114,6 @@ async def open_fleet(
     from toolablate.experiments.cluster import on_ray
     from toolablate.experiments.cluster.fleet import FleetExecutor
 
-    store.parent.mkdir(parents=True, exist_ok=True)
     stack.enter_context(DriverLock(store))
     if section.backup:
         require_backup_of(store, Path(section.backup))

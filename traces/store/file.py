@@ -210,7 +210,8 @@ class DriverLock(_Held):
     """That of the one process that drives a cluster on a store. Others may read it, and an ordinary run may share its
     trials; a second driver is refused.
 
-    Entering raises StoreError, with the process and machine of the other driver where there is one.
+    Entering makes the store's folder. It raises StoreError on a network file system, and with the process and machine
+    of the other driver where there is one.
     """
 
     def __init__(self, store: Path) -> None:
@@ -218,6 +219,8 @@ class DriverLock(_Held):
         self._path = driver_file(store)
 
     def __enter__(self) -> Self:
+        require_local_disk(self._store)
+        make_folder(self._store)
         while self._file is None:
             try:
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)

@@ -151,6 +151,18 @@ def test_a_backup_that_fails_is_told_once_and_ends_nothing(
     assert "cluster.backup: Cannot write the store" in warned[0]
 
 
+def test_a_store_on_a_network_file_system_is_refused_before_a_worker_is_started(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No such file system can be mounted here.
+    monkeypatch.setattr("toolablate.traces.store.file.network_file_system", lambda path: "lustre")
+    path = endpoint_plan(tmp_path, chat_server.url, count=1, extra="[cluster]\naddress = 'local'")
+    with pytest.raises(StoreError, match=r"network file system \(lustre\)") as refused:
+        run(path, tmp_path / "new" / "run.sqlite")
+    assert (refused.value.code, engines) == ("network_disk", [])
+    assert not (tmp_path / "new").exists()
+
+
 async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path) -> None:
     store, other = tmp_path / "run.sqlite", tmp_path / "questions.jsonl"
     other.write_text('{"id": "q1"}\n' * 100)
