@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
+from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.conditions import starts_kernel
@@ -22,6 +23,7 @@ from toolablate.traces.store import DriverLock
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
     from toolablate.experiments.cluster.fleet import FleetExecutor
+    from toolablate.experiments.cluster.proxies import Lent, Services
     from toolablate.experiments.cluster.worker import Opener
 
 
@@ -31,17 +33,20 @@ def opens_of(plan: Plan) -> Opens:
 
 @dataclass(frozen=True, slots=True)
 class PlanOpener:
-    """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node."""
+    """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node; `lent` is what the
+    driver has for all workers."""
 
     plan: Plan
     conditions: tuple[Condition, ...]
     fingerprint: Mapping[str, str]
     file: Path | None
+    lent: "Lent | None" = None
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
-        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines)
+        lent = None if self.lent is None else self.lent.web()
+        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
 
 
 def refuse_other_environment(
@@ -84,9 +89,12 @@ async def _open_fleet(
 ) -> RunExecutor:
     """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
     another process drives a cluster on its store."""
-    _refuse_what_has_one_owner(fingerprint, batches)
-    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file))
-    return await open_fleet(section, Path(plan.store), opener, lines, stack, tell=tell, warn=warn)
+    refuse_what_has_one_owner(fingerprint, batches)
+    from toolablate.experiments.cluster.proxies import open_services
+
+    services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
+    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent())
+    return await open_fleet(section, Path(plan.store), opener, lines, stack, tell=tell, warn=warn, services=services)
 
 
 async def open_fleet(
@@ -99,6 +107,7 @@ async def open_fleet(
     tell: Tell,
     warn: Tell,
     codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
+    services: "Services | None" = None,
 ) -> "FleetExecutor":
     """Workers that run trials for this store; the stack ends them. Raises InputError where the cluster or its workers
     cannot be had, StoreError where another process drives a cluster on the store."""
@@ -107,6 +116,8 @@ async def open_fleet(
 
     store.parent.mkdir(parents=True, exist_ok=True)
     stack.enter_context(DriverLock(store))
+    if section.backup:
+        require_backup_of(store, Path(section.backup))
     counting = {name: line.counts_tokens for name, line in lines.items()}
     engine = on_ray.open_ray(section, opener, counting, stack, tell)
     tell(f"Starting {engine.workers} workers ...")
@@ -117,10 +128,14 @@ async def open_fleet(
         kernels=section.kernels,
         retries=section.retries,
         warn=warn,
+        services=services,
         codes=codes,
     )
     stack.push_async_callback(fleet.close)
     await fleet.open()
+    await stack.enter_async_context(told_to_others(store, lambda: fleet.workers))
+    if section.backup:
+        await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
     return fleet
 
 
@@ -128,13 +143,11 @@ def absolute(file: Path | None) -> Path | None:
     return file and Path.cwd() / file
 
 
-def _refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
-    """A recording has one writer, the live web and its politeness one clock, a server of tools one client."""
+def refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
+    """A recording of replies has one writer, a server of tools one client, a batch one who sends it."""
     web = fingerprint.get("web", "")
     refused = {
         "a recording of replies": fingerprint.get(REPLIES, "").startswith("record"),
-        "a recording of the web": web.startswith("record"),
-        "the live web": web.startswith("live"),
         "MCP servers": any(name.startswith("mcp ") for name in fingerprint) and not web.startswith("replay"),
         "models that are asked in batches": batches is not None,
     }

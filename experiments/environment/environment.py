@@ -225,7 +225,8 @@ async def _others(failed: Sandbox) -> str:
 
 def recorded_environment(tried: TriedSandbox | None, fingerprint: Mapping[str, str]) -> Environment:
     shared = Environment(
-        versions=_versions(), search="; ".join(fingerprint[part] for part in ("search", "web") if part in fingerprint)
+        versions=recorded_versions(),
+        search="; ".join(fingerprint[part] for part in ("search", "web") if part in fingerprint),
     )
     if tried is None:
         return shared
@@ -240,8 +241,8 @@ def recorded_environment(tried: TriedSandbox | None, fingerprint: Mapping[str, s
     )
 
 
-def _versions() -> dict[str, str]:
-    """Of the packages that are there; some are extras."""
+def recorded_versions() -> dict[str, str]:
+    """Python's, and those of the packages that are there; some are extras."""
     found = {"python": platform.python_version()}
     for name in RECORDED_PACKAGES:
         with suppress(PackageNotFoundError):
