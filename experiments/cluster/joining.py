@@ -48,6 +48,15 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
     except Exception as error:  # noqa: BLE001 - of many kinds, and all are about the address
         raise no_cluster(address, f"{type(error).__name__}: {one_line(str(error), 300)}") from None
     stack.callback(ray.shutdown)
+    _hush()
+
+
+def _hush() -> None:
+    """Of a lost node Ray would print the end of its log into the run's progress. The fleet tells what was lost."""
+    import ray._private.worker as printing
+
+    if hasattr(printing, "print_to_stdstream"):
+        printing.print_to_stdstream = lambda *_, **__: None
 
 
 def nodes() -> list[tuple[str, str, float]]:
