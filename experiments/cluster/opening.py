@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
-from toolablate.experiments.cluster.proxies import Lent, open_services
+from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.plan import Plan, find_modules_beside, with_source
-from toolablate.experiments.plans.sections import ClusterSection
+from toolablate.experiments.plans.sections import ClusterSection, RepliesSection
 from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import REPLIES, Condition
+from toolablate.traces.records import Condition
 from toolablate.traces.store import DriverLock
 
 if TYPE_CHECKING:
@@ -54,8 +54,11 @@ class PlanOpener:
                 if found.get(name) != self.fingerprint.get(name)
             ]
             raise _other_environment(f"its environment is another: {'; '.join(differing)}")
-        lent = self.lent.web()
-        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
+        # What the driver records is asked here as if nothing did.
+        plan = self.plan.model_copy(update={"replies": RepliesSection()}) if self.lent.replies else self.plan
+        lent = await self.lent.web(self.plan)
+        executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
+        return self.lent.recording(executor, self.plan.models)
 
 
 def _other_environment(told: str) -> InputError:
@@ -77,9 +80,15 @@ async def _open_fleet(
 ) -> RunExecutor:
     """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
     another process drives a cluster on its store."""
-    _refuse_what_has_one_owner(fingerprint, batches)
+    if batches is not None:
+        raise InputError(
+            "cluster: models that are asked in batches cannot be on a cluster yet",
+            hint="run on one machine (--cluster none), or take batch = true out of the plan",
+            code="not_on_cluster",
+        )
     from toolablate.experiments.cluster.fleet import FleetExecutor
     from toolablate.experiments.cluster.on_ray import open_ray
+    from toolablate.experiments.cluster.services import open_services
 
     store = Path(plan.store)
     store.parent.mkdir(parents=True, exist_ok=True)
@@ -106,19 +115,3 @@ async def _open_fleet(
 
 def _absolute(file: Path) -> Path:
     return Path.cwd() / file
-
-
-def _refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
-    """A recording of replies has one writer, a server of tools one client, a batch one who sends it."""
-    web = fingerprint.get("web", "")
-    refused = {
-        "a recording of replies": fingerprint.get(REPLIES, "").startswith("record"),
-        "MCP servers": any(name.startswith("mcp ") for name in fingerprint) and not web.startswith("replay"),
-        "models that are asked in batches": batches is not None,
-    }
-    if found := [what for what, is_there in refused.items() if is_there]:
-        raise InputError(
-            f"cluster: {' and '.join(found)} cannot be on a cluster yet",
-            hint="record on one machine (--cluster none), and replay on the cluster",
-            code="not_on_cluster",
-        )
