@@ -24,6 +24,14 @@ class Attempt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """What many trials need: is sent to a worker once, before the first of them. `digest` is what they call it."""
+
+    digest: str
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     attempt: Attempt
     planned: PlannedTrial
@@ -112,7 +120,7 @@ class Ended:
     result: AgentResult | Exception | None
 
 
-ToWorker = Start | Cancel | Answered
+ToWorker = Keep | Start | Cancel | Answered
 ToDriver = Ready | Refused | Recorded | Enters | Asks | Tells | Ended
 
 

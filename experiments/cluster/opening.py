@@ -1,6 +1,6 @@
 """Where a plan's trials run: here, or on a cluster whose workers stand on the same world."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
+from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
 from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
-from toolablate.experiments.plans.plan import Plan, find_modules_beside, with_source
+from toolablate.experiments.plans.conditions import starts_kernel
+from toolablate.experiments.plans.plan import Plan, PlannedTrial, find_modules_beside, with_source
 from toolablate.experiments.plans.sections import ClusterSection, RepliesSection
 from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
@@ -21,6 +23,9 @@ from toolablate.traces.store import DriverLock
 
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
+    from toolablate.experiments.cluster.fleet import FleetExecutor
+    from toolablate.experiments.cluster.services import Services
+    from toolablate.experiments.cluster.worker import Opener
 
 
 def opens_of(plan: Plan) -> Opens:
@@ -40,25 +45,33 @@ class PlanOpener:
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
-        if self.file is not None:
-            find_modules_beside(self.file)
-            take_env(self.file.parent)
-            for model in self.plan.models:
-                if with_source(model, self.file.parent.resolve(), "models") != model:
-                    raise _other_environment(f"the file or code of the model {model.name!r} is another")
-        found = fingerprint_of(self.plan, self.conditions)
-        if found != self.fingerprint:
-            differing = [
-                f"{name}: {found.get(name, 'nothing')} there, {self.fingerprint.get(name, 'nothing')} at the driver"
-                for name in sorted({**found, **self.fingerprint})
-                if found.get(name) != self.fingerprint.get(name)
-            ]
-            raise _other_environment(f"its environment is another: {'; '.join(differing)}")
+        refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
         # What the driver records is asked here as if nothing did.
         plan = self.plan.model_copy(update={"replies": RepliesSection()}) if self.lent.replies else self.plan
         lent = await self.lent.web(self.plan)
         executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
         return self.lent.recording(executor, self.plan.models)
+
+
+def refuse_other_environment(
+    plan: Plan, conditions: Sequence[Condition], fingerprint: Mapping[str, str], file: Path | None
+) -> None:
+    """On a worker, which takes the plan's own modules and `.env` from where the plan's `file` is. Raises InputError
+    where models or `fingerprint` are not those of the driver."""
+    if file is not None:
+        find_modules_beside(file)
+        take_env(file.parent)
+        for model in plan.models:
+            if with_source(model, file.parent.resolve(), "models") != model:
+                raise _other_environment(f"the file or code of the model {model.name!r} is another")
+    found = fingerprint_of(plan, conditions)
+    if found != fingerprint:
+        differing = [
+            f"{name}: {found.get(name, 'nothing')} there, {fingerprint.get(name, 'nothing')} at the driver"
+            for name in sorted({**found, **fingerprint})
+            if found.get(name) != fingerprint.get(name)
+        ]
+        raise _other_environment(f"its environment is another: {'; '.join(differing)}")
 
 
 def _other_environment(told: str) -> InputError:
@@ -86,18 +99,36 @@ async def _open_fleet(
             hint="run on one machine (--cluster none), or take batch = true out of the plan",
             code="not_on_cluster",
         )
-    from toolablate.experiments.cluster.fleet import FleetExecutor
-    from toolablate.experiments.cluster.on_ray import open_ray
     from toolablate.experiments.cluster.services import open_services
 
-    store = Path(plan.store)
+    services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
+    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent())
+    return await open_fleet(section, Path(plan.store), opener, lines, stack, tell=tell, warn=warn, services=services)
+
+
+async def open_fleet(
+    section: ClusterSection,
+    store: Path,
+    opener: "Opener",
+    lines: Mapping[str, Line],
+    stack: AsyncExitStack,
+    *,
+    tell: Tell,
+    warn: Tell,
+    codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
+    services: "Services | None" = None,
+) -> "FleetExecutor":
+    """Workers that run trials for this store; the stack ends them. Raises InputError where the cluster or its workers
+    cannot be had, StoreError where another process drives a cluster on the store."""
+    from toolablate.experiments.cluster import on_ray
+    from toolablate.experiments.cluster.fleet import FleetExecutor
+
     store.parent.mkdir(parents=True, exist_ok=True)
     stack.enter_context(DriverLock(store))
-    services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
-    file = plan.file and _absolute(plan.file)
-    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), file, services.lent())
+    if section.backup:
+        require_backup_of(store, Path(section.backup))
     counting = {name: line.counts_tokens for name, line in lines.items()}
-    engine = open_ray(section, opener, counting, stack, tell)
+    engine = on_ray.open_ray(section, opener, counting, stack, tell)
     tell(f"Starting {engine.workers} workers ...")
     fleet = FleetExecutor(
         engine,
@@ -107,11 +138,15 @@ async def _open_fleet(
         retries=section.retries,
         warn=warn,
         services=services,
+        codes=codes,
     )
     stack.push_async_callback(fleet.close)
     await fleet.open()
+    await stack.enter_async_context(told_to_others(store, lambda: fleet.workers))
+    if section.backup:
+        await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
     return fleet
 
 
-def _absolute(file: Path) -> Path:
-    return Path.cwd() / file
+def absolute(file: Path | None) -> Path | None:
+    return file and Path.cwd() / file

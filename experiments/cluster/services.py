@@ -4,7 +4,7 @@ on workers ask for it; what answers them is what a run on one machine uses."""
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,9 @@ from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.cluster.messages import Asks
 from toolablate.experiments.cluster.worker import crossing
 from toolablate.experiments.environment.environment import needed, servers_needed
-from toolablate.experiments.environment.web import Tell, offline, open_web
+from toolablate.experiments.environment.web import Tell, offline, open_web, silent
 from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools import PageUnreadableError
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import Condition, Lookup, ServedModel
@@ -49,7 +50,7 @@ async def open_services(
     """Of what these conditions need that which has one owner; the stack closes it. Raises what `open_web` and
     `ResponseCache` raise."""
     replies = None
-    if plan.replies.mode == "record" and any(isinstance(model, ServedModel) for model in plan.models):
+    if _records_replies(plan):
         replies = Turns(await stack.enter_async_context(ResponseCache(plan.replies.file, write=True)))
     if plan.web.mode == "replay":
         return Services(replies=replies)
@@ -58,6 +59,19 @@ async def open_services(
     for warning in web.warnings:
         warn(warning)
     return Services(web.search, web.pages, web.mcp, replies)
+
+
+async def lent_to_be(plan: Plan, conditions: Sequence[Condition]) -> Lent:
+    """As a run would lend it, without anything that it would record into. Raises what `open_services` raises."""
+    web = plan.web.model_copy(update={"mode": "live"}) if plan.web.mode == "record" else plan.web
+    recording_nothing = plan.model_copy(update={"web": web, "replies": RepliesSection()})
+    async with AsyncExitStack() as stack:
+        services = await open_services(recording_nothing, conditions, stack, tell=silent, warn=silent)
+        return replace(services.lent(), replies=_records_replies(plan))
+
+
+def _records_replies(plan: Plan) -> bool:
+    return plan.replies.mode == "record" and any(isinstance(model, ServedModel) for model in plan.models)
 
 
 class Turns:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from toolablate.agents import Line
 from toolablate.agents.pacing import LetGo
@@ -18,6 +18,7 @@ from toolablate.experiments.cluster.messages import (
     Attempt,
     Cancel,
     Ended,
+    Keep,
     Packer,
     Ready,
     Recorded,
@@ -49,6 +50,13 @@ class Opener(Protocol):
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """What trials are run with there; the stack closes it. Raises ToolablateError where it cannot be had."""
         ...
+
+
+@runtime_checkable
+class Keeps(Protocol):
+    """An `Executor` whose trials share what the driver sends once."""
+
+    def keep(self, kept: Keep) -> None: ...
 
 
 @dataclass(slots=True)
@@ -146,6 +154,9 @@ class Worker:
     def put(self, messages: Sequence[ToWorker]) -> None:
         for message in messages:
             match message:
+                case Keep():
+                    assert isinstance(self._executor, Keeps)
+                    self._executor.keep(message)
                 case Start(attempt, planned):
                     self._start(attempt, planned)
                 case Cancel(attempt):

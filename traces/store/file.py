@@ -215,7 +215,7 @@ class DriverLock(_Held):
 
     def __init__(self, store: Path) -> None:
         self._store = store
-        self._path = beside(store.resolve(), "-driver")
+        self._path = driver_file(store)
 
     def __enter__(self) -> Self:
         while self._file is None:
@@ -265,20 +265,33 @@ def _let_go_of_all() -> None:
 os.register_at_fork(after_in_child=_let_go_of_all)
 
 
+def driver_file(store: Path) -> Path:
+    return beside(store.resolve(), "-driver")
+
+
 def life_file(store: Path, recorder: int) -> Path:
     return beside(store.resolve(), f"-recorder-{recorder}")
 
 
 def lives(store: Path, recorder: int) -> bool:
     """Whether the recorder of that number still holds its lock; so does one that another user runs unseen."""
+    return _is_held(life_file(store, recorder))
+
+
+def is_driven(store: Path) -> bool:
+    """Whether a cluster's run drives the store just now."""
+    return _is_held(driver_file(store))
+
+
+def _is_held(path: Path) -> bool:
     try:
-        file = os.open(life_file(store, recorder), os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     except OSError:
         return True
     try:
-        # Shared, so that two who look at once do not take each other for the recorder.
+        # Shared, so that two who look at once do not take each other for the holder.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True

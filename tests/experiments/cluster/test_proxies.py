@@ -1,12 +1,13 @@
 """What only the driver has, asked for from workers: one archive, one pace of a site, each address once."""
 
 import json
+import os
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +23,11 @@ from tests.tools.mcp.conftest import SERVER
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import on_ray
 from toolablate.experiments.cluster import worker as workers
+from toolablate.experiments.cluster.opening import PlanOpener
+from toolablate.experiments.cluster.services import lent_to_be
+from toolablate.experiments.environment.environment import fingerprint_of
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools.archive import seal
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
@@ -296,3 +302,14 @@ def test_tools_of_an_mcp_server_are_called_by_the_driver_in_sessions_of_their_tr
     replaying = changed(plan, "replay.toml", ("'record'", "'replay'"), (CLUSTER, ""))
     assert run(replaying, here).missing == 0
     assert same_as(there, here).same == 1
+
+
+async def test_a_node_is_checked_for_a_plan_that_records_and_nothing_is_recorded(site: Site, tmp_path: Path) -> None:
+    plan, _ = load_plan(web_plan(tmp_path, site))
+    plan = plan.model_copy(update={"replies": RepliesSection(mode="record", file=str(tmp_path / "replies.sqlite"))})
+    conditions = plan.resolved_conditions()
+    lent = await lent_to_be(plan, conditions)
+    async with AsyncExitStack() as stack:
+        await PlanOpener(plan, conditions, fingerprint_of(plan, conditions), plan.file, lent).open(stack, {})
+    assert (lent.search, lent.pages, site.asked) == ("searxng", True, [])
+    assert sorted(os.listdir(tmp_path)) == ["plan.toml", "questions.jsonl", "script.jsonl"]
