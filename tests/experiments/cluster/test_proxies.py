@@ -1,5 +1,6 @@
 """What only the driver has, asked for from workers: one archive, one pace of a site, each address once."""
 
+import asyncio
 import json
 import sys
 import threading
@@ -310,5 +311,6 @@ async def test_a_node_is_checked_for_a_plan_that_records_and_nothing_is_recorded
     lent = await lent_to_be(plan, conditions)
     async with AsyncExitStack() as stack:
         await PlanOpener(plan, conditions, fingerprint_of(plan, conditions), plan.file, lent).open(stack, {})
+    names = await asyncio.to_thread(lambda: [each.name for each in tmp_path.iterdir()])
     assert (lent.search, lent.pages, site.asked) == ("searxng", True, [])
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["plan.toml", "questions.jsonl", "script.jsonl"]
+    assert sorted(names) == ["plan.toml", "questions.jsonl", "script.jsonl"]
