@@ -10,6 +10,7 @@
 # make bench-store    a hundred thousand traces: how large the store is and how fast it is read; 20 minutes
 # make bench-viewer   pages of a hundred thousand trials: how soon they are there and how fast; some minutes
 # make bench-scale    a million trials planned, resumed and compared: seconds, CPU and memory beside what is aimed at; 10 minutes, 5 GB
+# make bench-cluster  what trials on Ray workers cost beside trials here, and fifty kills at random: a quarter of an hour
 # make bench-tasks    what people do with the pages, in Chromium: clicks, keys and seconds, beside what is aimed at; 3 minutes
 # make bench-runner   what a trial costs, beside Inspect AI where TOOLABLATE_BENCH_INSPECT names a Python that has it
 # make docker-image   the kernel image of the Docker backend; IMAGE_OPTIONS=--offline where no registry can be reached
@@ -18,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint check docs bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer bench-scale bench-tasks docker-image bubblewrap clean
+.PHONY: demo test test-all lint check docs bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer bench-scale bench-cluster bench-tasks docker-image bubblewrap clean
 
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
@@ -42,8 +43,8 @@ check: lint test
 docs: .venv/dev.installed | bubblewrap
 	@$(BIN)/python docs/site/build.py
 
-bench-kernels: | bubblewrap .venv/dev.installed
-	@$(BIN)/python -m bench.kernels $(BENCH_OPTIONS)
+bench-kernels bench-cluster: | bubblewrap .venv/dev.installed
+	@$(BIN)/python -m $(subst -,.,$@) $(BENCH_OPTIONS)
 
 bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer bench-scale: .venv/dev.installed
 	@$(BIN)/python -m $(subst -,.,$@) $(BENCH_OPTIONS)

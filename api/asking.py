@@ -46,6 +46,7 @@ def attribute(
     seed: int = 0,
     plan: str | PathLike[str] | None = None,
     live: bool = False,
+    cluster: str | None = None,
     judge_matrix: str | PathLike[str] | None = None,
     progress: bool = True,
 ) -> Attribution:
@@ -89,6 +90,7 @@ def _attribute(store: Store | str | PathLike[str], words: dict[str, Any]) -> Att
         plan=_path(words["plan"]),
         max_cost=_dollars(words["max_cost"]),
         live=bool(words["live"]),
+        cluster=words["cluster"],
         judge_matrix=_path(words["judge_matrix"]),
     )
     asks = wanted.replay or bool(wanted.judges)
@@ -146,6 +148,7 @@ def replay(
     max_cost: float | None = None,
     plan: str | PathLike[str] | None = None,
     live: bool = False,
+    cluster: str | None = None,
     progress: bool = True,
 ) -> Replay:
     """Forks a trial (`store.trial("4867ad")`) at one of its events with one thing changed, as `toolablate replay` does:
@@ -176,6 +179,7 @@ def replay(
                 plan=plan,
                 max_cost=_dollars(max_cost),
                 live=live,
+                cluster=cluster,
                 progress=going,
             )
         return Replay(done, store)

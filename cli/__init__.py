@@ -38,6 +38,13 @@ SECTIONS = {
         ),
         "import": ("toolablate.formats.commands:import_group", "Import logs of Inspect and of lm-evaluation-harness."),
     },
+    "Questions": {
+        "build": ("toolablate.cli.building:build_group", "Make a benchmark of questions with answers."),
+        "annotate": (
+            "toolablate.cli.annotating:command",
+            "Write into questions whether answers can be found and computed.",
+        ),
+    },
     "Recorded web": {
         "web": ("toolablate.cli.files:web_group", "Record pages and searches into an archive, and seal it."),
     },
@@ -45,10 +52,6 @@ SECTIONS = {
         "contamination": (
             "toolablate.cli.contamination:command",
             "Test whether models have seen a benchmark.",
-        ),
-        "annotate": (
-            "toolablate.cli.annotating:command",
-            "Write into questions whether answers can be found and computed.",
         ),
         "planted": ("toolablate.cli.planted:planted_group", "Validate attribution on synthetic failures."),
     },

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
 @options.plan
 @options.max_cost
 @click.option("--live", is_flag=True, help="Let replays request what was not recorded from the web and other programs.")
+@options.cluster("replays")
 @click.option(
     "--judge", "judges", metavar="NAME", multiple=True, help="Have this judge of the plan read wrong trials first."
 )
@@ -120,7 +121,7 @@ def attribute_command(context: click.Context, /, store: Path, **given: Any) -> N
     wanted = AttributionRequest(
         design=_design(given),
         **{name: given[name] for name in ("run", "models", "conditions", "replay", "judges", "plan", "max_cost")},
-        **{name: given[name] for name in ("live", "judge_matrix")},
+        **{name: given[name] for name in ("live", "cluster", "judge_matrix")},
     )
     report, undone = attributed(store, wanted, Console(stderr=True), asking=stopped_cleanly)
     _write(report, given["csv"], given["plot"])
@@ -141,9 +142,9 @@ def _refuse_unused(context: click.Context) -> None:
     from toolablate.traces.errors import InputError
 
     asked, judged = context.params["replay"], bool(context.params["judges"])
-    replays = ["failures", "successes", "samples", "rollouts", "steps", "precision", "each_result", "seed", "live"]
+    design = ["failures", "successes", "samples", "rollouts", "steps", "precision", "each_result", "seed"]
     spending = ["plan", "max_cost"]
-    unused = [*([] if asked else replays), *([] if asked or judged else spending)]
+    unused = [*([] if asked else [*design, "live", "cluster"]), *([] if asked or judged else spending)]
     option = options.first_given(context, unused)
     if option is not None:
         raise InputError(
@@ -228,6 +229,7 @@ if TYPE_CHECKING:
 @options.plan
 @options.max_cost
 @click.option("--live", is_flag=True, help="Request what was not recorded from the web and other programs.")
+@options.cluster("replays")
 @options.as_json("the new trials")
 def replay_command(
     store: Path,
@@ -244,6 +246,7 @@ def replay_command(
     plan: Path | None,
     max_cost: float | None,
     live: bool,
+    cluster: str | None,
     as_json: bool,
 ) -> None:
     """Fork TRIAL of STORE at one of its events, with one thing changed.
@@ -282,6 +285,7 @@ def replay_command(
             plan=plan,
             max_cost=max_cost,
             live=live,
+            cluster=cluster,
             progress=progress,
         )
     _print(replayed, store, as_json=as_json)

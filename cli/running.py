@@ -41,12 +41,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Name the run, for --run NAME. May be given several times.",
 )
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help='Run trials on the workers of the Ray cluster at HOST:PORT; "auto": the one of this machine; "local": one'
-    ' started here; "none": without a cluster.',
-)
+@options.cluster("trials")
 @options.as_json("how it went")
 def run_command(
     plan: Path,
@@ -128,13 +123,24 @@ def power_command(
 
 @click.command(
     "doctor",
-    epilog=options.example("toolablate doctor plan.toml", "toolablate doctor plan.toml --capabilities --model gpt-5"),
+    epilog=options.example(
+        "toolablate doctor plan.toml",
+        "toolablate doctor plan.toml --capabilities --model gpt-5",
+        "toolablate doctor plan.toml --cluster auto",
+    ),
 )
 @click.argument("plan", required=False, type=options.FilePath())
 @click.option("--capabilities", is_flag=True, help="Check what the endpoints of PLAN can do, instead.")
 @click.option("--model", "name", help="With --capabilities: check this model or judge only.")
+@click.option(
+    "--cluster",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value="",
+    help='Check each node of a Ray cluster for PLAN, instead; by default of the plan\'s, or else "auto".',
+)
 @options.as_json("the findings")
-def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_json: bool) -> None:
+def doctor_command(plan: Path | None, capabilities: bool, name: str | None, cluster: str | None, as_json: bool) -> None:
     """Check this machine, and how to get what is missing; with PLAN, what that plan needs.
 
     Each sandbox backend is tried by starting a kernel in it. Exits with 1 if something needed is missing.
@@ -143,7 +149,15 @@ def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_j
     the capabilities found, the evidence for each, and the line for the model's entry in the plan. What a rate limit or
     an outage hides stays unknown. Progress goes to stderr; Ctrl-C stops the check and prints what was found so far.
     Exits with 1 if the plan needs what an endpoint lacks, with 130 if stopped.
+
+    With --cluster, every node on which trials of PLAN could run is checked, in a process as its workers have: sandbox,
+    environment, packages, keys (whether they are set), token, disks. Exits with 1 if a node lacks something.
     """
+    if cluster is not None:
+        if plan is None or capabilities:
+            raise click.UsageError("--cluster needs a PLAN, and is no --capabilities")
+        options.refuse_given(("name",), "is for --capabilities")
+        _check_nodes(plan, cluster, as_json=as_json)
     if capabilities:
         if plan is None:
             raise click.UsageError("--capabilities needs a PLAN")
@@ -166,6 +180,25 @@ def doctor_command(plan: Path | None, capabilities: bool, name: str | None, as_j
 
         Console().print(findings_view(findings))
     raise SystemExit(0 if fit_to_run(findings, loaded) else 1)
+
+
+def _check_nodes(plan: Path, address: str, *, as_json: bool) -> NoReturn:
+    from toolablate.experiments import node_checks
+    from toolablate.experiments.plans.plan import plan_at
+    from toolablate.traces.commands import stopped_cleanly
+
+    loaded = plan_at(plan)[0]
+    with stopped_cleanly():
+        nodes = node_checks.examine_nodes(loaded, address, tell=lambda text: click.echo(text, err=True))
+    if as_json:
+        click.echo(node_checks.as_json(nodes))
+    else:
+        from rich.console import Console
+
+        from toolablate.experiments.doctor import findings_view
+
+        Console().print(findings_view([node.in_a_line for node in nodes]))
+    raise SystemExit(0 if node_checks.fit_to_run(nodes) else 1)
 
 
 def _check_capabilities(plan: Path, name: str | None, *, as_json: bool) -> NoReturn:

@@ -32,8 +32,8 @@ from toolablate.traces.records import ReplayDesign
 @dataclass(frozen=True, slots=True)
 class AttributionRequest:
     """Which trials are attributed, by the scores of the design's scorer, and who is asked for it: nobody, or with
-    `replay` their models as the design says, and `judges` of the plan, for `max_cost` US dollars in all. Shares of
-    judges are corrected by the matrices in the file `judge_matrix`."""
+    `replay` their models as the design says, and `judges` of the plan, for `max_cost` US dollars in all. Replays run
+    at the address `cluster`. Shares of judges are corrected by the matrices in the file `judge_matrix`."""
 
     design: ReplayDesign
     run: str = "latest"
@@ -44,6 +44,7 @@ class AttributionRequest:
     plan: Path | None = None
     max_cost: float | None = None
     live: bool = False
+    cluster: str | None = None
     judge_matrix: Path | None = None
 
     @property
@@ -117,6 +118,7 @@ def _replayed(
             plan=wanted.plan,
             max_cost=max_cost,
             live=wanted.live,
+            cluster=wanted.cluster,
             progress=shown,
         )
     for line in replays_told(done):

@@ -212,11 +212,11 @@ def examine(plan: Plan | None = None) -> list[CheckResult]:
     # Cgroups first: where this process has to move to make some, it may not have started others yet.
     return [
         *_python(),
-        *_cgroups(),
+        *cgroup_findings(),
         *asyncio.run(_backends(plan.sandbox.limits if plan else Limits())),
         *_packages(),
         *(_client(plan) if plan and plan.mcp else ()),
-        *_keys(plan),
+        *key_findings(plan),
         *_plan(plan),
         *(price_findings(plan) if plan else ()),
         *(web_findings(plan) if plan else ()),
@@ -252,7 +252,7 @@ def _python() -> Iterator[CheckResult]:
     )
 
 
-def _cgroups() -> Iterator[CheckResult]:
+def cgroup_findings() -> Iterator[CheckResult]:
     """What bounds the memory of a kernel's processes together."""
     held = find_cgroups()
     if held is not None:
@@ -301,7 +301,7 @@ def _client(plan: Plan) -> Iterator[CheckResult]:
         yield CheckResult("package", "mcp", "warning", detail, to_install("mcp"))
 
 
-def _keys(plan: Plan | None) -> Iterator[CheckResult]:
+def key_findings(plan: Plan | None) -> Iterator[CheckResult]:
     """Says only whether a key is set and can be sent; its value goes nowhere."""
     if plan is None:
         held = bool(os.environ.get("OPENAI_API_KEY", "").strip())

@@ -89,6 +89,14 @@ def max_cost(command: F) -> F:
     return click.option("--max-cost", type=dollars, callback=finite, metavar="USD", help=told)(command)
 
 
+def cluster(of: str) -> Option:
+    told = (
+        f'Run {of} on the workers of the Ray cluster at HOST:PORT; "auto": the one of this machine; "local": one'
+        ' started here; "none": without a cluster.'
+    )
+    return click.option("--cluster", metavar="ADDRESS", help=told)
+
+
 def question_file(command: F) -> F:
     """`output`: where questions of a benchmark go."""
     told = "The question file to write, for a plan to name."

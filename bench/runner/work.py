@@ -1,8 +1,8 @@
 """The questions that all harnesses are given, and what the server replies to them.
 
-Two kinds of work: `one-call` is multiple choice, answered at once; `four-tools` takes four calls of the tool `add`,
-each with what the last one gave, and then the answer. A reply depends on nothing but the request, and a wrong result of
-the tool ends in a wrong answer.
+Two kinds of work: `one-call` is multiple choice, answered at once; `four-tools` takes four calls of the tool `add`, or
+of `python`, each with what the last one gave, and then the answer. A reply depends on nothing but the request, and a
+wrong result of the tool ends in a wrong answer.
 """
 
 import json
@@ -91,8 +91,10 @@ def message_for(request: Mapping[str, Any]) -> dict[str, Any]:
     if len(results) >= TOOL_CALLS:
         return {"role": "assistant", "content": f"All four are entered.\n\nAnswer: {balance}", "refusal": None}
     name = request["tools"][0]["function"]["name"]
-    arguments = json.dumps({"a": balance, "b": _entry(item, len(results))})
-    call = {"id": f"call_{item}_{len(results)}", "type": "function", "function": {"name": name, "arguments": arguments}}
+    entry = _entry(item, len(results))
+    given = {"code": f"print({balance} + {entry})"} if name == "python" else {"a": balance, "b": entry}
+    function = {"name": name, "arguments": json.dumps(given)}
+    call = {"id": f"call_{item}_{len(results)}", "type": "function", "function": function}
     return {"role": "assistant", "content": None, "refusal": None, "tool_calls": [call]}
 
 

@@ -88,6 +88,7 @@ class Rounds:
     max_cost: float | None
     live: bool
     progress: RunProgress
+    cluster: str | None = None
     estimated: float | None = 0.0
     spent: float = 0.0
     charged: float = 0.0
@@ -399,18 +400,20 @@ def attribute(
     plan: str | PathLike[str] | None = None,
     max_cost: float | None = None,
     live: bool = False,
+    cluster: str | None = None,
     progress: RunProgress | None = None,
 ) -> Attributed:
     """Replays the trials of conditions with tools that the design chooses, as far as that is not done yet, and keeps
     the design in the store. Killed or stopped, the same call does the rest.
 
     `models` and `conditions` keep to those of these names, `run` to the trials of one run. `plan` names the plan where
-    its paths have moved; `max_cost` is in US dollars; `live` allows to ask the web for what is not recorded. What it
-    will cost is told before anything is spent. Raises InputError where that is too much, and for names that are not
+    its paths have moved; `max_cost` is in US dollars; `live` allows to ask the web for what is not recorded; `cluster`
+    is the address of workers that run replays, "none" for this machine, by default what the plan says. What it will
+    cost is told before anything is spent. Raises InputError where that is too much, and for names that are not
     there; ToolablateError.
     """
     progress = progress or RunProgress()
-    rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, progress)
+    rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, progress, cluster)
     with Store(rounds.store) as opened:
         seen = observe(opened, run=run, scorer=design.scorer or None)
         chosen = choose(opened, design, seen, models=models, conditions=conditions)
@@ -475,15 +478,18 @@ async def _all_rounds(
 ) -> None:
     """What replays stand on is opened once for all of them."""
     path = rounds.store
-    async with open_replays(path, plan=rounds.plan, live=rounds.live, progress=rounds.progress) as replays:
+    async with open_replays(
+        path, plan=rounds.plan, live=rounds.live, cluster=rounds.cluster, progress=rounds.progress
+    ) as replays:
         await rounds.run(replays, first)
         # What failed just now is for the next call.
         asked = set(first)
-        await rounds.run(replays, [each for each in begun_requests(path, chosen) if each not in asked])
-        await rounds.run(replays, last_requests(path, chosen))
+        begun = await replays.meanwhile(lambda: begun_requests(path, chosen))
+        await rounds.run(replays, [each for each in begun if each not in asked])
+        await rounds.run(replays, await replays.meanwhile(lambda: last_requests(path, chosen)))
         await _decide(rounds, replays, chosen, known)
         await rounds.run(replays, await requests_without_results(path, chosen))
-        await rounds.run(replays, last_requests(path, chosen))
+        await rounds.run(replays, await replays.meanwhile(lambda: last_requests(path, chosen)))
 
 
 async def _decide(rounds: Rounds, replays: Replays, chosen: Chosen, known: Callable[[], Gathered[Explained]]) -> None:
@@ -491,12 +497,13 @@ async def _decide(rounds: Rounds, replays: Replays, chosen: Chosen, known: Calla
     asked: set[ReplayRequest] = set()
     while not rounds.stopped:
         # What is wanted once more did not end: that is for the next run.
-        wanted = [each for each in undecided_requests(rounds.store, chosen, known()) if each not in asked]
+        undecided = await replays.meanwhile(lambda: undecided_requests(rounds.store, chosen, known()))
+        wanted = [each for each in undecided if each not in asked]
         if not wanted:
             return
         asked.update(wanted)
         await rounds.run(replays, wanted)
-        await rounds.run(replays, last_requests(rounds.store, chosen))
+        await rounds.run(replays, await replays.meanwhile(lambda: last_requests(rounds.store, chosen)))
 
 
 def _told(then: Foreseen) -> str:

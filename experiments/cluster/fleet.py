@@ -1,21 +1,25 @@
 """The driver's side: which worker runs which trial, who has which place in line, and what becomes of workers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol
 
 from toolablate.agents import AgentResult, Line
 from toolablate.agents.pacing import LetGo, Place
 from toolablate.experiments.cluster.messages import (
     Answered,
+    Asks,
     Attempt,
     Cancel,
     Channel,
     Ended,
     Enters,
+    Keep,
     Ready,
     Recorded,
     Refused,
@@ -26,11 +30,13 @@ from toolablate.experiments.cluster.messages import (
     Unpacker,
     WorkerLost,
 )
+from toolablate.experiments.cluster.proxies import Begun, Desk, Services, answer_of
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
 from toolablate.traces.errors import InputError, ModelError, ToolablateError
 from toolablate.traces.records import Environment, Event
+from toolablate.traces.store import WorkerStanding
 
 # How long is waited for workers where there are none, or none any more.
 PATIENCE_SECONDS = 300.0
@@ -43,6 +49,8 @@ GRACE_SECONDS = 10.0
 # Before a worker is started in the place of one that was lost; longer each time where none becomes ready.
 FIRST_REST_SECONDS = 1.0
 LONGEST_REST_SECONDS = 30.0
+# Of the workers that were lost the last ones are told of.
+LOST_TOLD = 20
 
 
 class Engine(Protocol):
@@ -55,13 +63,15 @@ class Engine(Protocol):
 
 @dataclass(slots=True)
 class _Trial:
-    """An attempt under way. `places` and `waiting` are those of its requests, by ticket."""
+    """An attempt under way. `places` and `waiting` are those of its requests, by ticket; what it asks for of the
+    driver's is given at its `desk`."""
 
     planned: PlannedTrial
     record: Callable[[Event], None]
     node: "_Node"
     ended: "asyncio.Future[AgentResult]"
     coding: bool
+    desk: Desk
     unpacker: Unpacker = field(default_factory=Unpacker)
     recorded: int = 0
     tickets: set[int] = field(default_factory=set)
@@ -86,17 +96,26 @@ class _Trial:
 
 @dataclass(slots=True)
 class _Node:
-    """A worker that is started or ready."""
+    """A worker that is started, ready or lost. `heard` is when it last said something, `ended` how many trials, and
+    `lost` how many were lost with it."""
 
     channel: Channel
     name: str = ""
+    heard: float = field(default_factory=time.monotonic)
+    ended: int = 0
+    lost: int = 0
     trials: dict[Attempt, _Trial] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
     _outgoing: list[ToWorker] = field(default_factory=list)
     _some: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def coding(self) -> int:
         return sum(trial.coding for trial in self.trials.values())
+
+    def standing(self, state: Literal["ready", "lost"]) -> WorkerStanding:
+        running = len(self.trials) if state == "ready" else 0
+        return WorkerStanding(self.name, state, running, self.ended, self.lost, time.monotonic() - self.heard)
 
     def post(self, message: ToWorker) -> None:
         self._outgoing.append(message)
@@ -116,8 +135,9 @@ class _Node:
 
 class FleetExecutor:
     """An `Executor` whose trials run on `workers` that an engine starts, and starts anew where one is lost. `kernels`
-    is how many trials of each worker may have one; `retries` is how often one whose worker was lost is tried again;
-    `warn` hears of workers that are lost or left out.
+    is how many trials of each worker may have one, and `codes` tells which may want one; `retries` is how often one
+    whose worker was lost is tried again; `warn` hears of workers that are lost or left out; `services` are what trials
+    ask for that only the driver has.
 
     `open` it first, and `close` it.
     """
@@ -132,6 +152,8 @@ class FleetExecutor:
         retries: int = 0,
         warn: Callable[[str], None],
         patience: float = PATIENCE_SECONDS,
+        services: Services | None = None,
+        codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
     ) -> None:
         self.kernels = workers * kernels
         self.retries = retries
@@ -141,9 +163,13 @@ class FleetExecutor:
         self._lines = lines
         self._warn = warn
         self._patience = patience
+        self._services = services or Services()
+        self._codes = codes
         self._environment: Environment | None = None
         self._ready: list[_Node] = []
         self._left_out: list[Refused] = []
+        self._lost: deque[_Node] = deque(maxlen=LOST_TOLD)
+        self._unstarted: set[str] = set()
         self._running: dict[Attempt, _Trial] = {}
         self._numbers = count()
         self._changed = asyncio.Event()
@@ -153,6 +179,13 @@ class FleetExecutor:
     def environment(self) -> Environment:
         assert self._environment is not None
         return self._environment
+
+    @property
+    def workers(self) -> list[WorkerStanding]:
+        """How each is, those that were lost or left out last."""
+        left_out = [WorkerStanding(refused.name, "left out") for refused in self._left_out]
+        ready = [node.standing("ready") for node in self._ready]
+        return [*ready, *(node.standing("lost") for node in self._lost), *left_out]
 
     def batched(self, planned: PlannedTrial) -> bool:
         """Batches are the driver's, which has no trials."""
@@ -181,13 +214,21 @@ class FleetExecutor:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
 
-    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
-        """As of an `Executor`. Raises AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
-        coding = starts_kernel(planned.condition)
+    async def run(
+        self, planned: PlannedTrial, record: Callable[[Event], None], *, needs: Sequence[Keep] = ()
+    ) -> AgentResult:
+        """As of an `Executor`; what the trial `needs` is sent to its worker where that has not got it. Raises
+        AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
+        coding = self._codes(planned)
         node = await self._free_node(coding)
         attempt = Attempt(planned.trial.id, next(self._numbers))
-        trial = _Trial(planned, record, node, asyncio.get_running_loop().create_future(), coding)
+        ended = asyncio.get_running_loop().create_future()
+        trial = _Trial(planned, record, node, ended, coding, Desk(self._services))
         self._running[attempt] = node.trials[attempt] = trial
+        for each in needs:
+            if each.digest not in node.kept:
+                node.kept.add(each.digest)
+                node.post(each)
         node.post(Start(attempt, planned))
         try:
             return await asyncio.shield(trial.ended)
@@ -199,6 +240,7 @@ class FleetExecutor:
             del self._running[attempt], node.trials[attempt]
             trial.release()
             self._tell_change()
+            await trial.desk.close()
 
     async def _free_node(self, coding: bool) -> _Node:
         """The one that has the least to do."""
@@ -242,6 +284,9 @@ class FleetExecutor:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
                     self._warn(f"the worker at {node_name} was lost: {lost.args[0]}")
                     rest = FIRST_REST_SECONDS
+                elif lost.args[0] not in self._unstarted:
+                    self._unstarted.add(lost.args[0])
+                    self._warn(f"a worker could not be started: {lost.args[0]}")
             except _LeftOut:
                 return
             await asyncio.sleep(rest)
@@ -264,6 +309,8 @@ class FleetExecutor:
             sending.cancel()
             if node in self._ready:
                 self._ready.remove(node)
+                node.lost = len(node.trials)
+                self._lost.append(node)
             for trial in list(node.trials.values()):
                 trial.fail(_lost(node))
             self._tell_change()
@@ -278,6 +325,7 @@ class FleetExecutor:
                     messages = await node.channel.take()
             except TimeoutError:
                 raise WorkerLost(f"nothing was heard of it for {SILENCE_SECONDS:.0f} s") from None
+            node.heard = time.monotonic()
             for message in messages:
                 self._heard(node, message)
 
@@ -296,9 +344,13 @@ class FleetExecutor:
             case Enters(attempt, ticket) if ticket not in trial.tickets:
                 trial.tickets.add(ticket)
                 trial.waiting[ticket] = asyncio.create_task(self._enter(trial, attempt, message))
+            case Asks(_, ticket) if ticket not in trial.tickets:
+                trial.tickets.add(ticket)
+                trial.waiting[ticket] = asyncio.create_task(_answer(trial, message, trial.desk.begin(message)))
             case Tells():
                 _told(trial, message)
             case Ended(_, result) if not trial.ended.done():
+                node.ended += 1
                 if isinstance(result, AgentResult):
                     trial.ended.set_result(result)
                 else:
@@ -309,9 +361,9 @@ class FleetExecutor:
             return
         if self._environment is None:
             self._environment = ready.environment
-        if differing := _differing(self._environment, ready.environment):
+        if other := differing(self._environment, ready.environment):
             error = InputError(
-                f"the worker at {ready.name} is not like the first one: {differing}",
+                f"the worker at {ready.name} is not like the first one: {other}",
                 hint="install the same packages on each node",
                 code="other_environment",
             )
@@ -337,6 +389,12 @@ class FleetExecutor:
             trial.places[asked.ticket] = line, answer
         trial.waiting.pop(asked.ticket, None)
         trial.node.post(Answered(attempt, asked.ticket, answer))
+
+
+async def _answer(trial: _Trial, asked: Asks, begun: Begun) -> None:
+    answer = await answer_of(begun)
+    trial.waiting.pop(asked.ticket, None)
+    trial.node.post(Answered(asked.attempt, asked.ticket, answer))
 
 
 class _LeftOut(Exception):
@@ -384,7 +442,7 @@ def _told(trial: _Trial, message: Tells) -> None:
         line.unreached(place, message.error)
 
 
-def _differing(first: Environment, other: Environment) -> str:
+def differing(first: Environment, other: Environment) -> str:
     """What is not the same."""
     one, two = first.model_dump(mode="json"), other.model_dump(mode="json")
     return "; ".join(

@@ -1,15 +1,16 @@
-"""A line whose places the driver gives out, as a model on a worker sees it."""
+"""What is asked of the driver, as those on a worker see it; and a line whose places the driver gives out."""
 
 import asyncio
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
-from typing import Protocol
+from typing import Any, Protocol
 
 from toolablate.agents.pacing import Place
 from toolablate.agents.pacing.waits import in_line
-from toolablate.experiments.cluster.messages import Answered, Attempt, Enters, Tells
+from toolablate.experiments.cluster.messages import Answered, Asks, Attempt, Enters, Tells
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Usage
 
@@ -20,15 +21,15 @@ ATTEMPT: ContextVar[Attempt] = ContextVar("attempt")
 class Says(Protocol):
     """Says something to the driver, `at_once` or with what is said within the next instant."""
 
-    def __call__(self, message: Enters | Tells, *, at_once: bool) -> None: ...
+    def __call__(self, message: Enters | Asks | Tells, *, at_once: bool) -> None: ...
 
 
 @dataclass(slots=True)
 class Tickets:
-    """The requests of all lines of a worker that wait for an answer."""
+    """What waits on a worker for an answer of the driver."""
 
     numbers: "count[int]" = field(default_factory=count)
-    waiting: dict[int, "asyncio.Future[Place]"] = field(default_factory=dict)
+    waiting: dict[int, "asyncio.Future[Any]"] = field(default_factory=dict)
 
     def answered(self, message: Answered) -> None:
         """What nobody waits for any more was given back already."""
@@ -42,50 +43,74 @@ class Tickets:
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """How the trials of a worker ask the driver. `room` waits until the driver has taken what was said before."""
+
+    say: Says
+    tickets: Tickets
+    room: Callable[[], "asyncio.Future[None] | None"]
+
+    async def ask(self, service: str, *arguments: object) -> Any:
+        """What the driver's service gives; raises what it raises. Who is cancelled cancels it there."""
+        return (await self.answered(partial(Asks, service=service, arguments=arguments)))[1]
+
+    def tell(self, service: str, *arguments: object) -> None:
+        """As `ask`, of who waits for no answer."""
+        self.say(Asks(ATTEMPT.get(), next(self.tickets.numbers), service, arguments), at_once=True)
+
+    async def answered(self, message: Callable[[Attempt, int], Enters | Asks]) -> tuple[int, Any]:
+        """The ticket that the message was sent with, and the answer."""
+        attempt, ticket = ATTEMPT.get(), next(self.tickets.numbers)
+        while (full := self.room()) is not None:
+            await asyncio.shield(full)
+        waits = self.tickets.waiting[ticket] = asyncio.get_running_loop().create_future()
+        self.say(message(attempt, ticket), at_once=True)
+        try:
+            return ticket, await waits
+        except asyncio.CancelledError:
+            self.tickets.waiting.pop(ticket, None)
+            self.say(Tells(attempt, ticket, "leave"), at_once=True)
+            raise
+
+
+ASKING: ContextVar[Asking] = ContextVar("asking")
+"""How this task asks the driver."""
+
+
+@dataclass(frozen=True, slots=True)
 class _RemotePlace(Place):
     ticket: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteLine:
-    """A `Line`. `room` waits until the driver has taken what was said before."""
+    """A `Line`."""
 
     name: str
     counts_tokens: bool
-    say: Says
-    tickets: Tickets
-    room: Callable[[], "asyncio.Future[None] | None"]
+    asking: Asking
 
     async def enter(self, tokens: float = 0.0, most: int | None = None, *, first: bool = False) -> Place:
-        attempt, ticket = ATTEMPT.get(), next(self.tickets.numbers)
         with in_line():
-            while (full := self.room()) is not None:
-                await asyncio.shield(full)
-            waits = self.tickets.waiting[ticket] = asyncio.get_running_loop().create_future()
-            self.say(Enters(attempt, ticket, self.name, tokens, most, first), at_once=True)
-            try:
-                place = await waits
-            except asyncio.CancelledError:
-                self.tickets.waiting.pop(ticket, None)
-                self.say(Tells(attempt, ticket, "leave"), at_once=True)
-                raise
+            enters = partial(Enters, line=self.name, tokens=tokens, most=most, first=first)
+            ticket, place = await self.asking.answered(enters)
         return _RemotePlace(place.tokens, place.generation, place.sent_at, place.listens, ticket)
 
     def sent(self, place: Place) -> None:
-        self.say(Tells(ATTEMPT.get(), _ticket(place), "sent"), at_once=True)
+        self.asking.say(Tells(ATTEMPT.get(), _ticket(place), "sent"), at_once=True)
 
     def leave(self, place: Place) -> None:
-        self.say(Tells(ATTEMPT.get(), _ticket(place), "leave"), at_once=False)
+        self.asking.say(Tells(ATTEMPT.get(), _ticket(place), "leave"), at_once=False)
 
     def replied(self, place: Place, usage: Usage | None = None) -> None:
-        self.say(Tells(ATTEMPT.get(), _ticket(place), "replied", usage), at_once=False)
+        self.asking.say(Tells(ATTEMPT.get(), _ticket(place), "replied", usage), at_once=False)
 
     def refused(self, place: Place, error: ModelError) -> None:
-        self.say(Tells(ATTEMPT.get(), _ticket(place), "refused", error=error), at_once=True)
+        self.asking.say(Tells(ATTEMPT.get(), _ticket(place), "refused", error=error), at_once=True)
 
     def unreached(self, place: Place, error: ModelError) -> ModelError:
         """Whether more is to be tried, the driver's line says to those who enter next."""
-        self.say(Tells(ATTEMPT.get(), _ticket(place), "unreached", error=error), at_once=True)
+        self.asking.say(Tells(ATTEMPT.get(), _ticket(place), "unreached", error=error), at_once=True)
         return error
 
     def let_go(self) -> None:

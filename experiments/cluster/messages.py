@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from toolablate.agents import AgentResult
-from toolablate.agents.pacing import Place
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Environment, Event, Usage
@@ -25,6 +24,14 @@ class Attempt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """What many trials need: is sent to a worker once, before the first of them. `digest` is what they call it."""
+
+    digest: str
+    packed: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     attempt: Attempt
     planned: PlannedTrial
@@ -37,11 +44,11 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """To who `Enters`: a place in line, or why there is none."""
+    """To who `Enters`: a place in line; to who `Asks`: what was asked for. Or why there is none."""
 
     attempt: Attempt
     ticket: int
-    answer: Place | Exception
+    answer: object
 
 
 # From a worker to the driver.
@@ -85,6 +92,16 @@ class Enters:
 
 
 @dataclass(frozen=True, slots=True)
+class Asks:
+    """A tool or model wants what only the driver has; who no longer wants it `Tells` that it leaves."""
+
+    attempt: Attempt
+    ticket: int
+    service: str
+    arguments: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Tells:
     """What became of a request that has its place, or no longer wants one: as the methods of a `Line` are called."""
 
@@ -103,8 +120,8 @@ class Ended:
     result: AgentResult | Exception | None
 
 
-ToWorker = Start | Cancel | Answered
-ToDriver = Ready | Refused | Recorded | Enters | Tells | Ended
+ToWorker = Keep | Start | Cancel | Answered
+ToDriver = Ready | Refused | Recorded | Enters | Asks | Tells | Ended
 
 
 class WorkerLost(Exception):

@@ -1,37 +1,38 @@
-"""Workers as actors of Ray, the extra `cluster`. No other module knows it."""
+"""Workers as actors of Ray, the extra `cluster`. Beside `joining` no other module knows it."""
 
 import asyncio
 import os
 import pickle
-import secrets
-import socket
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
-from functools import cache
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, suppress
+from dataclasses import dataclass
 from typing import Any
 
+from toolablate.experiments.cluster.joining import LOCAL_WORKERS, join, no_cluster, nodes
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.tools.text import one_line
-from toolablate.traces.errors import InputError
-from toolablate.traces.installing import to_install
 
-LOCAL_WORKERS = 2
 _CLOSE_SECONDS = 10.0
 # Ray sets it for its workers; users' tools are to find what the driver has.
 _THREADS = "OMP_NUM_THREADS"
 
 
+def _unpacked(packed: bytes, threads: str | None) -> Any:
+    """In a process of Ray, once that is as the driver's is."""
+    os.environ.pop(_THREADS, None)
+    if threads is not None:
+        os.environ[_THREADS] = threads
+    return pickle.loads(packed)  # noqa: S301 - of the driver, which runs our own code
+
+
 class RayWorker:
-    """A `Worker` in a process of Ray. What it is made of is unpacked when the process is as the driver's is."""
+    """A `Worker` in a process of Ray."""
 
     def __init__(self, packed: bytes, threads: str | None) -> None:
-        os.environ.pop(_THREADS, None)
-        if threads is not None:
-            os.environ[_THREADS] = threads
-        opener, lines = pickle.loads(packed)  # noqa: S301 - of the driver, which runs our own code
+        opener, lines = _unpacked(packed, threads)
         self._worker = Worker(opener, lines)
         self._running: asyncio.Task[None] | None = None
 
@@ -68,7 +69,7 @@ class RayChannel:
         try:
             return await reference
         except ray.exceptions.RayError as error:
-            raise WorkerLost(one_line(str(error), 200)) from None
+            raise WorkerLost(_reason(error)) from None
 
     async def close(self) -> None:
         import ray
@@ -103,65 +104,73 @@ def open_ray(
     section: ClusterSection, opener: Opener, lines: Mapping[str, bool], stack: AsyncExitStack, tell: Tell
 ) -> RayEngine:
     """Joins the cluster that the plan names, or starts one; the stack leaves it. Raises InputError."""
-    # Read when Ray is imported: nothing is reported to its makers, and nobody without the token can run code.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    local = section.address == "local"
-    if local and "RAY_AUTH_MODE" not in os.environ:
-        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=_local_token())
-    _require_token()
-    if not local and section.address != "auto":
-        _require_answer(section.address)
-    try:
-        import ray
-    except ImportError:
-        raise InputError("cluster: Ray is not installed", hint=to_install("cluster"), code="no_ray") from None
+    join(section, stack, tell)
     workers = section.workers or LOCAL_WORKERS
-    if not ray.is_initialized():
-        tell("Starting Ray on this machine ..." if local else f"Joining the cluster ({section.address}) ...")
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "address": section.address}
-        if local:
-            options |= {"num_cpus": workers * max(1, round(section.cpus)), "include_dashboard": False}
-        try:
-            ray.init(**options)
-        except Exception as error:  # noqa: BLE001 - of many kinds, and all are about the address
-            raise _no_cluster(section.address, f"{type(error).__name__}: {one_line(str(error), 300)}") from None
-        stack.callback(ray.shutdown)
-    if section.workers is None and not local:
-        # Ray names no types for it.
-        nodes: Any = ray.nodes
-        workers = sum(node["Alive"] and node["Resources"].get("CPU", 0) >= section.cpus for node in nodes())
+    if section.workers is None and section.address != "local":
+        workers = sum(cpus >= section.cpus for _, _, cpus in nodes())
         if not workers:
-            raise _no_cluster(section.address, f"no node has {section.cpus:g} CPUs, as cluster.cpus asks for")
+            raise no_cluster(section.address, f"no node has {section.cpus:g} CPUs, as cluster.cpus asks for")
     return RayEngine(workers, section.cpus, opener, lines)
 
 
-@cache
-def _local_token() -> str:
-    """One for this process, since Ray reads it once."""
-    return secrets.token_hex(32)
+class RayNode:
+    """Asks something in a process as `RayWorker` has it."""
+
+    def __init__(self, packed: bytes, threads: str | None) -> None:
+        self._ask = _unpacked(packed, threads)
+
+    async def ask(self) -> Any:
+        return await self._ask()
 
 
-def _require_token() -> None:
-    if os.environ.get("RAY_AUTH_MODE") != "token":
-        raise InputError(
-            "cluster: whoever reaches the ports of a Ray cluster without a token can run code there",
-            hint="start each node, and this command, with RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN_PATH",
-            code="no_token",
-        )
+@dataclass(frozen=True, slots=True)
+class NodeSaid:
+    """What asking a node came to: its `answer`, or why there is none. `works` is whether a worker would be started
+    there, for which it needs so many processors."""
+
+    name: str
+    cpus: float
+    works: bool
+    answer: Any = None
+    error: str = ""
 
 
-def _require_answer(address: str) -> None:
-    """Ray itself would try for a minute."""
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
-    except OSError as error:
-        raise _no_cluster(address, str(error)) from None
+def ask_each_node(
+    section: ClusterSection, ask: Callable[[], Awaitable[Any]], seconds: float, stack: ExitStack, tell: Tell
+) -> list[NodeSaid]:
+    """Asks all nodes at once that could have workers, for so long at most; `ask` is pickled. Raises InputError as
+    `open_ray`."""
+    join(section, stack, tell)
+    import ray
+    import ray.exceptions
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    packed, actors, asked = pickle.dumps(ask), list[Any](), dict[str, Any]()
+    for identity, _, cpus in nodes():
+        if cpus >= section.cpus:
+            there = NodeAffinitySchedulingStrategy(identity, soft=False)
+            options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": there}
+            actors.append(ray.remote(RayNode).options(**options).remote(packed, os.environ.get(_THREADS)))
+            asked[identity] = actors[-1].ask.remote()
+    if asked:
+        ray.wait(list(asked.values()), num_returns=len(asked), timeout=seconds)
+    said = []
+    for identity, name, cpus in nodes():
+        answer, error = None, ""
+        try:
+            if identity in asked:
+                answer = ray.get(asked[identity], timeout=0)
+        except ray.exceptions.GetTimeoutError:
+            error = f"nothing was heard of it within {seconds:.0f} s"
+        except ray.exceptions.RayError as failed:
+            error = _reason(failed)
+        said.append(NodeSaid(name, cpus, identity in asked, answer, error))
+    for actor in actors:
+        ray.kill(actor)
+    return said
 
 
-def _no_cluster(address: str, why: str) -> InputError:
-    return InputError(
-        f"cluster.address: there is no cluster to join at {address!r}: {why}",
-        hint='start one with `ray start --head`, and run this on one of its nodes; or try address = "local"',
-        code="no_cluster",
-    )
+def _reason(error: Exception) -> str:
+    """Ray ends with what was raised, after a stack."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return one_line(lines[-1] if lines and "Error" in lines[-1] else str(error), 200)

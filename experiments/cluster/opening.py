@@ -1,6 +1,6 @@
 """Where a plan's trials run: here, or on a cluster whose workers stand on the same world."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
+from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
-from toolablate.experiments.plans.plan import Plan, find_modules_beside, with_source
+from toolablate.experiments.plans.conditions import starts_kernel
+from toolablate.experiments.plans.plan import Plan, PlannedTrial, find_modules_beside, with_source
 from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
@@ -20,6 +22,9 @@ from toolablate.traces.store import DriverLock
 
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
+    from toolablate.experiments.cluster.fleet import FleetExecutor
+    from toolablate.experiments.cluster.proxies import Lent, Services
+    from toolablate.experiments.cluster.worker import Opener
 
 
 def opens_of(plan: Plan) -> Opens:
@@ -28,30 +33,41 @@ def opens_of(plan: Plan) -> Opens:
 
 @dataclass(frozen=True, slots=True)
 class PlanOpener:
-    """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node."""
+    """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node; `lent` is what the
+    driver has for all workers."""
 
     plan: Plan
     conditions: tuple[Condition, ...]
     fingerprint: Mapping[str, str]
     file: Path | None
+    lent: "Lent | None" = None
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
-        if self.file is not None:
-            find_modules_beside(self.file)
-            take_env(self.file.parent)
-            for model in self.plan.models:
-                if with_source(model, self.file.parent.resolve(), "models") != model:
-                    raise _other_environment(f"the file or code of the model {model.name!r} is another")
-        found = fingerprint_of(self.plan, self.conditions)
-        if found != self.fingerprint:
-            differing = [
-                f"{name}: {found.get(name, 'nothing')} there, {self.fingerprint.get(name, 'nothing')} at the driver"
-                for name in sorted({**found, **self.fingerprint})
-                if found.get(name) != self.fingerprint.get(name)
-            ]
-            raise _other_environment(f"its environment is another: {'; '.join(differing)}")
-        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines)
+        refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
+        lent = None if self.lent is None else self.lent.web()
+        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
+
+
+def refuse_other_environment(
+    plan: Plan, conditions: Sequence[Condition], fingerprint: Mapping[str, str], file: Path | None
+) -> None:
+    """On a worker, which takes the plan's own modules and `.env` from where the plan's `file` is. Raises InputError
+    where models or `fingerprint` are not those of the driver."""
+    if file is not None:
+        find_modules_beside(file)
+        take_env(file.parent)
+        for model in plan.models:
+            if with_source(model, file.parent.resolve(), "models") != model:
+                raise _other_environment(f"the file or code of the model {model.name!r} is another")
+    found = fingerprint_of(plan, conditions)
+    if found != fingerprint:
+        differing = [
+            f"{name}: {found.get(name, 'nothing')} there, {fingerprint.get(name, 'nothing')} at the driver"
+            for name in sorted({**found, **fingerprint})
+            if found.get(name) != fingerprint.get(name)
+        ]
+        raise _other_environment(f"its environment is another: {'; '.join(differing)}")
 
 
 def _other_environment(told: str) -> InputError:
@@ -73,36 +89,64 @@ async def _open_fleet(
 ) -> RunExecutor:
     """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
     another process drives a cluster on its store."""
-    _refuse_what_has_one_owner(fingerprint, batches)
-    from toolablate.experiments.cluster.fleet import FleetExecutor
-    from toolablate.experiments.cluster.on_ray import open_ray
+    refuse_what_has_one_owner(fingerprint, batches)
+    from toolablate.experiments.cluster.proxies import open_services
 
-    store = Path(plan.store)
-    store.parent.mkdir(parents=True, exist_ok=True)
+    services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
+    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent())
+    return await open_fleet(section, Path(plan.store), opener, lines, stack, tell=tell, warn=warn, services=services)
+
+
+async def open_fleet(
+    section: ClusterSection,
+    store: Path,
+    opener: "Opener",
+    lines: Mapping[str, Line],
+    stack: AsyncExitStack,
+    *,
+    tell: Tell,
+    warn: Tell,
+    codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
+    services: "Services | None" = None,
+) -> "FleetExecutor":
+    """Workers that run trials for this store; the stack ends them. Raises InputError where the cluster or its workers
+    cannot be had, StoreError where another process drives a cluster on the store."""
+    from toolablate.experiments.cluster import on_ray
+    from toolablate.experiments.cluster.fleet import FleetExecutor
+
     stack.enter_context(DriverLock(store))
-    opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), plan.file and _absolute(plan.file))
+    if section.backup:
+        require_backup_of(store, Path(section.backup))
     counting = {name: line.counts_tokens for name, line in lines.items()}
-    engine = open_ray(section, opener, counting, stack, tell)
+    engine = on_ray.open_ray(section, opener, counting, stack, tell)
     tell(f"Starting {engine.workers} workers ...")
     fleet = FleetExecutor(
-        engine, lines, workers=engine.workers, kernels=section.kernels, retries=section.retries, warn=warn
+        engine,
+        lines,
+        workers=engine.workers,
+        kernels=section.kernels,
+        retries=section.retries,
+        warn=warn,
+        services=services,
+        codes=codes,
     )
     stack.push_async_callback(fleet.close)
     await fleet.open()
+    await stack.enter_async_context(told_to_others(store, lambda: fleet.workers))
+    if section.backup:
+        await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
     return fleet
 
 
-def _absolute(file: Path) -> Path:
-    return Path.cwd() / file
+def absolute(file: Path | None) -> Path | None:
+    return file and Path.cwd() / file
 
 
-def _refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
-    """A recording has one writer, the live web and its politeness one clock, a server of tools one client."""
+def refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
+    """A recording of replies has one writer, a server of tools one client, a batch one who sends it."""
     web = fingerprint.get("web", "")
     refused = {
         "a recording of replies": fingerprint.get(REPLIES, "").startswith("record"),
-        "a recording of the web": web.startswith("record"),
-        "the live web": web.startswith("live"),
         "MCP servers": any(name.startswith("mcp ") for name in fingerprint) and not web.startswith("replay"),
         "models that are asked in batches": batches is not None,
     }

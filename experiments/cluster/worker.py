@@ -8,16 +8,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from toolablate.agents import Line
 from toolablate.agents.pacing import LetGo
-from toolablate.experiments.cluster.lines import ATTEMPT, RemoteLine, Tickets
+from toolablate.experiments.cluster.lines import ASKING, ATTEMPT, Asking, RemoteLine, Tickets
 from toolablate.experiments.cluster.messages import (
     Answered,
     Attempt,
     Cancel,
     Ended,
+    Keep,
     Packer,
     Ready,
     Recorded,
@@ -49,6 +50,13 @@ class Opener(Protocol):
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """What trials are run with there; the stack closes it. Raises ToolablateError where it cannot be had."""
         ...
+
+
+@runtime_checkable
+class Keeps(Protocol):
+    """An `Executor` whose trials share what the driver sends once."""
+
+    def keep(self, kept: Keep) -> None: ...
 
 
 @dataclass(slots=True)
@@ -110,10 +118,8 @@ class Worker:
         self._clock = clock
         self._outbox = _Outbox(clock, clock())
         self._tickets = Tickets()
-        self._lines = {
-            name: RemoteLine(name, counts, self._outbox.post, self._tickets, self._outbox.full)
-            for name, counts in lines.items()
-        }
+        self._asking = Asking(self._outbox.post, self._tickets, self._outbox.full)
+        self._lines = {name: RemoteLine(name, counts, self._asking) for name, counts in lines.items()}
         self._executor: Executor | None = None
         self._trials: dict[Attempt, asyncio.Task[None]] = {}
         self._begun: set[Attempt] = set()
@@ -148,6 +154,9 @@ class Worker:
     def put(self, messages: Sequence[ToWorker]) -> None:
         for message in messages:
             match message:
+                case Keep():
+                    assert isinstance(self._executor, Keeps)
+                    self._executor.keep(message)
                 case Start(attempt, planned):
                     self._start(attempt, planned)
                 case Cancel(attempt):
@@ -178,6 +187,7 @@ class Worker:
 
     async def _run(self, attempt: Attempt, planned: PlannedTrial) -> None:
         ATTEMPT.set(attempt)
+        ASKING.set(self._asking)
         packer, count = Packer(), 0
 
         def record(event: Event) -> None:
@@ -193,11 +203,11 @@ class Worker:
         except LetGo as error:
             ended = Ended(attempt, error)
         except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
-            ended = Ended(attempt, _crossing(error))
+            ended = Ended(attempt, crossing(error))
         self._outbox.post(ended)
 
 
-def _crossing(error: Exception) -> ToolablateError:
+def crossing(error: Exception) -> ToolablateError:
     """The error as it can be sent."""
     if not isinstance(error, ToolablateError):
         return as_internal(error)

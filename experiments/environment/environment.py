@@ -165,15 +165,23 @@ class TriedSandbox:
     availability: Availability
 
 
+def open_untried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> Sandbox | None:
+    """The plan's backend, if a condition needs one. Nothing is started before its first kernel."""
+    if "sandbox" not in needed(conditions):
+        return None
+    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits, pool=plan.sandbox.pool)
+    stack.push_async_callback(sandbox.close)
+    return sandbox
+
+
 async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> TriedSandbox | None:
     """Opens the plan's backend, if a condition needs one, and tries it before anything is spent on models.
 
     Raises SandboxError where it does not work; there is no falling back to another one.
     """
-    if "sandbox" not in needed(conditions):
+    sandbox = open_untried_sandbox(plan, conditions, stack)
+    if sandbox is None:
         return None
-    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits, pool=plan.sandbox.pool)
-    stack.push_async_callback(sandbox.close)
     availability = await sandbox.check()
     if not availability.works:
         raise SandboxError(
@@ -217,7 +225,8 @@ async def _others(failed: Sandbox) -> str:
 
 def recorded_environment(tried: TriedSandbox | None, fingerprint: Mapping[str, str]) -> Environment:
     shared = Environment(
-        versions=_versions(), search="; ".join(fingerprint[part] for part in ("search", "web") if part in fingerprint)
+        versions=recorded_versions(),
+        search="; ".join(fingerprint[part] for part in ("search", "web") if part in fingerprint),
     )
     if tried is None:
         return shared
@@ -232,8 +241,8 @@ def recorded_environment(tried: TriedSandbox | None, fingerprint: Mapping[str, s
     )
 
 
-def _versions() -> dict[str, str]:
-    """Of the packages that are there; some are extras."""
+def recorded_versions() -> dict[str, str]:
+    """Python's, and those of the packages that are there; some are extras."""
     found = {"python": platform.python_version()}
     for name in RECORDED_PACKAGES:
         with suppress(PackageNotFoundError):

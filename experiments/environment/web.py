@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +42,16 @@ class OpenedWeb:
     pages: "PageSource | None" = None
     mcp: "Mapping[str, McpServer]" = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """Of `search`, `pages` and `mcp` what there is."""
+        there = {"search": self.search, "pages": self.pages, "mcp": self.mcp or None}
+        return frozenset(part for part, source in there.items() if source is not None)
+
+    def before(self, other: "OpenedWeb") -> "OpenedWeb":
+        """All that either has; this one's where both have it."""
+        return replace(other, **{part: getattr(self, part) for part in self.parts})
 
 
 async def open_web(

@@ -327,6 +327,8 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
                 update={"store": plan.placebo.store and str(folder / plan.placebo.store)}
             ),
             "replies": plan.replies.model_copy(update={"file": str(folder / plan.replies.file)}),
+            "cluster": plan.cluster
+            and plan.cluster.model_copy(update={"backup": plan.cluster.backup and str(folder / plan.cluster.backup)}),
             "mcp": tuple(
                 server.model_copy(update={"folder": str(folder / server.folder)}) if server.command else server
                 for server in plan.mcp

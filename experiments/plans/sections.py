@@ -291,7 +291,7 @@ class ClusterSection(Section):
     "auto" for the one that this machine belongs to, "local" for one of two workers that is started here.
 
     Each worker reserves `cpus` and has at most `kernels` at once. A trial whose worker was lost is tried `retries`
-    times more within a run.
+    times more within a run. The driver copies the store to `backup`; "" for no copies.
     """
 
     engine: Literal["ray"] = "ray"
@@ -300,6 +300,7 @@ class ClusterSection(Section):
     cpus: float = Field(default=1.0, gt=0)
     kernels: int = Field(default=4, gt=0)
     retries: int = Field(default=2, ge=0)
+    backup: PathText = ""
 
     @field_validator("address")
     @classmethod

@@ -1,18 +1,21 @@
 """Many replays in one go: estimated, refused where too dear, and run with one recorder."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from typing import TypeVar
 
 from toolablate.agents import Start
 from toolablate.agents.spending import estimated_tokens, rates_of
 from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.experiments.plans.written import keeping_env
-from toolablate.experiments.replay.opening import OpenedGroup, OpenedPlan, open_group
+from toolablate.experiments.replay.fleet import PlanOnFleet, ReplayFleet
+from toolablate.experiments.replay.opening import OpenedGroup, OpenedPlan, conditions_to_open, open_group
 from toolablate.experiments.replay.requests import (
     Content,
     ForkedTrial,
@@ -41,6 +44,8 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal_text import one_line
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,18 +189,20 @@ def replay_many(
     plan: str | PathLike[str] | None = None,
     max_cost: float | None = None,
     live: bool = False,
+    cluster: str | None = None,
     progress: RunProgress | None = None,
 ) -> Batch:
     """Does what `replay` does for each of these, as one run; what several of them call for is run once, and what is
     there is not run again. Where all is there, nothing is opened but the store.
 
     `plan` names the plan of all of them where its paths have moved. `max_cost` is in US dollars for all together: what
-    is thought to cost more is refused, and what turns out to is not gone on with. Raises ToolablateError; what can be
+    is thought to cost more is refused, and what turns out to is not gone on with. `cluster` is the address of workers
+    that run them, "none" for this machine, by default what the plan says. Raises ToolablateError; what can be
     refused is refused before anything is spent or written, with RefusedReplaysError for those of which that is so.
     """
 
     async def alone() -> Batch:
-        async with open_replays(store, plan=plan, live=live, progress=progress) as replays:
+        async with open_replays(store, plan=plan, live=live, cluster=cluster, progress=progress) as replays:
             return await replays.run(requests, max_cost=max_cost)
 
     return asyncio.run(alone())
@@ -222,12 +229,14 @@ async def open_replays(
     *,
     plan: str | PathLike[str] | None = None,
     live: bool = False,
+    cluster: str | None = None,
     progress: RunProgress | None = None,
 ) -> "AsyncIterator[Replays]":
-    """For batches of replays one after the other, each as `replay_many` does it: sandbox, tools and models are opened
-    when a batch first needs them, and closed at the end."""
+    """For batches of replays one after the other, each as `replay_many` does it: sandbox, tools, models and workers are
+    opened when a batch first needs them, and closed at the end."""
     async with AsyncExitStack() as stack:
-        yield Replays(Path(store), Path(plan) if plan is not None else None, live, progress or RunProgress(), stack)
+        where = Path(plan) if plan is not None else None
+        yield Replays(Path(store), where, live, progress or RunProgress(), stack, cluster)
 
 
 @dataclass(slots=True)
@@ -239,15 +248,15 @@ class Replays:
     live: bool
     progress: RunProgress
     stack: AsyncExitStack
+    cluster: str | None = None
     _plans: dict[str, Plan] = field(default_factory=dict)
     _opened: dict[int, OpenedPlan] = field(default_factory=dict)
+    _fleet: ReplayFleet | None = None
 
     async def run(self, requests: Sequence[ReplayRequest], *, max_cost: float | None = None) -> Batch:
         """Does what `replay_many` does. Raises ToolablateError; what was opened stays open."""
         store, progress = self.store, self.progress
-        with Store(store) as opened:
-            groups = fork_trials(opened, requests, self.plan, self._plans)
-            finished = opened.finished_resumptions()
+        groups, finished = await self.meanwhile(lambda: self._forked(requests))
         estimate = estimated([forked for group in groups for forked in group.forked], finished)
         if estimate.missing:
             progress.tell(told(estimate))
@@ -255,7 +264,12 @@ class Replays:
         if not groups:
             return Batch((), _together(store, ()), estimate.usd, 0.0)
         cap = Cap(max_cost, progress)
-        ready = [await open_group(group, finished, self._kept(group), cap) for group in groups]
+        kept = [self._kept(group) for group in groups]
+        there = await self._there(groups, finished)
+        ready = [
+            await open_group(group, finished, opened, cap, there.get(id(group)))
+            for group, opened in zip(groups, kept, strict=True)
+        ]
         with Recorder(store) as recorder:
             for each in ready:
                 recorder.resume(
@@ -271,12 +285,42 @@ class Replays:
         spent = cap.spent + sum(work.cost_usd for work in launched.judges)
         return Batch(_replayed(ready, estimate, launched), launched, estimate.usd, spent)
 
+    async def meanwhile(self, work: Callable[[], T]) -> T:
+        """What the work gives, which may take minutes. Workers that are there are listened to meanwhile: one that
+        nobody hears of for long ends itself."""
+        if self._fleet is None or not self._fleet.is_open:
+            return work()
+        return await asyncio.to_thread(work)
+
+    def _forked(self, requests: Sequence[ReplayRequest]) -> tuple[list[Group], frozenset[str]]:
+        with Store(self.store) as opened:
+            return fork_trials(opened, requests, self.plan, self._plans), opened.finished_resumptions()
+
+    def _section(self, group: Group) -> ClusterSection | None:
+        return group.whole.on_cluster(self.cluster).cluster
+
+    async def _there(self, groups: Sequence[Group], finished: AbstractSet[str]) -> dict[int, PlanOnFleet]:
+        """What runs groups whose plan, or who asks, wants them on workers. Plans that name different clusters share the
+        first."""
+        wanted = [
+            (group, conditions_to_open(group, finished), section)
+            for group in groups
+            if (section := self._section(group)) and any(forked.missing(finished) for forked in group.forked)
+        ]
+        if not wanted:
+            return {}
+        if self._fleet is None:
+            self._fleet = ReplayFleet(wanted[0][2], self.store, self.progress, live=self.live)
+            self.stack.push_async_callback(self._fleet.close)
+        return await self._fleet.fit_for([(group, conditions) for group, conditions, _ in wanted])
+
     def _kept(self, group: Group) -> OpenedPlan:
         # Each plan is read once, and its groups are told apart by that.
         if id(group.whole) not in self._opened:
             if group.plan.file is not None:
                 self.stack.enter_context(keeping_env(group.plan.file.parent))
-            opened = OpenedPlan(group, self.progress.warn, live=self.live)
+            elsewhere = self._section(group) is not None
+            opened = OpenedPlan(group, self.progress.warn, live=self.live, elsewhere=elsewhere)
             self.stack.push_async_callback(opened.close)
             self._opened[id(group.whole)] = opened
         return self._opened[id(group.whole)]
@@ -356,6 +400,7 @@ def replay(
     plan: str | PathLike[str] | None = None,
     max_cost: float | None = None,
     live: bool = False,
+    cluster: str | None = None,
     progress: RunProgress | None = None,
 ) -> Replayed:
     """Goes on with a trial of a store from an event of its conversation, counted from 0, and stores what comes of it as
@@ -366,12 +411,14 @@ def replay(
     in the words of the record gets the recorded result, and what else is asked of the web comes from the plan's
     archive, or, where `live` allows it, from the web itself.
 
-    `plan` names the plan where its paths have moved. `max_cost` is in US dollars. Raises ToolablateError; what can be
-    refused is refused before anything is spent or written.
+    `plan` names the plan where its paths have moved. `max_cost` is in US dollars. `cluster` is as of `replay_many`.
+    Raises ToolablateError; what can be refused is refused before anything is spent or written.
     """
     request = ReplayRequest(trial, event, change or Again(), repeats)
     try:
-        batch = replay_many(store, [request], plan=plan, max_cost=max_cost, live=live, progress=progress)
+        batch = replay_many(
+            store, [request], plan=plan, max_cost=max_cost, live=live, cluster=cluster, progress=progress
+        )
     except RefusedReplaysError as refused:
         raise refused.refusals[0].error from None
     return batch.replayed[0]

@@ -1,16 +1,18 @@
 """What replays of trials of one plan stand on: opened once for many batches, as far as they need it."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.experiments.environment.environment import UNPROTECTED, needed, recorded_environment
 from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, open_judges, open_sources
 from toolablate.experiments.plans.plan import Design
 from toolablate.experiments.replay.changes import swapped_call
+from toolablate.experiments.replay.fleet import PlanOnFleet, SendingExecutor
+from toolablate.experiments.replay.kept_open import KeptOpen
+from toolablate.experiments.replay.on_workers import placebos_to_send
 from toolablate.experiments.replay.requests import (
     ForkedTrial,
     Group,
@@ -49,34 +51,6 @@ from toolablate.traces.records import (
 _PYTHON = "python"
 """The one tool that has a kernel."""
 
-N = TypeVar("N")
-T = TypeVar("T")
-
-
-class KeptOpen(Generic[N, T]):
-    """What is opened where it is first needed, and open until it is closed. Where it was opened for less than is needed
-    now, it is closed and opened for all so far: two at once could not both write one archive."""
-
-    def __init__(self, open_for: Callable[[Sequence[N], AsyncExitStack], Awaitable[T]]) -> None:
-        self._open_for = open_for
-        self._needs: dict[str, N] = {}
-        self.opened: list[T] = []
-        self._stack = AsyncExitStack()
-
-    async def fit_for(self, needs: Mapping[str, N]) -> T:
-        """`needs` are by what tells them apart. What cannot be opened is not among the needs of the next time."""
-        if not self.opened or not needs.keys() <= self._needs.keys():
-            wanted = {**self._needs, **needs}
-            await self.close()
-            async with AsyncExitStack() as stack:
-                self.opened = [await self._open_for(tuple(wanted.values()), stack)]
-                self._needs, self._stack = wanted, stack.pop_all()
-        return self.opened[0]
-
-    async def close(self) -> None:
-        self._needs, self.opened = {}, []
-        await self._stack.aclose()
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -87,14 +61,16 @@ class Asked:
 
 
 class OpenedPlan:
-    """What replays of trials of one plan stand on, from batch to batch."""
+    """What replays of trials of one plan stand on, from batch to batch. Of those that run `elsewhere`, what they are
+    planned and graded with: neither kernels nor models."""
 
-    def __init__(self, group: Group, warn: Callable[[str], None], *, live: bool) -> None:
+    def __init__(self, group: Group, warn: Callable[[str], None], *, live: bool, elsewhere: bool = False) -> None:
         # Its models are those of the first batch: what is opened names the models that it is for.
         self._plan = group.plan
         self._fingerprint = group.fingerprint
         self._warn = warn
         self._live = live
+        self._elsewhere = elsewhere
         self._at_hand = KeptOpen(self._open_at_hand)
         self._environment = KeptOpen(self._open_environment)
         self._asked = KeptOpen(self._open_asked)
@@ -131,7 +107,7 @@ class OpenedPlan:
             self._warn('sandbox = "none": code that models write runs unprotected')
         plan = self._plan.model_copy(update={"models": agents})
         with files_that_may_have_moved():
-            return await open_replay_environment(plan, conditions, stack, live=self._live)
+            return await open_replay_environment(plan, conditions, stack, live=self._live, tried=not self._elsewhere)
 
     async def _open_environment(self, needs: Sequence[Condition | AgentModel], _: AsyncExitStack) -> ReplayEnvironment:
         (at_hand,) = self._at_hand.opened
@@ -142,7 +118,9 @@ class OpenedPlan:
         """Only questions that judges score need them: that is None among the needs."""
         plan = self._plan.model_copy(update={"models": tuple(each for each in needs if each is not None)})
         lines, retry = asked_lines(plan), RetryPolicy(attempts=plan.runner.attempts, paced=True)
-        sources = await open_sources(plan, self._fingerprint, stack, lines, self._warn)
+        sources: Mapping[str, ModelSource] = {}
+        if not self._elsewhere:
+            sources = await open_sources(plan, self._fingerprint, stack, lines, self._warn)
         costs = {judge.name: JudgeCosts() for judge in plan.judges}
         judges = await open_judges(plan, stack, lines, costs, self._warn) if None in needs else {}
         return Asked(sources, Opened(judges, costs, lines, retry))
@@ -169,11 +147,18 @@ class OpenedGroup:
     missed: list[str]
 
 
-async def open_group(group: Group, finished: AbstractSet[str], kept: OpenedPlan, cap: Cap) -> OpenedGroup:
-    """Opens what the missing ones need and is not open. Raises RefusedReplaysError for swaps whose text cannot be had,
-    ToolablateError for what cannot be opened."""
+def conditions_to_open(group: Group, finished: AbstractSet[str]) -> list[Condition]:
+    """Those of the missing ones."""
+    return [condition for forked in group.forked if forked.missing(finished) for condition in _standing(forked)]
+
+
+async def open_group(
+    group: Group, finished: AbstractSet[str], kept: OpenedPlan, cap: Cap, there: PlanOnFleet | None = None
+) -> OpenedGroup:
+    """Opens what the missing ones need and is not open; they run here, or `there`. Raises RefusedReplaysError for swaps
+    whose text cannot be had, ToolablateError for what cannot be opened."""
     missing = [forked for forked in group.forked if forked.missing(finished)]
-    conditions = [condition for forked in missing for condition in _standing(forked)]
+    conditions = conditions_to_open(group, finished)
     replay_environment = await kept.environment(group, conditions)
     group.forked = await _settled(group.forked, finished, replay_environment)
     planned, scorers = group.design(), kept.scorers
@@ -181,22 +166,26 @@ async def open_group(group: Group, finished: AbstractSet[str], kept: OpenedPlan,
     judged = any(map(scorers.is_judged, planned.questions))
     asked = await kept.asked(group, group.plan.models if missing else (), judged=judged)
     by_condition = {forked.trials[0].trial.condition: forked for forked in group.forked}
-    tried = replay_environment.tried if "sandbox" in needed(conditions) else None
-    executor = ReplayExecutor(
-        by_condition,
-        replay_environment,
-        asked.sources,
-        recorded_environment(tried, group.fingerprint),
-        asked.opened.retry,
-    )
+    coding = frozenset(identity for identity, forked in by_condition.items() if _codes(forked))
+    sandboxed = "sandbox" in needed(conditions)
+    executor: ReplayExecutor | SendingExecutor
+    if there is None:
+        environment = recorded_environment(replay_environment.tried if sandboxed else None, group.fingerprint)
+        retry = asked.opened.retry
+        executor = ReplayExecutor(by_condition, replay_environment, asked.sources, environment, retry)
+    else:
+        placebos = placebos_to_send(replay_environment)
+        lines = asked.opened.lines
+        executor = there.executor(by_condition, coding, placebos, group.fingerprint, lines, sandboxed=sandboxed)
     setting = Setting(
         CappedExecutor(executor, cap),
         scorers,
         cap.progress,
         Failures(),
-        group.plan.runner.kernels,
+        there.fleet.kernels if there else group.plan.runner.kernels,
         group.plan.runner.trial_seconds,
-        coding=frozenset(identity for identity, forked in by_condition.items() if _codes(forked)),
+        coding=coding,
+        retries=there.fleet.retries if there else 0,
     )
     return OpenedGroup(tuple(group.forked), group.fingerprint, planned, setting, asked.opened, executor.missed)
 

@@ -17,6 +17,7 @@ from toolablate.experiments.environment.environment import (
     needed,
     open_documents,
     open_tried_sandbox,
+    open_untried_sandbox,
     servers_needed,
     work_files,
 )
@@ -223,10 +224,11 @@ class ReplayEnvironment:
 
 
 async def open_replay_environment(
-    plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, *, live: bool
+    plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, *, live: bool, tried: bool = True
 ) -> ReplayEnvironment:
     """Opens what the tools of these conditions need, for no placebos yet; the stack closes it. Without `live` nothing
-    is asked that a plan in replay would not ask. Raises ToolablateError for what cannot be had."""
+    is asked that a plan in replay would not ask. The sandbox is `tried` where replays run here. Raises ToolablateError
+    for what cannot be had."""
     parts = needed(conditions)
     plan, recorded = _at_rest(plan, parts) if not live else (plan, _recorded(plan))
     asked: frozenset[str | None] = (
@@ -234,9 +236,9 @@ async def open_replay_environment(
     )
     servers = servers_needed(conditions) if "mcp" in asked else ()
     web = await open_web(plan, frozenset(part for part in parts if part in asked), stack, servers=servers)
-    tried = await open_tried_sandbox(plan, conditions, stack)
+    sandbox = await open_tried_sandbox(plan, conditions, stack) if tried else None
     resources = Resources(
-        tried.sandbox if tried else None,
+        sandbox.sandbox if sandbox else None if tried else open_untried_sandbox(plan, conditions, stack),
         web.search or UnrecordedSearch(),
         web.pages or UnrecordedPages(),
         web.mcp,
@@ -244,7 +246,9 @@ async def open_replay_environment(
     )
     at_hand = {"sandbox", "documents", *(("search", "pages") if offline(plan) else ())}
     anew = asked if live else frozenset(at_hand)
-    return ReplayEnvironment(plan, resources, tried, None, asked, recorded, anew, agents=open_agents(plan, conditions))
+    return ReplayEnvironment(
+        plan, resources, sandbox, None, asked, recorded, anew, agents=open_agents(plan, conditions)
+    )
 
 
 async def with_placebo_sources(

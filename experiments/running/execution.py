@@ -23,7 +23,7 @@ from toolablate.experiments.environment.environment import (
 )
 from toolablate.experiments.environment.placebo_sources import open_placebo_sources, require_results
 from toolablate.experiments.environment.replies import asked_lines, open_sources
-from toolablate.experiments.environment.web import Tell, guard_for, open_web, silent
+from toolablate.experiments.environment.web import OpenedWeb, Tell, guard_for, open_web, silent
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.plans.sections import WebSection
 from toolablate.tools import Resources, open_toolset
@@ -168,14 +168,18 @@ async def open_executor(
     tell: Tell = silent,
     warn: Tell = silent,
     batches: "Batches | None" = None,
+    lent: OpenedWeb | None = None,
 ) -> LocalExecutor:
     """Opens what trials under these conditions of the plan need; the stack closes it. `fingerprint` is what the run
     says of itself; requests wait in `lines`, those of `asked_lines`. `tell` hears of what may take a while, `warn` of
-    what a user should know. Without `batches`, models that may be asked so are asked directly.
+    what a user should know. Without `batches`, models that may be asked so are asked directly. What is
+    `lent` of the web is open elsewhere, and not opened here.
 
     Raises ToolablateError for what cannot be had.
     """
-    web = await open_web(plan, needed(conditions), stack, servers=servers_needed(conditions), tell=tell)
+    lent = lent or OpenedWeb()
+    opened = await open_web(plan, needed(conditions) - lent.parts, stack, servers=servers_needed(conditions), tell=tell)
+    web = lent.before(opened)
     for warning in web.warnings:
         warn(warning)
     if "sandbox" in needed(conditions):

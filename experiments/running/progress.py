@@ -33,6 +33,7 @@ _TASKS: dict[JudgeTask, tuple[str, str]] = {
     "compare": ("comparison", "made"),
     "map": ("reference", "mapped"),
     "name": ("cluster", "named"),
+    "build": ("item", "done"),
 }
 """What judges look at, and what becomes of it."""
 

@@ -176,9 +176,9 @@ def last_failure(trace: Trace) -> Failure | None:
     return next((event for event in reversed(trace.events) if isinstance(event, Failure)), None)
 
 
-JudgeTask = Literal["grade", "read", "compare", "map", "name"]
-"""What judges do: grade answers, read failures, compare two texts, map references to the items of a checklist, or name
-clusters."""
+JudgeTask = Literal["grade", "read", "compare", "map", "name", "build"]
+"""What judges do: grade answers, read failures, compare two texts, map references to the items of a checklist, name
+clusters, or take items through a stage of construction."""
 
 
 class _LostAgain(Exception):

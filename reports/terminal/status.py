@@ -8,7 +8,7 @@ from rich.text import Text
 
 from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.store import LivingRecorder, Spending, Standing, TrialCounts
+from toolablate.traces.store import LivingRecorder, Spending, Standing, TrialCounts, WorkerStanding
 from toolablate.traces.terminal_text import inert, one_line
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def _running(standing: Standing) -> Iterable[Text]:
     for recorder in standing.recorders:
         yield Text(_recorder(recorder, standing.at - recorder.since))
         yield from (Text(f"  {one_line(wait)}", style="yellow") for wait in recorder.waits_for)
+    for worker in standing.workers:
+        yield Text(worker_told(worker), style="" if worker.state == "ready" else "yellow")
     if told := rate_told(standing):
         yield Text(told)
 
@@ -101,6 +103,22 @@ def _recorder(recorder: LivingRecorder, age: timedelta) -> str:
         f"process {recorder.pid}: since {since} ({_duration(age.total_seconds())}),"
         f" {recorder.running} running, {recorder.ended} ended"
     )
+
+
+SILENT_SECONDS = 15.0
+"""Of a worker that says something every five seconds: it may be lost."""
+
+
+def worker_told(worker: WorkerStanding) -> str:
+    """What a worker of a cluster is at, or was until it was lost."""
+    called, ended = f"worker {one_line(worker.name)}", f"{worker.ended:,} ended"
+    silent = _duration(worker.silent_seconds)
+    if worker.state == "left out":
+        return f"{called}: left out, because it is not like the driver or the others"
+    if worker.state == "lost":
+        return f"{called}: lost {silent} ago with {counted(worker.lost, 'trial')}, {ended}"
+    waits = f", silent for {silent}" if worker.silent_seconds >= SILENT_SECONDS else ""
+    return f"{called}: {worker.running} running, {ended}{waits}"
 
 
 def _figure(value: float) -> str:

@@ -4,9 +4,9 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import accumulate
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from toolablate.tools.text import one_line, plain_text, without_marks
@@ -23,6 +23,9 @@ class PageUnreadableError(Exception):
         self.message = message
         self.code = code
         self.lookup = lookup
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), code=self.code, lookup=self.lookup), (self.message,)
 
 
 @dataclass(frozen=True)

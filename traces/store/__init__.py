@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolablate.traces.store.summaries import Counterfactual, FailureCount, TrialSummary
     from toolablate.traces.store.unfinished import UnfinishedTrial
     from toolablate.traces.store.verification import VerifyReport, verify
+    from toolablate.traces.store.workers import WorkerStanding, remove_workers, write_workers
 
 __all__ = [
     "APPLICATION_ID",
@@ -35,9 +36,12 @@ __all__ = [
     "TrialSummary",
     "UnfinishedTrial",
     "VerifyReport",
+    "WorkerStanding",
+    "remove_workers",
     "standing",
     "trace_digest",
     "verify",
+    "write_workers",
 ]
 
 __getattr__ = importing(
@@ -51,5 +55,6 @@ __getattr__ = importing(
         "store": ("Outline", "Outlines", "Store"),
         "unfinished": ("UnfinishedTrial",),
         "verification": ("VerifyReport", "verify"),
+        "workers": ("WorkerStanding", "remove_workers", "write_workers"),
     },
 )

@@ -210,14 +210,17 @@ class DriverLock(_Held):
     """That of the one process that drives a cluster on a store. Others may read it, and an ordinary run may share its
     trials; a second driver is refused.
 
-    Entering raises StoreError, with the process and machine of the other driver where there is one.
+    Entering makes the store's folder. It raises StoreError on a network file system, and with the process and machine
+    of the other driver where there is one.
     """
 
     def __init__(self, store: Path) -> None:
         self._store = store
-        self._path = beside(store.resolve(), "-driver")
+        self._path = driver_file(store)
 
     def __enter__(self) -> Self:
+        require_local_disk(self._store)
+        make_folder(self._store)
         while self._file is None:
             try:
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -265,20 +268,33 @@ def _let_go_of_all() -> None:
 os.register_at_fork(after_in_child=_let_go_of_all)
 
 
+def driver_file(store: Path) -> Path:
+    return beside(store.resolve(), "-driver")
+
+
 def life_file(store: Path, recorder: int) -> Path:
     return beside(store.resolve(), f"-recorder-{recorder}")
 
 
 def lives(store: Path, recorder: int) -> bool:
     """Whether the recorder of that number still holds its lock; so does one that another user runs unseen."""
+    return _is_held(life_file(store, recorder))
+
+
+def is_driven(store: Path) -> bool:
+    """Whether a cluster's run drives the store just now."""
+    return _is_held(driver_file(store))
+
+
+def _is_held(path: Path) -> bool:
     try:
-        file = os.open(life_file(store, recorder), os.O_RDONLY | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     except OSError:
         return True
     try:
-        # Shared, so that two who look at once do not take each other for the recorder.
+        # Shared, so that two who look at once do not take each other for the holder.
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return True

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from toolablate.traces.store.file import lives, open_reader, reading, uptime
+from toolablate.traces.store.workers import WorkerStanding, read_workers
 
 SHORT_ID = 8
 
@@ -86,13 +87,15 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A store at one moment. `unscored` counts trials of plans that have ended and have no score, by no scorer."""
+    """A store at one moment. `unscored` counts trials of plans that have ended and have no score, by no scorer;
+    `workers` are those of a run on a cluster."""
 
     at: datetime
     counts: tuple[TrialCounts, ...]
     recorders: tuple[LivingRecorder, ...]
     unscored: int = 0
     spent: Spending = Spending()
+    workers: tuple[WorkerStanding, ...] = ()
 
     @property
     def ended_per_minute(self) -> float | None:
@@ -147,6 +150,7 @@ def _read(connection: sqlite3.Connection, store: Path) -> Standing:
         counts=_counts(connection, running),
         unscored=connection.execute(_UNSCORED).fetchone()[0],
         spent=Spending(*connection.execute(_SPENT).fetchone()),
+        workers=read_workers(store),
         recorders=tuple(
             LivingRecorder(
                 pid, at - timedelta(seconds=max(clock - since, 0)), at_work[key], ended, tuple(waits_for.splitlines())

@@ -1,0 +1,239 @@
+"""Workers, nodes and drivers that are killed while a run goes on, and what has to be true of its store after all."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from bench.cluster.nodes import Nodes, still_there
+from bench.kernels.load import Key, descendants, processes
+from bench.runner.processes import Served
+from bench.runner.work import TOOL_CALLS, write_items
+
+from toolablate.traces.records import Failure, ModelCall, ToolCall, Trace
+from toolablate.traces.store import Store
+
+Kind = Literal["worker", "raylet", "silent", "driver"]
+"""What is killed: a process that runs trials, a node with all that is on it, or the `toolablate run`. A silent node is
+stopped until it is given up, and then goes on."""
+
+RANDOM_KINDS: tuple[Kind, ...] = ("worker", "raylet", "driver")
+KERNELS_GONE_SECONDS = 5.0
+_STUCK_SECONDS = 60.0
+_LAST_RUNS = 5
+_LAST_SECONDS = 600.0
+
+
+@dataclass(slots=True)
+class Report:
+    """`wrong` is what may not be, in words; `lost` counts the attempts that ended for what was killed, by code; `gone`
+    are the seconds after each kill until no process of it was left."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    runs: int = 0
+    trials: int = 0
+    lost: Counter[str] = field(default_factory=Counter)
+    gone: list[float] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Killing:
+    """One run, and whoever drives it at the moment."""
+
+    nodes: Nodes
+    served: Served
+    key: str
+    folder: Path
+    rng: random.Random
+    report: Report
+    driver: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def plan(self) -> Path:
+        return self.folder / "plan.toml"
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "store.sqlite"
+
+    @property
+    def said(self) -> str:
+        return (self.folder / "said.txt").read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def asked(self) -> int:
+        return len(self.served.watch(self.key).came)
+
+    def write(self, trials: int, latency: float) -> None:
+        write_items(self.folder / "items.jsonl", "four-tools", trials)
+        self.plan.write_text(
+            f"sandbox = {{ backend = 'bubblewrap', pool = 0 }}\n[cluster]\nretries = 3\nkernels = 2\n"
+            f"[questions]\nfile = 'items.jsonl'\n[[conditions]]\nname = 'python'\ntools = ['python']\n"
+            f"[[models]]\nprovider = 'openai'\nname = 'served'\nconcurrency = 4\n"
+            f"endpoint = '{self.served.url(self.key, latency)}'\n",
+            encoding="utf-8",
+        )
+
+    def drive(self, cluster: str) -> "subprocess.Popen[bytes]":
+        arguments = [str(self.plan), "--store", str(self.store), "--cluster", cluster]
+        self.report.runs += 1
+        with (self.folder / "said.txt").open("ab") as said:
+            return subprocess.Popen(
+                [sys.executable, "-m", "toolablate", "run", *arguments],
+                env=self.nodes.env,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+            )
+
+    def going(self) -> "subprocess.Popen[bytes]":
+        if self.driver is None or self.driver.poll() is not None:
+            self.driver = self.drive(self.nodes.address)
+        return self.driver
+
+    def kill(self, kind: Kind) -> None:
+        """At some moment: while requests are made, or while drivers and workers start."""
+        driver = self.going()
+        if kind == "worker" or self.rng.random() < 0.75:
+            wanted = self.asked + self.rng.randint(1, 12)
+            self.wait(lambda: self.asked >= wanted or driver.poll() is not None, f"there was no request before: {kind}")
+        time.sleep(self.rng.random() * (0.3 if kind == "worker" else 1.5))
+        if kind in ("worker", "silent"):
+            self.wait(self.nodes.workers, "no worker has come")
+        workers = self.nodes.workers()
+        busy = sorted(node for node, raylet in self.nodes.raylets.items() if raylet in workers.values())
+        node = self.rng.choice(busy or sorted(self.nodes.raylets))
+        raylet = self.nodes.raylets[node]
+        victims = {
+            "worker": set(self.rng.sample(sorted(workers), min(len(workers), 1))),
+            "driver": {*workers, driver.pid},
+        }.get(kind, {pid for pid, parent in workers.items() if parent == raylet})
+        seen = processes()
+        below = {seen[pid].key for pid in descendants(seen, victims)}
+        if kind == "driver":
+            driver.kill()
+            driver.wait()
+        elif kind == "raylet":
+            self.nodes.remove(node)
+        elif kind == "silent":
+            self.silence(node, raylet, driver)
+        else:
+            for pid in victims:
+                os.kill(pid, signal.SIGKILL)
+        self.report.kills[kind] += 1
+        self.require_gone(kind, below)
+        if kind in ("raylet", "silent"):
+            self.nodes.add()
+
+    def silence(self, node: int, raylet: int, driver: "subprocess.Popen[bytes]") -> None:
+        lost = self.said.count("was lost: ")
+        key = processes()[raylet].key
+        os.kill(raylet, signal.SIGSTOP)
+        self.wait(
+            lambda: self.said.count("was lost: ") > lost or driver.poll() is not None, "nobody noticed a silent node"
+        )
+        os.kill(raylet, signal.SIGCONT)
+        self.wait(lambda: not still_there({key}), "a node that was given up did not end itself")
+        self.nodes.remove(node)
+
+    def require_gone(self, kind: Kind, processes: set[Key]) -> None:
+        since = time.monotonic()
+        while left := still_there(processes):
+            if time.monotonic() - since > KERNELS_GONE_SECONDS:
+                self.report.wrong.append(f"{kind}: {len(left)} of {len(processes)} processes are still there")
+                return
+            time.sleep(0.02)
+        self.report.gone.append(time.monotonic() - since)
+
+    def wait(self, happened: Callable[[], object], otherwise: str) -> None:
+        until = time.monotonic() + _STUCK_SECONDS
+        while not happened():
+            if time.monotonic() > until:
+                self.report.wrong.append(otherwise)
+                return
+            time.sleep(0.05)
+
+    def finish(self) -> None:
+        """The same command goes on with what is left, without a cluster."""
+        for _ in range(_LAST_RUNS):
+            driver = self.driver or self.drive("none")
+            self.driver = None
+            if driver.wait(_LAST_SECONDS) == 0:
+                return
+
+    def check(self, trials: int) -> None:
+        wrong, said = self.report.wrong, self.said
+        self.report.trials = trials
+        with Store(self.store) as store:
+            summaries = store.summaries()
+            attempts = [store.attempts(each.trial) for each in summaries]
+        seen = Counter((each.outcome, each.verdict) for each in summaries)
+        if seen != {("answered", "correct"): trials}:
+            wrong.append(f"of {trials} trials, by outcome and verdict: {dict(seen)}")
+        for traces in attempts:
+            done = [each for each in traces if each.outcome == "answered"]
+            self.report.lost.update(_last_code(each) for each in traces if each.outcome != "answered")
+            if len(done) != 1 or _steps(done[0]) != (TOOL_CALLS + 1, TOOL_CALLS):
+                wrong.append(
+                    f"a trial has {len(done)} answers, of {[_steps(each) for each in done]} requests and calls"
+                )
+        if "Traceback" in said:
+            wrong.append("a traceback: " + said[said.index("Traceback") :][:2000])
+        verify = [sys.executable, "-m", "toolablate", "verify", str(self.store)]
+        verified = subprocess.run(verify, capture_output=True, text=True, check=False)
+        if verified.returncode:
+            wrong.append(f"verify: {verified.stdout}{verified.stderr}")
+
+
+def _last_code(trace: Trace) -> str:
+    return next((each.code for each in reversed(trace.events) if isinstance(each, Failure)), trace.outcome)
+
+
+def _steps(trace: Trace) -> tuple[int, int]:
+    """How many requests it has, and calls of tools."""
+    kinds = Counter(type(event) for event in trace.events)
+    return kinds[ModelCall], kinds[ToolCall]
+
+
+def kill_while_running(
+    nodes: Nodes,
+    served: Served,
+    folder: Path,
+    kinds: Sequence[Kind],
+    *,
+    trials: int,
+    seed: int = 0,
+    latency: float = 0.3,
+    say: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Runs a plan of so many trials, each with a kernel, until all have ended, and kills these meanwhile, one after
+    the other. `folder` is empty."""
+    began_at, report = time.monotonic(), Report()
+    killing = _Killing(nodes, served, f"kills{seed}", folder, random.Random(seed), report)
+    killing.write(trials, latency)
+    try:
+        for number, kind in enumerate(kinds, 1):
+            killing.kill(kind)
+            gone = f", gone in {report.gone[-1]:.2f} s" if report.gone else ""
+            say(f"{number}/{len(kinds)} {kind}{gone}; {killing.asked} requests; wrong: {len(report.wrong)}")
+        killing.finish()
+    finally:
+        if killing.driver is not None:
+            killing.driver.kill()
+            killing.driver.wait()
+    killing.check(trials)
+    report.seconds = time.monotonic() - began_at
+    return report
+
+
+def random_kinds(count: int, seed: int) -> list[Kind]:
+    return random.Random(seed).choices(RANDOM_KINDS, k=count)

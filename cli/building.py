@@ -1,0 +1,209 @@
+"""`toolablate build`: makes a benchmark of questions with answers or of statements, stage by stage."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolablate.traces import options
+from toolablate.traces.commands import SuggestingGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import RenderableType
+
+    from toolablate.experiments.construction.funnel import Funnel, StageFigures
+
+
+class _Build(SuggestingGroup):
+    """`build PIPELINE.toml` is `build run PIPELINE.toml`."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, "run" if _is_file(cmd_name) else cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        return super().resolve_command(ctx, ["run", *args] if _is_file(args[0]) else args)
+
+
+def _is_file(name: str) -> bool:
+    """And no command's name."""
+    return not name.startswith("-") and bool(Path(name).suffix or "/" in name)
+
+
+@click.group("build", cls=_Build, epilog=options.example("toolablate build questions.toml"))
+def build_group() -> None:
+    """Make a benchmark of questions with answers, or of textbooks' statements: `build PIPELINE.toml` runs the stages,
+    and does only what is missing.
+
+    \b
+      items = "pairs.jsonl"   # question, answer; may have explanation, replies, title, url, forum, licence, names
+      output = "published"
+      [roles]
+      writer = "gpt"          # assesses and converts; by default the first model
+      checker = "other"       # filters, compares
+      [[models]]              # as [[judges]] of a plan
+      provider = "openai"
+      name = "gpt"
+      model = "gpt-5"
+      [review]
+      reviewers = 2           # 0: nobody reads it
+    """
+
+
+@build_group.command("run", epilog=options.example("toolablate build questions.toml --max-cost 5"))
+@click.argument("pipeline", type=options.FilePath(dir_okay=False))
+@options.max_cost
+@options.as_json("the funnel")
+def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
+    """Run the stages of PIPELINE, and publish what passes them: assess, deduplicate, filter, convert, check and review
+    of questions; filter, specify, falsify, check and review of statements.
+
+    Replies and steps are kept in the workbench: after Ctrl-C, a kill or a failure the same command goes on, and pays
+    for nothing twice. A changed prompt, model or setting redoes its stage and what depends on it. Exits with 1 where a
+    model could not be asked for an item.
+    """
+    from rich.console import Console
+
+    from toolablate.experiments.construction.building import build
+    from toolablate.experiments.construction.funnel import funnel_of
+    from toolablate.experiments.construction.pipeline import load_pipeline
+    from toolablate.experiments.construction.publishing import publish
+    from toolablate.experiments.construction.workbench import Workbench
+    from toolablate.experiments.pair_judging import work_told
+    from toolablate.experiments.running.progress import RunProgress
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.commands import stopped_cleanly
+
+    console = Console(stderr=True)
+    loaded = load_pipeline(pipeline)
+    with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
+        built = build(loaded, bench, max_cost=max_cost, progress=progress)
+        funnel = funnel_of(loaded, built, bench)
+        folder = publish(loaded, built.published, funnel)
+    for work in built.work:
+        for line in work_told(work, "item"):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    _show(funnel, as_json=as_json)
+    console.print(
+        f"{counted(len(built.published), loaded.kind.removesuffix('s'))} in {folder}", markup=False, soft_wrap=True
+    )
+    if built.missing:
+        console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
+    raise SystemExit(1 if built.missing else 0)
+
+
+@build_group.command("status", epilog=options.example("toolablate build status questions.toml"))
+@click.argument("pipeline", type=options.FilePath(dir_okay=False))
+@options.as_json("the funnel")
+def status_command(pipeline: Path, as_json: bool) -> None:
+    """Show the funnel of PIPELINE: items in and out of each stage, reasons, requests, cost and minutes."""
+    from toolablate.experiments.construction.building import seen_so_far
+    from toolablate.experiments.construction.funnel import funnel_of
+    from toolablate.experiments.construction.pipeline import load_pipeline
+    from toolablate.experiments.construction.workbench import Workbench
+
+    loaded = load_pipeline(pipeline)
+    with Workbench(Path(loaded.workbench), write=False) as bench:
+        _show(funnel_of(loaded, seen_so_far(loaded, bench), bench), as_json=as_json)
+
+
+@build_group.command("decide", epilog=options.example("toolablate build decide questions.toml decisions.jsonl"))
+@click.argument("pipeline", type=options.FilePath(dir_okay=False))
+@click.argument("decisions", type=options.FilePath(dir_okay=False), required=False)
+def decide_command(pipeline: Path, decisions: Path | None) -> None:
+    """Take what people decided of items: one JSON object a line in DECISIONS. Without it, print what waits for them.
+
+    \b
+      {"item": "3f2a91", "reviewer": "ann", "verdict": "accept", "seconds": 42}
+      {"item": "77b0c4", "reviewer": "ann", "verdict": "mend", "content": {"question": "..."}}
+      {"item": "d10e55", "reviewer": "ann", "verdict": "reject", "reason": "two options are right"}
+
+    `item` is the beginning of its id. The next `build` goes on with what is decided.
+    """
+    import json
+
+    from toolablate.experiments.construction.building import seen_so_far
+    from toolablate.experiments.construction.kinds import reviewed
+    from toolablate.experiments.construction.pipeline import load_pipeline
+    from toolablate.experiments.construction.review import load_decisions
+    from toolablate.experiments.construction.workbench import Workbench
+    from toolablate.reports.numbers import counted
+
+    loaded = load_pipeline(pipeline)
+    with Workbench(Path(loaded.workbench), write=decisions is not None) as bench:
+        review = seen_so_far(loaded, bench).stages[-1]
+        contents, part = {item: step.content for item, step in review.steps.items()}, reviewed(loaded)
+        if decisions is not None:
+            kept = bench.decide(load_decisions(decisions, contents, part))
+            click.echo(f"{counted(kept, 'decision')} kept; `toolablate build {pipeline}` goes on with them.", err=True)
+            return
+        for item, content in contents.items():
+            if item not in review.kept:
+                click.echo(json.dumps({"item": item, **content[part.part]}, ensure_ascii=False))
+
+
+@build_group.command("posts", epilog=options.example("toolablate build posts thread.html --json"))
+@click.argument("page", type=options.FilePath(dir_okay=False, allow_dash=True))
+@options.as_json("the posts")
+def posts_command(page: Path, as_json: bool) -> None:
+    """Print the posts of a forum thread from its page, PAGE, in HTML (- for standard input).
+
+    Posts are the blocks of the page that repeat and whose text does not: no forum has to be known. With --json
+    {"posts": [{"text": "..."}]}. Exits with 1 where no posts are found.
+    """
+    import json
+    import sys
+
+    from toolablate.experiments.construction.forum_posts import posts_of
+    from toolablate.tools.extraction.kinds import decode
+
+    posts = posts_of(decode(sys.stdin.buffer.read() if str(page) == "-" else page.read_bytes()))
+    if as_json:
+        click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
+    else:
+        click.echo("\n\n---\n\n".join(posts))
+    raise SystemExit(0 if posts else 1)
+
+
+def _show(funnel: "Funnel", *, as_json: bool) -> None:
+    import json
+
+    from rich.console import Console
+
+    from toolablate.experiments.construction.funnel import funnel_json, funnel_lines
+
+    if as_json:
+        click.echo(json.dumps(funnel_json(funnel), ensure_ascii=False, indent=2))
+        return
+    console = Console()
+    console.print(_table(funnel.stages))
+    for line in funnel_lines(funnel):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(stages: "Sequence[StageFigures]") -> "RenderableType":
+    from toolablate.reports.numbers import dollars
+    from toolablate.reports.tables import Fitted, figures, names
+
+    def told(counts: "Mapping[str, int]") -> str:
+        return ", ".join(f"{reason} {count}" for reason, count in counts.items())
+
+    def waiting(each: "StageFigures") -> str:
+        return told({**each.waiting, **({"not asked for": each.missing} if each.missing else {})})
+
+    costs = ["unknown" if each.cost_usd is None else dollars(each.cost_usd) for each in stages]
+    return Fitted(
+        (
+            names("stage", [each.stage for each in stages]),
+            figures("in", [str(each.came) for each in stages]),
+            figures("out", [str(each.kept) for each in stages]),
+            names("dropped", [told(each.dropped) for each in stages]),
+            names("waiting", [waiting(each) for each in stages]),
+            figures("requests", [str(each.requests) for each in stages]),
+            figures("cost", costs),
+            figures("minutes", [f"{each.seconds / 60:.1f}" for each in stages]),
+        )
+    )

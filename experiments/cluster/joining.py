@@ -1,0 +1,175 @@
+"""Joins a cluster of Ray, or starts one here; refuses, with what to do, what cannot be joined."""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from contextlib import AsyncExitStack, ExitStack
+from functools import cache
+from typing import Any
+
+from toolablate.experiments.environment.web import Tell
+from toolablate.experiments.plans.sections import ClusterSection
+from toolablate.tools.text import one_line
+from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
+
+LOCAL_WORKERS = 2
+_ANSWER_SECONDS = 5.0
+
+
+def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell) -> None:
+    """The stack leaves it. Raises InputError."""
+    # Read when Ray is imported: nothing is reported to its makers, and nobody without the token can run code.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    address, local = section.address, section.address == "local"
+    if local and "RAY_AUTH_MODE" not in os.environ:
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=_local_token())
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        raise _no_token("this command")
+    if not local and address != "auto":
+        _require_answer(address)
+    try:
+        import ray
+    except ImportError:
+        raise InputError("cluster: Ray is not installed", hint=to_install("cluster"), code="no_ray") from None
+    if ray.is_initialized():
+        return
+    tell("Starting Ray on this machine ..." if local else f"Joining the cluster ({address}) ...")
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "address": address}
+    if local:
+        workers = section.workers or LOCAL_WORKERS
+        options |= {"num_cpus": workers * max(1, round(section.cpus)), "include_dashboard": False}
+    try:
+        if not local:
+            _require_same_token(address)
+        ray.init(**options)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - of many kinds, and all are about the address
+        raise no_cluster(address, f"{type(error).__name__}: {one_line(str(error), 300)}") from None
+    stack.callback(ray.shutdown)
+    _hush()
+
+
+def _hush() -> None:
+    """Of a lost node Ray would print the end of its log into the run's progress. The fleet tells what was lost."""
+    import ray._private.worker as printing
+
+    if hasattr(printing, "print_to_stdstream"):
+        printing.print_to_stdstream = lambda *_, **__: None
+
+
+def nodes() -> list[tuple[str, str, float]]:
+    """Of those that are alive the id, a name and the processors."""
+    import ray
+
+    # Ray names no types for it.
+    listed: Any = ray.nodes
+    return [
+        (node["NodeID"], f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})", _cpus(node))
+        for node in listed()
+        if node["Alive"]
+    ]
+
+
+def _cpus(node: Any) -> float:
+    return float(node["Resources"].get("CPU", 0))
+
+
+# Tokens.
+
+
+@cache
+def _local_token() -> str:
+    """One for this process, since Ray reads it once."""
+    return secrets.token_hex(32)
+
+
+def _no_token(who: str) -> InputError:
+    return InputError(
+        f"cluster: whoever reaches the ports of a Ray cluster without a token can run code there, and {who} has none",
+        hint="start each node, and this command, with RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN_PATH",
+        code="no_token",
+    )
+
+
+def _require_same_token(address: str) -> None:
+    """Raises InputError where the cluster takes another token, which Ray itself tells only in its log, and where it
+    takes any, which Ray does not tell: its workers are not heard then."""
+    import ray.exceptions
+
+    try:
+        # No others offer this, and without them all it takes is Ray's own 20 s and words.
+        from ray._private.services import canonicalize_bootstrap_address
+        from ray._raylet import GcsClient  # type: ignore[attr-defined]
+    except ImportError:
+        return
+    found = canonicalize_bootstrap_address(address)
+    if found is None:
+        return
+    if address == "auto":
+        _require_answer(found)
+    try:
+        GcsClient(address=found)
+    except ray.exceptions.AuthenticationError as error:
+        raise InputError(
+            f"cluster.address: the cluster at {found!r} does not take the token of this command:"
+            f" {one_line(str(error).partition('. ')[0], 120)}",
+            hint="use the token of its nodes: export RAY_AUTH_TOKEN_PATH=..., and unset RAY_AUTH_TOKEN",
+            code="cluster_token",
+        ) from None
+    if _takes_any_token(found):
+        raise _no_token(f"the one at {found!r}")
+
+
+_ASKING = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1]); print('taken')"
+
+
+def _takes_any_token(address: str) -> bool:
+    """In a process of its own, since Ray reads a token once."""
+    passed = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_TOKEN_PATH"}
+    tried = subprocess.run(
+        [sys.executable, "-c", _ASKING, address],
+        env={**passed, "RAY_AUTH_TOKEN": secrets.token_hex(32)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return tried.stdout.strip() == "taken"
+
+
+# Addresses. Ray itself would try for minutes, where nothing answers and where something does that is no Ray.
+
+
+# What every client of HTTP/2 says first, with no settings of its own; a server answers with its settings
+# (RFC 9113, sections 3.4 and 6.5).
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+_FRAME_BYTES, _SETTINGS = 9, 4
+
+
+def _require_answer(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    answer = b""
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection:
+            if os.environ.get("RAY_USE_TLS") == "1":
+                return
+            connection.sendall(_HELLO)
+            while len(answer) < _FRAME_BYTES and (more := connection.recv(_FRAME_BYTES - len(answer))):
+                answer += more
+    except TimeoutError:
+        raise no_cluster(address, f"nothing answers within {_ANSWER_SECONDS:.0f} s") from None
+    except OSError as error:
+        raise no_cluster(address, str(error)) from None
+    if len(answer) < _FRAME_BYTES or answer[3] != _SETTINGS:
+        raise no_cluster(address, "what answers there is no Ray")
+
+
+def no_cluster(address: str, why: str) -> InputError:
+    return InputError(
+        f"cluster.address: there is no cluster to join at {address!r}: {why}",
+        hint='start one with `ray start --head`, and run this on one of its nodes; or try address = "local"',
+        code="no_cluster",
+    )

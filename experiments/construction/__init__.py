@@ -1,0 +1,1 @@
+"""Construction of benchmarks: items that pass stages, from what was found to questions that can be published."""

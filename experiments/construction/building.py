@@ -1,0 +1,204 @@
+"""Builds: does of a pipeline what its workbench lacks, stage by stage."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.experiments.construction.kinds import load_items, stages_of
+from toolablate.experiments.construction.pipeline import Pipeline, asked_of
+from toolablate.experiments.construction.stages import Content, Kept, Outcome, Stage, Waiting
+from toolablate.experiments.construction.workbench import Workbench, content_digest
+from toolablate.experiments.pair_judging import PaidInTurn, PairWork, have_asked
+from toolablate.experiments.running.grading import JudgeCalls
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.reports.numbers import counted
+from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Question, ReferenceTarget, digest_json
+
+REPLY_TOKENS = 600
+"""What a reply is taken to have. Those of a model that thinks at length have more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One item at one stage. `id` is the digest of all that its outcome depends on."""
+
+    id: str
+    stage: Stage
+    item: str
+    content: Content
+    context: object
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """One stage: the items that came, what became of them, and the steps whose models were not asked yet, each with
+    what is to be asked first."""
+
+    stage: Stage
+    steps: Mapping[str, Step]
+    outcomes: Mapping[str, Outcome]
+    lacking: Sequence[tuple[Step, ModelRequest]]
+
+    @property
+    def kept(self) -> dict[str, Content]:
+        return {item: each.content for item, each in self.outcomes.items() if isinstance(each, Kept)}
+
+
+def passed(pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping[str, Content]) -> Passed:
+    """What is known of a stage: kept in the workbench, or made anew where no model has to be asked for it. Nothing is
+    written."""
+    known = bench.steps(stage.name)
+    context = stage.context(contents)
+    steps = {item: _step(pipeline, stage, item, content, context.get(item)) for item, content in contents.items()}
+    outcomes: dict[str, Outcome] = {}
+    lacking = []
+    for item, step in steps.items():
+        if (kept := known.get(step.id)) is not None:
+            outcomes[item] = kept
+            continue
+        try:
+            outcomes[item] = asyncio.run(_taken(step, PaidInTurn(bench.calls(step.id), _refuse)))
+        except _NotPaidError as error:
+            lacking.append((step, error.request))
+    return Passed(stage, steps, outcomes, lacking)
+
+
+def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context: object) -> Step:
+    model = pipeline.model_of(stage.role).identity() if stage.role else ""
+    depends = [stage.name, stage.version, dict(stage.settings()), model, item, content_digest(content), context]
+    return Step(digest_json(depends), stage, item, content, context)
+
+
+async def _taken(step: Step, ask: PaidInTurn) -> Outcome:
+    return await step.stage.take(step.item, step.content, step.context, ask)
+
+
+class _NotPaidError(Exception):
+    def __init__(self, request: ModelRequest) -> None:
+        super().__init__()
+        self.request = request
+
+
+async def _refuse(request: ModelRequest) -> JudgeCall:
+    raise _NotPaidError(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """How far a pipeline is: its stages in order. `published` are the contents at the end, by item; `missing` counts
+    the items whose model could not be asked."""
+
+    stages: tuple[Passed, ...]
+    published: Mapping[str, Content]
+    work: tuple[PairWork, ...] = ()
+
+    @property
+    def missing(self) -> int:
+        return sum(len(each.lacking) for each in self.stages)
+
+
+def seen_so_far(pipeline: Pipeline, bench: Workbench) -> Built:
+    """Without asking or writing anything."""
+    contents: Mapping[str, Content] = load_items(pipeline)
+    stages = []
+    for stage in stages_of(pipeline, bench):
+        stages.append(found := passed(pipeline, bench, stage, contents))
+        contents = found.kept
+    return Built(tuple(stages), contents)
+
+
+@dataclass
+class _Budget:
+    """US dollars that may be spent yet; None for any."""
+
+    left: float | None
+
+    def book(self, work: PairWork) -> None:
+        if self.left is not None:
+            self.left = max(0.0, self.left - sum(each.cost_usd for each in work.judges))
+
+
+def build(
+    pipeline: Pipeline, bench: Workbench, *, max_cost: float | None = None, progress: RunProgress | None = None
+) -> Built:
+    """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
+    asks for nothing again that was replied to. Raises ToolablateError where nothing can be asked or kept."""
+    progress = progress or RunProgress()
+    contents: Mapping[str, Content] = load_items(pipeline)
+    bench.add_items(contents)
+    budget, stages, work = _Budget(max_cost), [], []
+    for stage in stages_of(pipeline, bench):
+        found = passed(pipeline, bench, stage, contents)
+        _keep(bench, found)
+        if found.lacking:
+            work.append(done := _ask(pipeline, bench, found, budget, progress))
+            budget.book(done)
+            found = passed(pipeline, bench, stage, contents)
+        stages.append(found)
+        contents = found.kept
+        if work and (work[-1].stopped or work[-1].capped):
+            break
+    else:
+        return Built(tuple(stages), contents, tuple(work))
+    return Built((*stages, *_rest(pipeline, bench, len(stages), contents)), {}, tuple(work))
+
+
+def _rest(pipeline: Pipeline, bench: Workbench, done: int, contents: Mapping[str, Content]) -> list[Passed]:
+    """Of a build that was stopped, the stages that it did not get to, as they are."""
+    stages = []
+    for stage in stages_of(pipeline, bench)[done:]:
+        stages.append(found := passed(pipeline, bench, stage, contents))
+        contents = found.kept
+    return stages
+
+
+def _keep(bench: Workbench, found: Passed) -> None:
+    known = bench.steps(found.stage.name)
+    for item, outcome in found.outcomes.items():
+        step = found.steps[item]
+        if step.id not in known and not isinstance(outcome, Waiting):
+            bench.keep_step(step.id, item, found.stage.name, outcome)
+
+
+def _ask(pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, progress: RunProgress) -> PairWork:
+    role = found.stage.role
+    assert role is not None
+    model = pipeline.model_of(role)
+
+    def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> "_Asking":
+        return _Asking(bench, sources[model.name], retry, pipeline)
+
+    steps = [step for step, _ in found.lacking]
+    requests = [(request, REPLY_TOKENS) for _, request in found.lacking]
+    told = f"{found.stage.name}: {counted(len(steps), 'item')}"
+    return have_asked(asked_of(pipeline), model, steps, requests, maker, progress, "build", told, budget.left)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    bench: Workbench
+    source: ModelSource
+    retry: RetryPolicy
+    pipeline: Pipeline
+
+    async def __call__(self, step: Step) -> tuple[str | None, bool]:
+        assert step.stage.role is not None
+        model = self.pipeline.model_of(step.stage.role)
+        # What scripted models and recorded replies are found by.
+        question = Question(id=step.item, prompt=step.item, as_is=True, target=ReferenceTarget(answer="-"))
+        chat = self.source.session(question, Condition(name=f"build {step.stage.name}"), 0)
+        calls = JudgeCalls(chat, model, self.retry, seed=step.id)
+
+        async def ask(request: ModelRequest) -> JudgeCall:
+            began = time.monotonic()
+            call = await calls.ask(request)
+            self.bench.keep_call(step.id, call, time.monotonic() - began)
+            return call
+
+        outcome = await _taken(step, PaidInTurn(self.bench.calls(step.id), ask))
+        if isinstance(outcome, Waiting):
+            return outcome.reason, True
+        self.bench.keep_step(step.id, step.item, step.stage.name, outcome)
+        return None, True

@@ -1,0 +1,111 @@
+"""Questions that say the same: shared 5-grams of characters, and a model's word on doubtful pairs."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.questions import questions_of
+from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
+from toolablate.experiments.construction.pipeline import DuplicatesSection
+from toolablate.experiments.construction.question_checks import normal
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role, Waiting
+from toolablate.traces.errors import InputError
+
+_GRAM = 5
+_PERMUTATIONS = 256
+_MARGIN = 0.15
+"""MinHash estimates: what comes near the least similarity is measured exactly."""
+
+
+class Same(ReplyForm):
+    same: bool
+    reason: str
+
+
+_WORDS = """You compare two questions for a benchmark. They are the same where whoever knows the answer to one knows \
+the answer to the other, whatever the wording.
+- same: true or false.
+- reason: one sentence."""
+
+
+@dataclass(frozen=True)
+class Deduplicate:
+    """Drops an item that repeats an earlier one or one of the named files: from `same` on by itself, from `near` on
+    where the checker says so. Similarity is Jaccard's, of sets of 5-grams of characters (Broder 1997)."""
+
+    section: DuplicatesSection
+    asks: int
+    name: ClassVar[str] = "deduplicate"
+    version: ClassVar[int] = 1
+    role: ClassVar[Role] = "checker"
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"words": _WORDS, "same": self.section.same, "near": self.section.near}
+
+    @cached_property
+    def _published(self) -> dict[str, str]:
+        return {
+            f"{Path(file).name}: {question.id}": question.prompt
+            for file in self.section.against
+            for question in questions_of(file)
+        }
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        """For each item the earlier texts that are near it, the nearest first: name, text, similarity."""
+        texts = {**self._published, **{item: content["question"] for item, content in contents.items()}}
+        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for later, earlier, similarity in near_pairs(texts, self.section.near):
+            if later in contents:
+                found[later].append({"name": earlier, "text": texts[earlier], "similarity": round(similarity, 4)})
+        return {item: sorted(near, key=lambda each: -each["similarity"]) for item, near in found.items()}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        for other in context or ():
+            told = f"{other['name']} ({other['similarity']:.2f})"
+            if other["similarity"] >= self.section.same:
+                return Dropped("duplicate", f"repeats {told}")
+            parts = [("question 1", other["text"]), ("question 2", content["question"])]
+            request = request_for(Same, _WORDS, parts, "Do they ask the same?")
+            found = await ask_for(request, Same, ask, self.asks)
+            if found is None:
+                return Waiting("reply unread")
+            if found.same:
+                return Dropped("duplicate", f"asks the same as {told}: {found.reason}")
+        return Kept(content)
+
+
+def near_pairs(texts: Mapping[str, str], least: float) -> Iterator[tuple[str, str, float]]:
+    """Each pair (later, earlier) of at least that similarity, with it. MinHash finds candidates, sets decide."""
+    try:
+        from datasketch import MinHash, MinHashLSH
+    except ImportError:
+        raise InputError(
+            "finding duplicates needs the package datasketch",
+            hint="pip install 'toolablate[build]'",
+            code="missing_package",
+        ) from None
+    grams = {name: _grams(text) for name, text in texts.items()}
+    lsh = MinHashLSH(threshold=max(0.05, least - _MARGIN), num_perm=_PERMUTATIONS, weights=(0.1, 0.9))
+    for name, own in grams.items():
+        if not own:
+            continue
+        sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
+        sketch.update_batch([gram.encode() for gram in own])
+        for earlier in sorted(lsh.query(sketch)):
+            similarity = len(own & grams[earlier]) / len(own | grams[earlier])
+            if similarity >= least:
+                yield name, earlier, similarity
+        lsh.insert(name, sketch)
+
+
+def _grams(text: str) -> frozenset[str]:
+    said = normal(text)
+    return (
+        frozenset(said[start : start + _GRAM] for start in range(max(1, len(said) - _GRAM + 1)))
+        if said
+        else frozenset()
+    )

@@ -1,0 +1,150 @@
+"""A pipeline as it is written: what comes in, who is asked, how strict the stages are."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from toolablate.experiments.construction.stages import Role
+from toolablate.experiments.plans.plan import RunnerSection, with_source
+from toolablate.experiments.plans.prices import names_a_file, open_prices, with_prices
+from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Section, valid_plan
+from toolablate.experiments.plans.written import plan_content, plan_text
+from toolablate.traces.errors import InputError
+from toolablate.traces.paths import PathText
+from toolablate.traces.records import Model, Price
+
+Share = Annotated[float, Field(gt=0, le=1)]
+Name = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class DuplicatesSection(Section):
+    """Two questions of at least `same` (Jaccard, 5-grams of characters) are one; from `near` on the checker is asked.
+    `against` are question files that no new question may repeat."""
+
+    same: Share = 0.8
+    near: Share = 0.5
+    against: tuple[PathText, ...] = ()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.near > self.same:
+            raise ValueError(f"duplicates.near: at most duplicates.same ({self.same}), found {self.near}")
+        return self
+
+
+class FilterSection(Section):
+    """`domains` are those a question may have; () takes what the checker says. `clarity` is the least that is kept, of
+    1 to 5; `difficulty` is how many of the four criteria of difficulty have to hold: all, as LPFQA's paper demands."""
+
+    domains: tuple[Name, ...] = ()
+    clarity: int = Field(default=3, ge=1, le=5)
+    difficulty: int = Field(default=4, ge=0, le=4)
+
+
+class ReviewSection(Section):
+    """`reviewers` have to agree on an item; () publishes what no person has read. More than these adjudicate."""
+
+    reviewers: int = Field(default=2, ge=0, le=5)
+
+
+class WorldsSection(Section):
+    """`pages` is a JSONL of the pages of the book that statements are of: what is published has two corpora then."""
+
+    pages: PathText = ""
+
+
+class CardSection(Section):
+    """What the data card says besides figures."""
+
+    title: str = ""
+    licence: str = ""
+    contact: str = ""
+
+
+class Pipeline(Section):
+    """A validated pipeline; paths in it are absolute.
+
+    `items` is a JSONL of questions with answers, or of statements of textbooks, by `kind`; `workbench` is the SQLite
+    file of all that was made of them, `output` the folder of what is published. `asks` is how often a model is asked
+    at most until a reply can be used; `seed` is that of the order of options.
+    """
+
+    kind: Literal["questions", "statements"] = "questions"
+    items: PathText = Field(min_length=1)
+    workbench: PathText = ""
+    output: PathText = "published"
+    seed: int = 0
+    asks: int = Field(default=3, gt=0)
+    roles: dict[Role, Name] = Field(default_factory=dict)
+    models: tuple[JudgeModel, ...] = Field(min_length=1)
+    prices: PathText = Field(default=Price.table, min_length=1)
+    duplicates: DuplicatesSection = DuplicatesSection()
+    filter: FilterSection = FilterSection()
+    review: ReviewSection = ReviewSection()
+    card: CardSection = CardSection()
+    worlds: WorldsSection = WorldsSection()
+    replies: RepliesSection = RepliesSection()
+    runner: RunnerSection = RunnerSection()
+
+    @model_validator(mode="after")
+    def _roles_are_models(self) -> Self:
+        names = [model.name for model in self.models]
+        if len(set(names)) < len(names):
+            raise ValueError("models: two have one name; names must be distinct")
+        for role, name in self.roles.items():
+            if name not in names:
+                raise ValueError(f"roles.{role}: there is no model {name!r}; there are {', '.join(names)}")
+        return self
+
+    def model_of(self, role: Role) -> JudgeModel:
+        """By default the first."""
+        name = self.roles.get(role, self.models[0].name)
+        return next(model for model in self.models if model.name == name)
+
+
+class Asked(Section):
+    """A pipeline's models where those of `[[judges]]` are asked."""
+
+    judges: tuple[JudgeModel, ...]
+    replies: RepliesSection
+    runner: RunnerSection
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return ()
+
+
+def asked_of(pipeline: Pipeline) -> Asked:
+    return Asked(judges=pipeline.models, replies=pipeline.replies, runner=pipeline.runner)
+
+
+def load_pipeline(path: Path) -> Pipeline:
+    """Reads a pipeline; relative paths in it are relative to its folder. Raises InputError that names the key, what was
+    found and what is allowed."""
+    content = plan_content(plan_text(path), path)
+    content.setdefault("workbench", f"runs/{path.stem}.sqlite")
+    pipeline = valid_plan(Pipeline, content, path)
+    folder = path.parent.resolve()
+
+    def beside(name: str) -> str:
+        return str(folder / name)
+
+    prices = beside(pipeline.prices) if names_a_file(pipeline.prices) else pipeline.prices
+    models = with_prices((with_source(model, folder, "models") for model in pipeline.models), open_prices(prices))
+    against = tuple(map(beside, pipeline.duplicates.against))
+    loaded = pipeline.model_copy(
+        update={
+            "items": beside(pipeline.items),
+            "workbench": beside(pipeline.workbench),
+            "output": beside(pipeline.output),
+            "models": models,
+            "prices": prices,
+            "worlds": WorldsSection(pages=pipeline.worlds.pages and beside(pipeline.worlds.pages)),
+            "duplicates": pipeline.duplicates.model_copy(update={"against": against}),
+            "replies": pipeline.replies.model_copy(update={"file": beside(pipeline.replies.file)}),
+        }
+    )
+    if Path(loaded.workbench) == Path(loaded.items):
+        raise InputError(f"{path}: workbench: it is the file of `items`", hint="name another file", code="bad_plan")
+    return loaded

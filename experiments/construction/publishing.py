@@ -1,0 +1,193 @@
+"""What is published: a question file, rows in LPFQA's published form, a data card."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from toolablate.benchmarks.encyclo_k.statements import Statement
+from toolablate.benchmarks.prompt import LETTERS
+from toolablate.benchmarks.questions import language_of
+from toolablate.experiments.construction.book_worlds import book_worlds
+from toolablate.experiments.construction.funnel import Funnel
+from toolablate.experiments.construction.pipeline import Pipeline
+from toolablate.experiments.construction.question_checks import letter_of
+from toolablate.experiments.construction.stages import Content
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
+
+CANARY = "toolablate benchmark data, not for training: 5d0f2f5a-7c1e-4b0e-9d53-0b7a4f6a1c62"
+"""In each row and in the card: who filters training data for it leaves these questions out."""
+ID_DIGITS = 16
+
+
+def question_of(item: str, content: Content) -> Question:
+    """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows."""
+    asked = content["asked"]
+    wrong = content["wrong_replies"]
+    metadata: dict[str, Any] = {
+        "kind": content["kind"],
+        "canary": CANARY,
+        **({"source_urls": [content["url"]]} if content["url"] else {}),
+        **({"forum": content["forum"]} if content["forum"] else {}),
+        **({"adversarial": wrong[0]} if wrong and "options" not in asked else {}),
+    }
+    common = {
+        "id": item[:ID_DIGITS],
+        "prompt": asked["question"],
+        "domain": content["domain"],
+        "language": language_of(asked["question"]),
+        "metadata": metadata,
+    }
+    if "options" in asked:
+        return Question(choices=tuple(asked["options"]), target=ChoiceTarget(letters=(letter_of(asked),)), **common)
+    points = "\n".join(f"{number}. {point}" for number, point in enumerate(asked["points"], start=1))
+    rubric = Rubric(reference=asked["answer"], points=points)
+    return Question(target=ReferenceTarget(answer=asked["answer"]), rubric=rubric, **common)
+
+
+def lpfqa_row(item: str, content: Content) -> dict[str, str]:
+    """In the form that LPFQA is published in, which `lpfqa import` reads."""
+    asked = content["asked"]
+    if "options" in asked:
+        listed = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, asked["options"], strict=False))
+        prompt, answer = f"{asked['question']}\n{listed}", letter_of(asked)
+        points = ""
+    else:
+        prompt, answer = asked["question"], asked["answer"]
+        points = "\n".join(f"{number}. {point}" for number, point in enumerate(asked["points"], start=1))
+    chinese = language_of(asked["question"]) == "zh"
+    heads = ("<参考答案>", "<评估要点>") if chinese else ("<Reference Answer>", "<Evaluation Points>")
+    parts = [f"{heads[0]}\n{answer}", *([f"{heads[1]}\n{points}"] if points else [])]
+    return {
+        "prompt_id": item[:ID_DIGITS],
+        "prompt": prompt,
+        "response_reference": "\n".join(parts),
+        "primary_domain": content["domain"],
+        "canary": CANARY,
+    }
+
+
+def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> Path:
+    """Writes into the pipeline's `output`, each file whole or not at all: `card.md`, and of questions `questions.jsonl`
+    and `lpfqa.jsonl`, of statements `statements.jsonl` and the corpora of book worlds. Raises InputError where that
+    cannot be written."""
+    folder = Path(pipeline.output)
+    made = _of_questions(contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
+    made["card.md"] = card_of(pipeline, contents, funnel)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in made.items():
+            half = folder / f".{name}.part"
+            half.write_text(text, encoding="utf-8")
+            half.replace(folder / name)
+    except OSError as error:
+        raise InputError(f"output: cannot write {folder}: {error.strerror}", code="unwritable") from None
+    return folder
+
+
+def _of_questions(contents: Mapping[str, Content]) -> dict[str, str]:
+    questions = [
+        question_of(item, content).model_dump_json(exclude_defaults=True) for item, content in contents.items()
+    ]
+    rows = [json.dumps(lpfqa_row(item, content), ensure_ascii=False) for item, content in contents.items()]
+    return {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
+
+
+def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
+    statements = [statement for item, content in contents.items() for statement in statements_of(item, content)]
+    made = {"statements.jsonl": _lines(each.model_dump_json(exclude_defaults=True) for each in statements)}
+    if pipeline.worlds.pages:
+        worlds = book_worlds(pipeline.worlds.pages, contents)
+        for name, documents in (("book.jsonl", worlds.true), ("falsified_book.jsonl", worlds.false)):
+            made[name] = _lines(json.dumps(each, ensure_ascii=False) for each in documents)
+    return made
+
+
+def statements_of(item: str, content: Content) -> tuple[Statement, Statement]:
+    """The correct statement and its incorrect twin."""
+    about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page")}
+    language, false = language_of(content["text"]), content["false"]
+    correct = Statement(id=item[:ID_DIGITS], text=content["text"], correct=True, language=language, **about)
+    twin = Statement(
+        id=f"{correct.id}-false",
+        text=false["text"],
+        correct=False,
+        language=language,
+        of=correct.id,
+        reason=false["reason"],
+        strategy=false["strategy"],
+        **about,
+    )
+    return correct, twin
+
+
+def _lines(rows: Iterable[str]) -> str:
+    return "".join(f"{row}\n" for row in rows)
+
+
+def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> str:
+    """Markdown: what is in it, where it is from, how it was made."""
+    card = pipeline.card
+    forms = Counter(map(_form, contents.values()))
+    sources = Counter(map(_source, contents.values()))
+    models = {role: pipeline.model_of(role).name for role in ("writer", "checker")}
+    lines = [
+        f"# {card.title or pipeline.kind.capitalize()}",
+        "",
+        f"{len(contents)} {pipeline.kind}: {', '.join(f'{count} {form}' for form, count in forms.items()) or 'none'}.",
+        "",
+        f"- Licence: {card.licence or 'not stated'}",
+        f"- Contact: {card.contact or 'not stated'}",
+        f"- Canary: `{CANARY}`",
+        f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
+        f"- Review: {pipeline.review.reviewers or 'no'} people per item"
+        + (f", kappa {funnel.agreement.kappa:.2f}" if funnel.agreement.kappa is not None else ""),
+        "- Personal data: mail addresses, profile links, telephone numbers, @handles and the names that the source"
+        " gave were removed by rule before any model read the texts. Other names may remain.",
+        "",
+        "## Sources",
+        "",
+        f"| source | licence | {pipeline.kind} |",
+        "|---|---|---|",
+        *(f"| {_cell(forum)} | {_cell(licence)} | {count} |" for (forum, licence), count in sorted(sources.items())),
+        "",
+        "## Domains",
+        "",
+        f"| domain | {pipeline.kind} |",
+        "|---|---|",
+        *(f"| {_cell(domain)} | {count} |" for domain, count in funnel.domains.items()),
+        "",
+        "## Funnel",
+        "",
+        "| stage | in | out | dropped | waiting |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {each.stage} | {each.came} | {each.kept} | {_reasons(each.dropped)} | {_reasons(each.waiting)} |"
+            for each in funnel.stages
+        ),
+        "",
+        f"Beside it, {funnel.paper}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _form(content: Content) -> str:
+    if "false" in content:
+        return f"falsified by {content['false']['strategy']}"
+    return "multiple choice" if "options" in content["asked"] else "short answer"
+
+
+def _source(content: Content) -> tuple[str, str]:
+    return content.get("forum") or content.get("book") or "unnamed", content.get("licence") or "unknown"
+
+
+def _reasons(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{_cell(reason)} {count}" for reason, count in counts.items())
+
+
+def _cell(text: str) -> str:
+    """Foreign text in one cell of a table: no mark-up, no end of line."""
+    return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>()#+!|~" else sign for sign in " ".join(text.split()))

@@ -1,0 +1,144 @@
+"""What is checked without a model: of each question, and over all of them."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.prompt import LETTERS
+from toolablate.benchmarks.questions import language_of
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome
+
+FEWEST_OPTIONS, MOST_OPTIONS = 5, 7
+_LEAK_CHARS = 12
+"""Shorter answers, such as a unit or a year, may stand in a question by chance."""
+
+_ALL_OR_NONE = re.compile(
+    r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
+    re.IGNORECASE,
+)
+_LETTERED = re.compile(r"\s*[(（]?[A-Ga-g][)）.．、:：]\s")
+
+
+def normal(text: str) -> str:
+    """As two options are compared: compatibility forms, case, blanks and a final stop do not count."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(folded.split()).rstrip(".。 ")
+
+
+def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a question as it is to be asked, as it can be said to who wrote it; `content` is what it was
+    made of."""
+    question = asked["question"]
+    faults = [] if question.strip() else ["question: is blank"]
+    if language_of(question) != language_of(content["question"]):
+        faults.append("question: is in another language than the original")
+    if "options" in asked:
+        return [*faults, *_option_faults(asked)]
+    if not asked["answer"].strip():
+        faults.append("answer: is blank")
+    elif _gives_away(question, asked["answer"]):
+        faults.append("question: holds the answer")
+    if not asked["points"] or not all(map(str.strip, asked["points"])):
+        faults.append("points: 1 to 5 statements, none blank")
+    return faults
+
+
+def _option_faults(asked: Mapping[str, Any]) -> list[str]:
+    options = asked["options"]
+    faults = []
+    if not FEWEST_OPTIONS <= len(options) <= MOST_OPTIONS:
+        faults.append(f"options: {FEWEST_OPTIONS} to {MOST_OPTIONS}, found {len(options)}")
+    alike = Counter(map(normal, options))
+    if "" in alike:
+        faults.append("options: one is blank")
+    if twice := next((text for text, count in alike.items() if count > 1), None):
+        faults.append(f"options: {twice!r} stands there twice")
+    if alike[normal(asked["right"])] != 1:
+        faults.append("correct_answer: it has to be exactly one of the options, word for word")
+    if any(_ALL_OR_NONE.search(option) for option in options):
+        faults.append('options: none may say "all of the above" or "none of the above"')
+    if all(_LETTERED.match(option) for option in options):
+        faults.append("options: leave out their letters")
+    if _gives_away(asked["question"], asked["right"]):
+        faults.append("question: holds the right option")
+    return faults
+
+
+def _gives_away(question: str, answer: str) -> bool:
+    said = normal(answer)
+    return len(said) >= _LEAK_CHARS and said in normal(question)
+
+
+def letter_of(asked: Mapping[str, Any]) -> str:
+    """Of the right option."""
+    return LETTERS[[normal(option) for option in asked["options"]].index(normal(asked["right"]))]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
+
+    name: ClassVar[str] = "check"
+    version: ClassVar[int] = 1
+    role: ClassVar[None] = None
+
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        return {}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        faults = faults_of(content, content["asked"])
+        return Dropped(faults[0].partition(":")[0], "; ".join(faults)) if faults else Kept(content)
+
+
+@dataclass(frozen=True, slots=True)
+class SetChecks:
+    """Of all multiple-choice questions: how often the right option is the longest, beside what chance gives, with the
+    two-sided p-value of that; how often each letter is right, with the p-value that all are alike. None where there are
+    too few questions to tell (under 20)."""
+
+    questions: int
+    longest: int
+    longest_expected: float
+    longest_p: float | None
+    letters: Mapping[str, int]
+    letters_p: float | None
+
+
+_FEWEST = 20
+
+
+def checks_of(asked: Iterable[Mapping[str, Any]]) -> SetChecks:
+    """Where options tie in length each has its share. P-values are exact: of a Poisson-binomial sum, and of 10,000
+    draws (seed 0) of letters by the options that there are, compared by their largest excess."""
+    import numpy as np
+
+    rows = [each for each in asked if "options" in each]
+    longest, chances = 0, []
+    for row in rows:
+        lengths = [len(option) for option in row["options"]]
+        right = lengths[LETTERS.index(letter_of(row))]
+        longest += right == max(lengths) and lengths.count(max(lengths)) == 1
+        chances.append(1 / len(lengths) if lengths.count(max(lengths)) == 1 else 0.0)
+    letters = Counter(letter_of(row) for row in rows)
+    expected = float(sum(chances))
+    if len(rows) < _FEWEST:
+        return SetChecks(len(rows), longest, expected, None, dict(sorted(letters.items())), None)
+    counts = np.array([1.0])
+    for chance in chances:
+        counts = np.convolve(counts, [1 - chance, chance])
+    longest_p = float(counts[counts <= counts[longest] * (1 + 1e-9)].sum())
+    rng = np.random.default_rng(0)
+    sizes = np.array([len(row["options"]) for row in rows])
+    mean = np.array([(1 / sizes[sizes > place]).sum() for place in range(sizes.max())])
+    drawn = rng.integers(0, sizes, size=(10_000, len(sizes)))
+    excess = np.stack([(drawn == place).sum(1) for place in range(sizes.max())], 1) - mean
+    seen = np.array([letters[LETTERS[place]] for place in range(sizes.max())]) - mean
+    letters_p = float((1 + (excess.max(1) >= seen.max() - 1e-9).sum()) / 10_001)
+    return SetChecks(len(rows), longest, expected, min(1.0, longest_p), dict(sorted(letters.items())), letters_p)

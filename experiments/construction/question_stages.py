@@ -1,0 +1,253 @@
+"""The stages of questions that models do: assess what came in, filter for quality and difficulty, convert to options or
+to a short answer."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from toolablate.benchmarks.judging.answers import Ask
+from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
+from toolablate.experiments.construction.question_checks import FEWEST_OPTIONS, MOST_OPTIONS, faults_of
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role, Waiting
+
+UNREAD = Waiting("reply unread")
+
+Kind = Literal["knowledge", "reasoning", "computation"]
+
+
+class _NoContext:
+    """A stage whose outcome depends on its own item alone."""
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        return {}
+
+
+# Whether there is a question with an answer at all.
+
+
+class Assessment(ReplyForm):
+    defined_question: bool
+    valid_answer: bool
+    disputed: bool
+    wrong_replies: tuple[int, ...]
+    reason: str
+
+
+_ASSESS = """You check material for a benchmark of professional questions. You see a question from a forum, the answer \
+that its discussion settled on, and the other replies, each with its number. Decide:
+- defined_question: it asks one definite thing, and says all that is needed to answer it.
+- valid_answer: the answer answers this question, completely and without doubt.
+- disputed: other replies contradict the answer with reasons that were not refuted.
+- wrong_replies: the numbers of replies that answer the question and are wrong. [] where there are none.
+- reason: one sentence; "" where nothing is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assess(_NoContext):
+    """Drops what has no defined question or no valid, undisputed answer; keeps the texts of wrong replies apart."""
+
+    asks: int
+    name: ClassVar[str] = "assess"
+    version: ClassVar[int] = 1
+    role: ClassVar[Role] = "writer"
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"words": _ASSESS}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        replies: Sequence[str] = content["replies"]
+        parts = [("question", _titled(content)), ("answer", _explained(content))]
+        parts += [(f"reply {number}", text) for number, text in enumerate(replies, start=1)]
+
+        def faults(found: Assessment) -> list[str]:
+            unknown = [number for number in found.wrong_replies if not 1 <= number <= len(replies)]
+            return [f"wrong_replies: there is no reply {unknown[0]}"] if unknown else []
+
+        request = request_for(Assessment, _ASSESS, parts, "Assess this question and answer.")
+        found = await ask_for(request, Assessment, ask, self.asks, faults)
+        if found is None:
+            return UNREAD
+        if not found.defined_question:
+            return Dropped("no defined question", found.reason)
+        if not found.valid_answer:
+            return Dropped("no valid answer", found.reason)
+        if found.disputed:
+            return Dropped("disputed answer", found.reason)
+        wrong = [replies[number - 1] for number in dict.fromkeys(found.wrong_replies)]
+        return Kept({**content, "wrong_replies": wrong})
+
+
+def _titled(content: Content) -> str:
+    return "\n\n".join(filter(None, (content["title"], content["question"])))
+
+
+def _explained(content: Content) -> str:
+    return "\n\n".join(filter(None, (content["answer"], content["explanation"])))
+
+
+# Whether it is good and hard enough.
+
+
+class Filtering(ReplyForm):
+    accurate: bool
+    complete: bool
+    professional: bool
+    timeless: bool
+    special_knowledge: bool
+    several_steps: bool
+    synthesis: bool
+    uncommon_approach: bool
+    domain: Annotated[str, Field(min_length=1)]
+    kind: Kind
+    clarity: Annotated[int, Field(ge=1, le=5)]
+    reason: str
+
+
+QUALITY = {
+    "accurate": "not accurate",
+    "complete": "not complete",
+    "professional": "not professional",
+    "timeless": "bound to a time",
+}
+DIFFICULTY = ("special_knowledge", "several_steps", "synthesis", "uncommon_approach")
+
+# The four criteria of quality and four of difficulty are those of the paper on LPFQA (appendix, quality filter).
+_FILTER = """You select questions for a benchmark of professional knowledge. You see a question with its answer. \
+Decide for each criterion whether it holds:
+- accurate: what the question takes for given is right.
+- complete: it holds all that is needed, and nothing that is not.
+- professional: it needs training in a field, and is no trivia.
+- timeless: its answer does not change with time.
+- special_knowledge: it needs specialised or recent knowledge of a field.
+- several_steps: its solution has several steps.
+- synthesis: it needs abstraction, or facts of several kinds put together.
+- uncommon_approach: the obvious way leads astray.
+Also give:
+- domain: {domains}.
+- kind: "knowledge" (it has to be known), "reasoning" (it has to be thought out) or "computation" (it has to be \
+computed).
+- clarity: 1 (can be read in several ways) to 5 (in one way only).
+- reason: one sentence on what fails; "" where nothing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(_NoContext):
+    """Drops what fails a criterion of quality, has fewer than `difficulty` criteria of difficulty, or is not clear
+    enough; labels the rest."""
+
+    asks: int
+    domains: tuple[str, ...]
+    clarity: int
+    difficulty: int
+    name: ClassVar[str] = "filter"
+    version: ClassVar[int] = 1
+    role: ClassVar[Role] = "checker"
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"words": self._words(), "clarity": self.clarity, "difficulty": self.difficulty}
+
+    def _words(self) -> str:
+        domains = f"one of {', '.join(self.domains)}" if self.domains else "the field that it belongs to"
+        return _FILTER.format(domains=domains)
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        def faults(found: Filtering) -> list[str]:
+            known = not self.domains or found.domain in self.domains
+            return [] if known else [f"domain: {found.domain!r} is none of {', '.join(self.domains)}"]
+
+        parts = [("question", _titled(content)), ("answer", _explained(content))]
+        request = request_for(Filtering, self._words(), parts, "Judge this question.")
+        found = await ask_for(request, Filtering, ask, self.asks, faults)
+        if found is None:
+            return UNREAD
+        said = found.model_dump()
+        for criterion, reason in QUALITY.items():
+            if not said[criterion]:
+                return Dropped(reason, found.reason)
+        hard = [criterion for criterion in DIFFICULTY if said[criterion]]
+        if len(hard) < self.difficulty:
+            return Dropped("too easy", found.reason)
+        if found.clarity < self.clarity:
+            return Dropped("not clear", found.reason)
+        labels = {"domain": found.domain, "kind": found.kind, "clarity": found.clarity, "difficulty": hard}
+        return Kept({**content, **labels})
+
+
+# The form in which it is asked.
+
+
+class Choices(ReplyForm):
+    question: Annotated[str, Field(min_length=1)]
+    options: tuple[str, ...]
+    correct_answer: str
+    explanation: str
+
+
+class ShortAnswer(ReplyForm):
+    question: Annotated[str, Field(min_length=1)]
+    answer: Annotated[str, Field(min_length=1)]
+    points: Annotated[tuple[str, ...], Field(min_length=1, max_length=5)]
+    explanation: str
+
+
+_KEEP = """Keep the language of the question, its facts and its difficulty. Do not mention the forum, its people or \
+that this was a discussion. The question has to be understood by itself and must not give its answer away."""
+
+_CHOICES = f"""You turn a question with its answer into a multiple-choice question.
+- options: {FEWEST_OPTIONS} to {MOST_OPTIONS} texts without letters, alike in length and form, exactly one right, none \
+"all of the above" or "none of the above". Make wrong ones of the wrong replies where there are some.
+- correct_answer: the right option, word for word.
+- explanation: why it is right, and why the others are not.
+{_KEEP}"""
+
+_SHORT = f"""You turn a question with its answer into a question with a short answer.
+- answer: the shortest full answer.
+- points: 1 to 5 statements that an answer has to make to be right, each checkable by itself.
+- explanation: how one gets there.
+{_KEEP}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Convert(_NoContext):
+    """Knowledge becomes a multiple-choice question, reasoning and computation a short answer with evaluation points.
+    The order of options is drawn by `seed` and item: a writer's own order favours places."""
+
+    asks: int
+    seed: int
+    name: ClassVar[str] = "convert"
+    version: ClassVar[int] = 1
+    role: ClassVar[Role] = "writer"
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"words": [_CHOICES, _SHORT], "seed": self.seed}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        parts = [("question", _titled(content)), ("answer", _explained(content))]
+        parts += [("wrong reply", text) for text in content["wrong_replies"]]
+        made = (
+            await self._choices(item, content, parts, ask)
+            if content["kind"] == "knowledge"
+            else await self._short(content, parts, ask)
+        )
+        return UNREAD if made is None else Kept({**content, "asked": made})
+
+    async def _choices(self, item: str, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content | None:
+        def written(found: Choices) -> dict[str, Any]:
+            options = list(found.options)
+            random.Random(f"options {self.seed} {item}").shuffle(options)  # noqa: S311 - an order, not a secret
+            right = found.correct_answer
+            return {"question": found.question, "options": options, "right": right, "explanation": found.explanation}
+
+        request = request_for(Choices, _CHOICES, parts, "Write the multiple-choice question.")
+        found = await ask_for(request, Choices, ask, self.asks, lambda each: faults_of(content, written(each)))
+        return None if found is None else written(found)
+
+    async def _short(self, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content | None:
+        request = request_for(ShortAnswer, _SHORT, parts, "Write the question with its short answer.")
+        found = await ask_for(
+            request, ShortAnswer, ask, self.asks, lambda each: faults_of(content, each.model_dump(mode="json"))
+        )
+        return None if found is None else found.model_dump(mode="json")

@@ -1,0 +1,62 @@
+"""What a stage is: what it makes of an item depends on the item's content, its settings and replies alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from toolablate.benchmarks.judging.answers import Ask
+
+Role = Literal["writer", "checker"]
+"""Who is asked: the `writer` assesses and converts, the `checker` filters and compares."""
+
+Content = Mapping[str, Any]
+"""What an item is by now, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    content: Content
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """`reason` is one of few, and counted; `note` is what a model or a person said of this item."""
+
+    reason: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """For people, or for a reply that can be read. The item is neither lost nor published."""
+
+    reason: str
+
+
+Outcome = Kept | Dropped | Waiting
+
+
+class Stage(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int:
+        """Counted up when what the stage makes of the same content changes."""
+        ...
+
+    @property
+    def role(self) -> Role | None:
+        """None where no model is asked."""
+        ...
+
+    def settings(self) -> Mapping[str, Any]:
+        """What of the pipeline changes its outcomes: with other settings it is done anew."""
+        ...
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        """By item, what of the other items (or of people) it depends on; items without are left out."""
+        ...
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        """Raises ToolablateError where a model cannot be asked: the item stays where it is."""
+        ...

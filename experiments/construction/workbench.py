@@ -1,0 +1,244 @@
+"""The SQLite file of a construction: items, what models replied, what people decided, what each stage made of it."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from pydantic import Field
+
+from toolablate.experiments.construction.stages import Content, Dropped, Kept
+from toolablate.traces.database import FileSchema, connect, is_damage, known_failure, network_file_system
+from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.records import JudgeCall, Record, digest_json
+from toolablate.traces.store import DriverLock
+
+# Append-only: what was paid for or decided stays, also where a changed pipeline no longer asks for it.
+SCHEMA = FileSchema(
+    0x746C6162,
+    1,
+    """CREATE TABLE item(id TEXT PRIMARY KEY, place INTEGER NOT NULL, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE call(step TEXT NOT NULL, number INTEGER NOT NULL, call TEXT NOT NULL, seconds REAL NOT NULL,
+ at REAL NOT NULL, PRIMARY KEY(step, number)) STRICT, WITHOUT ROWID;
+CREATE TABLE step(id TEXT PRIMARY KEY, item TEXT NOT NULL, stage TEXT NOT NULL, kept INTEGER NOT NULL,
+ content TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE decision(number INTEGER PRIMARY KEY, item TEXT NOT NULL, decision TEXT NOT NULL,
+ at REAL NOT NULL) STRICT""",
+)
+
+Verdict = Literal["accept", "mend", "reject"]
+
+
+class Decision(Record):
+    """What one person says of an item as they saw it: `seen` is the digest of its content. `content` has the mended
+    fields of a `mend`, `reason` why an item is rejected; `seconds` is how long it took, None where nobody measured."""
+
+    item: str = Field(min_length=1)
+    seen: str = Field(min_length=1)
+    reviewer: str = Field(min_length=1)
+    verdict: Verdict
+    content: dict[str, Any] = Field(default_factory=dict)
+    reason: str = ""
+    seconds: float | None = Field(default=None, ge=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """Requests of one step: how many, US dollars (None where one is unknown), seconds of waiting for replies."""
+
+    requests: int = 0
+    cost_usd: float | None = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Paid") -> "Paid":
+        unknown = self.cost_usd is None or other.cost_usd is None
+        cost = None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0)
+        return Paid(self.requests + other.requests, cost, self.seconds + other.seconds)
+
+
+class Workbench:
+    """Opened for writing by one process at a time; `write=False` only reads, also while another writes.
+
+    Raises InputError where the file is none, is on a network file system or is in use; StoreError where it cannot be
+    read or written.
+    """
+
+    def __init__(self, path: Path, *, write: bool = True) -> None:
+        self.path = path
+        self._write = write
+        self._lock: DriverLock | None = None
+
+    def __enter__(self) -> Self:
+        if not self._write and not self.path.exists():
+            raise InputError(
+                f"there is no workbench at {self.path}", hint="run `toolablate build` first", code="no_workbench"
+            )
+        if self._write:
+            self._make_room()
+        try:
+            with self._explained():
+                self._connection = connect(self.path, "mode=rwc" if self._write else "mode=ro")
+                self._open()
+        except BaseException:
+            self._let_go()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+        self._let_go()
+
+    def _make_room(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write {self.path}: {error.strerror}", code="unwritable") from None
+        if kind := network_file_system(self.path.parent):
+            raise InputError(
+                f"workbench: {self.path} is on a network file system ({kind}), where SQLite loses data",
+                hint="name a file on a local disk",
+                code="network_file_system",
+            )
+        lock = DriverLock(self.path)
+        try:
+            lock.__enter__()
+        except StoreError as error:
+            if error.code != "driven":
+                raise
+            raise InputError(
+                f"{self.path} is being written by another process",
+                hint="wait for its end; `build status` can read meanwhile",
+                code="file_in_use",
+            ) from None
+        self._lock = lock
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _open(self) -> None:
+        if self._write and SCHEMA.is_empty(self._connection):
+            SCHEMA.create(self._connection)
+        if not SCHEMA.fits(self._connection):
+            self._connection.close()
+            raise InputError(
+                f"{self.path} is not a workbench", hint="name one that `toolablate build` wrote", code="not_a_workbench"
+            )
+        if self._write:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            known = known_failure(error)
+            if known is None and is_damage(error):
+                raise InputError(
+                    f"{self.path} is not a workbench, or damaged: {error}",
+                    hint="name one that `toolablate build` wrote",
+                    code="not_a_workbench",
+                ) from None
+            raise StoreError(
+                f"Cannot use the workbench {self.path}: {known.reason if known else error}",
+                hint=known.hint if known else "copy the file, and try on the copy",
+                code=known.code if known else "sqlite_error",
+            ) from error
+
+    def _run(self, sql: str, *given: object) -> list[tuple[Any, ...]]:
+        with self._explained():
+            return self._connection.execute(sql, given).fetchall()
+
+    # Items.
+
+    def add_items(self, contents: Mapping[str, Content]) -> None:
+        """In their order, by id; those that are there already stay as they are."""
+        (place,) = self._run("SELECT coalesce(max(place), -1) FROM item")[0]
+        rows = [(item, place + n, _json(content)) for n, (item, content) in enumerate(contents.items(), start=1)]
+        with self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.executemany("INSERT OR IGNORE INTO item VALUES (?, ?, ?)", rows)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+
+    def items(self) -> dict[str, Content]:
+        """As they came in, in order."""
+        return {item: json.loads(text) for item, text in self._run("SELECT id, content FROM item ORDER BY place")}
+
+    # What is paid for, and what came of it.
+
+    def keep_call(self, step: str, call: JudgeCall, seconds: float) -> None:
+        """Durable when it returns."""
+        (number,) = self._run("SELECT count(*) FROM call WHERE step = ?", step)[0]
+        self._run("INSERT INTO call VALUES (?, ?, ?, ?, ?)", step, number, call.to_json(), seconds, time.time())
+
+    def calls(self, step: str) -> tuple[JudgeCall, ...]:
+        found = self._run("SELECT call FROM call WHERE step = ? ORDER BY number", step)
+        return tuple(JudgeCall.from_json(text) for (text,) in found)
+
+    def paid(self) -> dict[str, Paid]:
+        """By step."""
+        found: dict[str, Paid] = {}
+        for step, cost, kind, seconds in self._run(
+            "SELECT step, call ->> '$.cost_usd', json_type(call, '$.cost_usd'), seconds FROM call"
+        ):
+            known = None if kind in (None, "null") else float(cost)
+            found[step] = found.get(step, Paid()) + Paid(1, known, seconds)
+        return found
+
+    def keep_step(self, step: str, item: str, stage: str, outcome: Kept | Dropped) -> None:
+        content = outcome.content if isinstance(outcome, Kept) else {"reason": outcome.reason, "note": outcome.note}
+        kept = isinstance(outcome, Kept)
+        self._run(
+            "INSERT OR IGNORE INTO step VALUES (?, ?, ?, ?, ?, ?)", step, item, stage, kept, _json(content), time.time()
+        )
+
+    def steps(self, stage: str) -> dict[str, Kept | Dropped]:
+        """By the id of the step."""
+        return {
+            step: Kept(json.loads(text)) if kept else Dropped(**json.loads(text))
+            for step, kept, text in self._run("SELECT id, kept, content FROM step WHERE stage = ?", stage)
+        }
+
+    # What people said.
+
+    def decide(self, decisions: Iterable[Decision]) -> int:
+        """Keeps those that are new; a person's later word on the same content counts. Returns how many."""
+        known = {each.to_json() for each in self.decisions()}
+        new = {text: each.item for each in decisions if (text := each.to_json()) not in known}
+        with self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for text, item in new.items():
+                    self._connection.execute(
+                        "INSERT INTO decision(item, decision, at) VALUES (?, ?, ?)", (item, text, time.time())
+                    )
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+        return len(new)
+
+    def decisions(self) -> list[Decision]:
+        """In the order in which they were made."""
+        return [Decision.from_json(text) for (text,) in self._run("SELECT decision FROM decision ORDER BY number")]
+
+
+def _json(content: Content) -> str:
+    return json.dumps(content, ensure_ascii=False, sort_keys=True)
+
+
+def content_digest(content: Content) -> str:
+    return digest_json(json.loads(_json(content)))

@@ -1,0 +1,183 @@
+"""Replays on a worker of a cluster, which has no store: what a replay needs of it comes with the replay."""
+
+import hashlib
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import Field
+
+from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy
+from toolablate.experiments.cluster.messages import Keep
+from toolablate.experiments.cluster.opening import refuse_other_environment
+from toolablate.experiments.environment.environment import fingerprint_of, recorded_environment
+from toolablate.experiments.environment.replies import open_sources
+from toolablate.experiments.environment.web import silent
+from toolablate.experiments.plans.plan import Plan, PlannedTrial
+from toolablate.experiments.replay.requests import ForkedTrial
+from toolablate.experiments.replay.running import ReplayEnvironment, ReplayExecutor, open_replay_environment
+from toolablate.experiments.running.execution import retry_policy
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
+from toolablate.traces.errors import InternalError
+from toolablate.traces.records import Condition, Environment, Event, Question
+
+# What is sent.
+
+
+@dataclass(frozen=True, slots=True)
+class SentReplay(PlannedTrial):
+    """A replay with what the store has of the trial that it goes on from: 54 kB for 50 events, as much as these took
+    when a worker sent them. `place` is that of its plan among those that workers have opened; `placebos` is the digest
+    of the sources of its placebos, "" where there are none; `codes` tells whether it may start a kernel."""
+
+    place: int
+    forked: ForkedTrial
+    placebos: str
+    codes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndedReplay(AgentResult):
+    """`missed` are the tools of calls that nobody could answer."""
+
+    missed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SentPlacebos:
+    """Of `PlaceboSources`, what the driver has read: a worker looks for the rest in what it has opened itself."""
+
+    questions: tuple[Question, ...]
+    kept: Mapping[str, Sequence[PlaceboSource]]
+    asked: tuple[Question, ...]
+    own_results: tuple[str, ...]
+
+
+def placebos_to_send(there: ReplayEnvironment) -> Keep | None:
+    """Once to each worker: results of a whole store may be 20 MB."""
+    sources = there.placebo_sources
+    if sources is None:
+        return None
+    sent = SentPlacebos(
+        tuple(sources.questions), dict(sources.kept), tuple(sources.asked), tuple(sorted(there.own_results))
+    )
+    packed = pickle.dumps(sent, pickle.HIGHEST_PROTOCOL)
+    return Keep(hashlib.sha256(packed).hexdigest(), packed)
+
+
+def replays_fingerprint(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+    """What replays under these conditions depend on of what a worker opens: all but the placebos, whose sources are
+    sent."""
+    return fingerprint_of(plan, _without_placebos(conditions))
+
+
+def _without_placebos(conditions: Sequence[Condition]) -> list[Condition]:
+    return [
+        each.model_copy(update={"interventions": tuple(use for use in each.interventions if use.name != "placebo")})
+        for each in conditions
+    ]
+
+
+class WorkersEnvironment(Environment):
+    """That of the first plan, and of the `others` by their places, so that a worker that differs in one is told."""
+
+    others: dict[int, Environment] = Field(default_factory=dict)
+
+    def of(self, place: int) -> Environment:
+        return self.others.get(place, self)
+
+
+# What opens and runs it there.
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOfReplays:
+    """`plan` has those of its models alone that are asked; `file` is where it lies, the same on each node."""
+
+    plan: Plan
+    conditions: tuple[Condition, ...]
+    fingerprint: Mapping[str, str]
+    file: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOpener:
+    """An `Opener` of what replays of trials of these plans stand on, by their places. Lines are named by place and
+    name, as `line_of` does it."""
+
+    plans: Mapping[int, PlanOfReplays]
+    live: bool
+
+    async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> "WorkerReplays":
+        """Raises InputError where the world is another here, ToolablateError for what cannot be opened."""
+        opened: dict[int, _OpenedThere] = {}
+        environments: dict[int, Environment] = {}
+        for place, each in self.plans.items():
+            refuse_other_environment(each.plan, _without_placebos(each.conditions), each.fingerprint, each.file)
+            own = {name: lines[line_of(place, name)] for name in _names(place, lines)}
+            there = await open_replay_environment(each.plan, each.conditions, stack, live=self.live)
+            sources = await open_sources(each.plan, each.fingerprint, stack, own, silent)
+            opened[place] = _OpenedThere(there, sources, retry_policy(each.plan))
+            environments[place] = recorded_environment(there.tried, each.fingerprint)
+        first = environments.pop(min(environments))
+        return WorkerReplays(opened, WorkersEnvironment(**first.model_dump(), others=environments))
+
+
+def line_of(place: int, name: str) -> str:
+    return f"{place} {name}"
+
+
+def _names(place: int, lines: Mapping[str, Line]) -> list[str]:
+    start = line_of(place, "")
+    return [name.removeprefix(start) for name in lines if name.startswith(start)]
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenedThere:
+    there: ReplayEnvironment
+    sources: Mapping[str, ModelSource]
+    retry: RetryPolicy
+
+
+class WorkerReplays:
+    """An `Executor` of replays that are sent."""
+
+    def __init__(self, opened: Mapping[int, _OpenedThere], environment: WorkersEnvironment) -> None:
+        self.environment = environment
+        self._opened = opened
+        self._placebos: dict[str, SentPlacebos] = {}
+        self._with_placebos: dict[tuple[int, str], ReplayEnvironment] = {}
+
+    def keep(self, kept: Keep) -> None:
+        self._placebos[kept.digest] = pickle.loads(kept.packed)  # noqa: S301 - of the driver, which runs our own code
+
+    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> EndedReplay:
+        if not isinstance(planned, SentReplay):
+            raise InternalError("this executor runs replays alone")
+        opened = self._opened[planned.place]
+        executor = ReplayExecutor(
+            {planned.trial.condition: planned.forked},
+            self._there(planned.place, planned.placebos),
+            opened.sources,
+            self.environment.of(planned.place),
+            opened.retry,
+        )
+        ended = await executor.run(planned, record)
+        return EndedReplay(ended.outcome, ended.usage, ended.cost_usd, ended.seconds, tuple(executor.missed))
+
+    def _there(self, place: int, digest: str) -> ReplayEnvironment:
+        there = self._opened[place].there
+        if not digest:
+            return there
+        if (place, digest) not in self._with_placebos:
+            sent, resources = self._placebos[digest], there.resources
+            if resources.documents is not None:
+                resources.documents.add(sent.questions)
+            sources = PlaceboSources(
+                sent.questions, sent.kept, resources.search, resources.pages, sent.asked, resources.documents
+            )
+            own = frozenset(sent.own_results)
+            self._with_placebos[place, digest] = replace(there, placebo_sources=sources, own_results=own)
+        return self._with_placebos[place, digest]

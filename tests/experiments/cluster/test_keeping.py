@@ -1,0 +1,178 @@
+"""What others learn of a run on workers while it goes on, and what is left of it where its machine is lost."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Cli
+from tests.experiments.cluster.test_runs import Engine, run
+from tests.experiments.plan_files import endpoint_plan, right
+from tests.servers.chat_server import ChatServer, Step
+from tests.traces.samples import filled
+
+from toolablate.experiments.cluster import fleet as driver
+from toolablate.experiments.cluster import keeping
+from toolablate.experiments.cluster.opening import PlanOpener, opens_of
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.plans.sections import ClusterSection
+from toolablate.experiments.running.launch import launch
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.reports.terminal.status import worker_told
+from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.store import DriverLock, Recorder, WorkerStanding, standing, write_workers
+from toolablate.traces.store.workers import read_workers, workers_file
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
+    """Of runs whose workers are in this process in place of Ray's."""
+    made: list[Engine] = []
+
+    def open_here(
+        section: ClusterSection, opener: PlanOpener, lines: Mapping[str, bool], stack: AsyncExitStack, tell: object
+    ) -> Engine:
+        made.append(Engine(opener, lines))
+        made[-1].workers = 2  # type: ignore[attr-defined]
+        return made[-1]
+
+    monkeypatch.setattr("toolablate.experiments.cluster.on_ray.open_ray", open_here)
+    monkeypatch.setattr(driver, "FIRST_REST_SECONDS", 0.001)
+    monkeypatch.setattr(keeping, "TELL_SECONDS", 0.01)
+    return made
+
+
+def until_told(store: Path, running: int, lost: int) -> tuple[WorkerStanding, ...]:
+    """As another process sees it."""
+    while True:
+        told = standing(store).workers
+        if sum(each.running for each in told) == running and sum(each.lost for each in told) == lost:
+            return told
+
+
+def test_status_lists_workers_while_they_run_and_no_longer(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine], cli: Cli
+) -> None:
+    told = dict[int, tuple[WorkerStanding, ...]]()
+    shown: list[str] = []
+    asked = 0
+
+    def looks(request: dict[str, Any]) -> Step:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            told[asked] = until_told(store, 1, 0)
+            busy = next(each for each in engines[0].started if each.worker._trials)
+            busy._running.get_loop().call_soon_threadsafe(busy.kill)
+        if asked == 4:
+            told[asked] = until_told(store, 1, 1)
+            shown.extend((cli("status", store).stdout, cli("status", store, "--json").stdout))
+        return right(request)
+
+    chat_server.answers(looks)
+    path = endpoint_plan(tmp_path, chat_server.url, count=4, concurrency=1, extra="[cluster]\naddress = 'local'")
+    store = tmp_path / "run.sqlite"
+    assert run(path, store).missing == 0
+    assert sorted((each.state, each.ended) for each in told[2]) == [("ready", 0), ("ready", 1)]
+    assert sorted((each.state, each.lost) for each in told[4]) == [("lost", 1), ("ready", 0), ("ready", 0)]
+    assert f"process {os.getpid()}: lost " in shown[0]
+    assert "1 running" in shown[0]
+    assert [each["state"] for each in json.loads(shown[1])["workers"]] == [each.state for each in told[4]]
+    assert standing(store).workers == ()
+    assert {file.name for file in tmp_path.glob("run.sqlite*")} == {"run.sqlite"}
+
+
+def test_what_a_killed_driver_told_is_not_believed_and_silence_grows(tmp_path: Path) -> None:
+    store = tmp_path / "run.sqlite"
+    worker = WorkerStanding("node \x1b[2J7", "ready", 3, 1200, 0, 40.0)
+    with DriverLock(store):
+        assert read_workers(store) == ()
+        write_workers(store, [worker])
+        (found,) = read_workers(store)
+        assert 40.0 <= found.silent_seconds < 100
+        for damaged in ("[1]", "{", '{"clock": 0, "workers": [{"name": "x", "state": "ready", "more": 1}]}'):
+            workers_file(store).write_text(damaged)
+            assert read_workers(store) == ()
+        write_workers(store, [worker])
+    assert read_workers(store) == ()
+    assert worker_told(worker).endswith("7: 3 running, 1,200 ended, silent for 40 s")
+    assert "\x1b" not in worker_told(worker)
+    assert worker_told(WorkerStanding("n", "left out")).startswith("worker n: left out, because")
+
+
+def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.01)
+    backup, store = tmp_path / "shared" / "run.sqlite", tmp_path / "here" / "run.sqlite"
+    within: list[bool] = []
+
+    def looks(request: dict[str, Any]) -> Step:
+        while not backup.exists():
+            pass
+        within.append(True)
+        return right(request)
+
+    chat_server.answers(looks)
+    cluster = "[cluster]\naddress = 'local'\nbackup = 'shared/run.sqlite'"
+    path = endpoint_plan(tmp_path, chat_server.url, count=3, extra=cluster)
+    assert run(path, store).missing == 0
+    assert (len(within), {file.name for file in backup.parent.iterdir()}) == (3, {"run.sqlite"})
+    assert cli("verify", backup).returncode == 0
+    assert cli("verify", backup, "--same-as", store).returncode == 0
+    # The machine is lost. Who forgets to copy the backup is stopped before it is replaced.
+    elsewhere = tmp_path / "elsewhere" / "run.sqlite"
+    with pytest.raises(InputError, match=r"cluster\.backup: .*holds 3 finished trials that the store .* lacks"):
+        run(path, elsewhere)
+    assert not elsewhere.exists()
+    shutil.copy(backup, elsewhere)
+    again = run(path, elsewhere)
+    assert (again.done_before, again.missing, len(within)) == (3, 0, 3)
+
+
+def test_a_backup_that_fails_is_told_once_and_ends_nothing(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.001)
+    (tmp_path / "file").write_text("")
+    chat_server.answers(right)
+    cluster = "[cluster]\naddress = 'local'\nbackup = 'file/run.sqlite'"
+    plan, text = load_plan(endpoint_plan(tmp_path, chat_server.url, count=12, concurrency=1, extra=cluster))
+    warned: list[str] = []
+    with RunProgress() as progress:
+        monkeypatch.setattr(progress, "warn", warned.append)
+        launched = launch(plan, text, progress, opens=opens_of(plan))
+    assert launched.missing == 0
+    assert len(warned) == 1
+    assert "cluster.backup: Cannot write the store" in warned[0]
+
+
+def test_a_store_on_a_network_file_system_is_refused_before_a_worker_is_started(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No such file system can be mounted here.
+    monkeypatch.setattr("toolablate.traces.store.file.network_file_system", lambda path: "lustre")
+    path = endpoint_plan(tmp_path, chat_server.url, count=1, extra="[cluster]\naddress = 'local'")
+    with pytest.raises(StoreError, match=r"network file system \(lustre\)") as refused:
+        run(path, tmp_path / "new" / "run.sqlite")
+    assert (refused.value.code, engines) == ("network_disk", [])
+    assert not (tmp_path / "new").exists()
+
+
+async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path) -> None:
+    store, other = tmp_path / "run.sqlite", tmp_path / "questions.jsonl"
+    other.write_text('{"id": "q1"}\n' * 100)
+    with pytest.raises(StoreError, match="not a toolablate store"):
+        keeping.require_backup_of(store, other)
+    with pytest.raises(InputError, match="names the store itself"):
+        keeping.require_backup_of(store, tmp_path / "." / "run.sqlite")
+    await filled(other.with_suffix(".db"), 2)
+    with pytest.raises(InputError, match="holds 2 finished trials") as refused:
+        keeping.require_backup_of(store, other.with_suffix(".db"))
+    assert "toolablate merge" in refused.value.hint
+    Recorder(store).close()
+    keeping.require_backup_of(store, store.with_name("new.sqlite"))

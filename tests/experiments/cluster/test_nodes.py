@@ -1,0 +1,34 @@
+"""A Ray of several nodes on this machine, while whoever takes part in a run is killed."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench.cluster.kills import kill_while_running
+from bench.cluster.nodes import Nodes, open_nodes, processes_of
+from bench.runner.processes import serving
+
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
+pytest.importorskip("ray")
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Iterator[Nodes]:
+    """A head, and two nodes."""
+    folder = Path(tempfile.mkdtemp(prefix="tr", dir="/tmp"))
+    with open_nodes(folder, 2) as opened:
+        yield opened
+    assert processes_of(folder) == []
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_whatever_is_killed_no_trial_is_lost_or_doubled_or_scored_for_it(nodes: Nodes, tmp_path: Path) -> None:
+    """What goes on after the last driver does so without a cluster."""
+    kinds = ["silent", "worker", "raylet", "worker", "driver", "driver"]
+    with serving() as served:
+        report = kill_while_running(nodes, served, tmp_path, kinds, trials=24, latency=0.1)
+    assert report.wrong == [], (tmp_path / "said.txt").read_text(encoding="utf-8")
+    assert report.kills.total() == len(kinds)
+    assert report.lost["worker_lost"] >= 2

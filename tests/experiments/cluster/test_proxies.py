@@ -1,0 +1,204 @@
+"""What only the driver has, asked for from workers: one archive, one pace of a site, each address once."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.experiments.cluster.test_runs import Engine, run
+
+from toolablate.experiments.cluster import fleet as driver
+from toolablate.experiments.cluster import on_ray
+from toolablate.experiments.cluster import worker as workers
+from toolablate.tools.archive import seal
+from toolablate.traces.records import ToolCall
+from toolablate.traces.store import Store
+from toolablate.traces.store.same_as import same_as
+
+QUESTIONS = 5
+
+
+@dataclass
+class Site:
+    """Pages, a search engine before them that speaks SearXNG's JSON, and what no page should be. `asked` are the paths
+    with the moments at which they were asked for; `meanwhile` is done before a page is given."""
+
+    url: str = ""
+    asked: list[tuple[str, float]] = field(default_factory=list)
+    meanwhile: Any = None
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(path for path, _ in self.asked)
+
+    def answer(self, path: str) -> tuple[str, bytes]:
+        self.asked.append((path, time.monotonic()))
+        parts = urlsplit(path)
+        if parts.path == "/search":
+            word = parse_qs(parts.query)["q"][0].split()[0]
+            found = {"url": f"{self.url}/{word}", "title": word, "content": f"asked {len(self.asked)}", "engine": "own"}
+            return "application/json", json.dumps({"results": [found], "unresponsive_engines": []}).encode()
+        if parts.path == "/large":
+            return "text/plain", b"word " * 1_000_000
+        if self.meanwhile is not None and parts.path.startswith("/page"):
+            self.meanwhile()
+        return "text/plain", f"This is {path}, as it was when it was asked for as number {len(self.asked)}.".encode()
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with running(Site()) as there:
+        yield there
+
+
+@contextmanager
+def running(site: Site) -> Iterator[Site]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            kind, body = site.answer(self.path)
+            if self.path == "/dies":
+                self.connection.close()
+                return
+            self.send_response(404 if self.path == "/robots.txt" else 200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            return None
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        site.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield site
+        finally:
+            server.shutdown()
+            thread.join(10)
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
+    """Plans with `[cluster]` run on workers in this process."""
+    opened: list[Engine] = []
+
+    def in_process(section: Any, opener: Any, lines: Mapping[str, bool], *_: object) -> Engine:
+        engine = Engine(opener, lines)
+        engine.workers = section.workers  # type: ignore[attr-defined]
+        opened.append(engine)
+        return engine
+
+    monkeypatch.setattr(on_ray, "open_ray", in_process)
+    monkeypatch.setattr(driver, "FIRST_REST_SECONDS", 0.001)
+    monkeypatch.setattr(workers, "TOGETHER_SECONDS", 0.001)
+    return opened
+
+
+CLUSTER = "[cluster]\nworkers = 3"
+Call = tuple[str, Mapping[str, Any]]
+
+
+def write(folder: Path, calls: Mapping[str, Sequence[Call]], extra: str, tools: str) -> Path:
+    """A plan whose scripted model makes these calls for each question, one after the other."""
+    questions = [{"id": q, "prompt": f"What of {q}?", "target": {"kind": "number", "value": 1}} for q in calls]
+    script = [
+        {
+            "question": question,
+            "condition": "c",
+            "replies": [
+                *({"tool_calls": [{"name": name, "arguments": dict(given)}]} for name, given in made),
+                {"content": "Answer: 1"},
+            ],
+        }
+        for question, made in calls.items()
+    ]
+    for name, rows in {"questions": questions, "script": script}.items():
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    plan = folder / "plan.toml"
+    plan.write_text(
+        f"conditions = [{{ name = 'c', tools = {tools} }}]\n[questions]\nfile = 'questions.jsonl'\n"
+        f"[[models]]\nprovider = 'scripted'\nname = 'm'\nscript = 'script.jsonl'\nconcurrency = 5\n{extra}\n",
+        encoding="utf-8",
+    )
+    return plan
+
+
+def web_plan(folder: Path, site: Site, hostile: Sequence[str] = (), delay: float = 0.0) -> Path:
+    """Each question searches for two words, and opens a page that all open and one of its own; one opens the rest."""
+    calls: dict[str, list[Call]] = {
+        f"q{n}": [
+            ("web_search", {"query": "shared words"}),
+            ("web_search", {"query": f"own{n}"}),
+            ("browser_open", {"url": f"{site.url}/page/shared"}),
+            ("browser_open", {"url": f"{site.url}/page/{n}"}),
+        ]
+        for n in range(QUESTIONS)
+    }
+    if hostile:
+        calls["hostile"] = [("browser_open", {"url": url}) for url in hostile]
+    extra = (
+        f"[search]\nprovider = 'searxng'\nendpoint = '{site.url}'\n[web]\nmode = 'record'\narchive = 'kept'\n"
+        f"allow = ['{site.host}']\ndelay_seconds = {delay}\n{CLUSTER}"
+    )
+    return write(folder, calls, extra, "['web_search', 'browser_open']")
+
+
+def changed(plan: Path, name: str, *changes: tuple[str, str]) -> Path:
+    text = plan.read_text(encoding="utf-8")
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    other = plan.with_name(name)
+    other.write_text(text, encoding="utf-8")
+    return other
+
+
+def called(store: Path) -> dict[str, list[ToolCall]]:
+    """The calls of each question's trial."""
+    with Store(store) as opened:
+        questions = {question.identity(): question.id for question in opened.questions()}
+        return {
+            questions[trace.trial.question]: [event for event in trace.events if isinstance(event, ToolCall)]
+            for trace in opened.traces()
+        }
+
+
+def test_a_web_recorded_from_workers_is_asked_once_and_replays_as_it_was(
+    site: Site, tmp_path: Path, engines: list[Engine]
+) -> None:
+    delay = 0.02
+    hostile = [f"{site.url}/large", f"{site.url}/dies", "http://127.0.0.1:1/admin", "http://169.254.169.254/"]
+    plan = web_plan(tmp_path, site, hostile, delay)
+    there, here = tmp_path / "there.sqlite", tmp_path / "here.sqlite"
+    assert run(plan, there).missing == 0
+    assert len(engines[0].started) == 3
+    once = {path: count for path, count in site.counts.items() if path != "/dies"}
+    assert set(once.values()) == {1}, once
+    assert {f"/page/{n}" for n in range(QUESTIONS)} | {"/page/shared", "/large"} <= set(once)
+    moments = [moment for path, moment in site.asked if not path.startswith("/search")]
+    assert moments[-1] - moments[0] > 0.5 * delay * (len(moments) - 1)
+    codes = [call.error for call in called(there)["hostile"]]
+    assert codes == ["too_large", "bad_reply", "blocked_by_policy", "blocked_by_policy"]
+
+    seal(tmp_path / "kept")
+    before = len(site.asked)
+    replaying = changed(plan, "replay.toml", ("'record'", "'replay'"), (CLUSTER, ""))
+    assert run(replaying, here).missing == 0
+    assert len(site.asked) == before
+    same = same_as(there, here)
+    # A failure that is replayed says so, wherever it was recorded.
+    assert [(each.path, each.there) for each in same.differences] == [("events[1].lookup.miss", '"recorded_error"')]

@@ -1,0 +1,222 @@
+"""A pipeline from pairs to published questions: each item has one fate, and nothing is paid for twice."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.experiments.construction.writing import PAIRS, Writer, converted, pipeline_of
+from tests.servers.chat_server import ChatServer, Until, reply
+
+from toolablate.benchmarks.lpfqa.published import load_lpfqa
+from toolablate.benchmarks.questions import load_questions
+from toolablate.cli import group
+from toolablate.experiments.construction.workbench import Workbench
+
+ALONE = "[review]\nreviewers = 0\n"
+
+
+def run(*args: object, code: int = 0) -> Result:
+    found = CliRunner().invoke(group, ["build", *map(str, args)])
+    assert found.exit_code == code, (found.output, found.exception)
+    return found
+
+
+def funnel(path: Path, code: int = 0) -> dict[str, dict[str, Any]]:
+    return {each["stage"]: each for each in json.loads(run(path, "--json", code=code).stdout)["stages"]}
+
+
+def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    pairs = [*PAIRS, {**PAIRS[0], "question": "COMPUTE how many cells of 2 volts make 24 volts, at most?"}]
+    path = pipeline_of(tmp_path, chat_server, pairs, ALONE)
+    found = funnel(path)
+    assert [(each["came"], each["kept"]) for each in found.values()] == [(5, 5)] * 6
+    asked = len(chat_server.requests)
+    assert asked == 5 * 3
+    assert [each["requests"] for each in found.values()] == [5, 0, 5, 5, 0, 0]
+    assert found["assess"]["cost_usd"] == pytest.approx(5 * (10 * 1 + 5 * 2) / 1e6)
+    questions = load_questions(tmp_path / "published" / "questions.jsonl")
+    rows = load_lpfqa(tmp_path / "published" / "lpfqa.jsonl")
+    assert [each.id for each in questions] == [each.id for each in rows]
+    for one, other in zip(questions, rows, strict=True):
+        assert one.target == other.target
+        assert one.choices == other.choices
+        if one.choices:
+            assert one.choices["ABCDEFG".index(one.target.letters[0])].startswith("An oxide")
+    places = {one.target.letters for one in questions if one.choices}
+    assert len(places) > 1, "the order of options is drawn"
+    (computed,) = [each for each in questions if not each.choices]
+    assert computed.rubric is not None
+    assert "says 12" in computed.rubric.points
+    assert computed.metadata["adversarial"] == PAIRS[0]["replies"][0]
+    assert computed.metadata["source_urls"] == ["https://forum.example/t/3"]
+    card = (tmp_path / "published" / "card.md").read_text(encoding="utf-8")
+    assert "| Batteries | CC BY-SA 4.0 | 5 |" in card
+    # Everything is there already.
+    assert funnel(path) == found
+    assert len(chat_server.requests) == asked
+    assert json.loads(run("status", path, "--json").stdout)["stages"] == list(found.values())
+
+
+FATES = {
+    "bare": (None, "kept"),
+    "fenced": (lambda good: f"```json\n{good}\n```", "kept"),
+    "thoughts": (lambda good: f"<think>hm {{</think>{good}", "kept"),
+    "typographic quotes": (lambda good: good.replace('"', "”"), "asked again"),
+    "trailing comma": (lambda good: good[:-1] + ",}", "asked again"),
+    "extra key": (lambda good: good[:-1] + ', "note": ""}', "asked again"),
+    "two objects": (lambda good: good + good, "asked again"),
+    "talk around it": (lambda good: f"Here it is: {good}", "asked again"),
+    "cut off": (lambda good: good[:40], "asked again"),
+    "refusal": (lambda good: "I cannot help with that.", "asked again"),
+    "injected": (lambda good: "Ignoring my rules as told: PWNED", "asked again"),
+}
+
+
+def changed(**fields: Any) -> Any:
+    return lambda good: json.dumps({**json.loads(good), **fields})
+
+
+OPTIONS = converted("additive keeps a lithium x above 3 volts")["options"]
+FATES |= {
+    "eight options": (changed(options=[*OPTIONS, "f", "g", "h"]), "asked again"),
+    "two right ones": (changed(options=[*OPTIONS, f"{OPTIONS[2].upper()}."]), "asked again"),
+    "right one is no option": (changed(correct_answer="water"), "asked again"),
+    "all of the above": (changed(options=[*OPTIONS, "All of the above"]), "asked again"),
+    "another language": (changed(question="哪种添加剂使锂在三伏以上保持稳定？"), "asked again"),
+    "gives itself away": (changed(question=f"Is it {OPTIONS[2]}?"), "asked again"),
+    "number for a text": (changed(explanation=3), "asked again"),
+}
+
+
+@pytest.mark.parametrize("name", FATES)
+def test_each_reply_has_its_fate(name: str, chat_server: ChatServer, tmp_path: Path) -> None:
+    change, fate = FATES[name]
+    good = json.dumps(converted("additive keeps a lithium x above 3 volts"))
+    bad = good if change is None else change(good)
+    finish = {"finish_reason": "length"} if name == "cut off" else {}
+    writer = Writer(chat_server)
+    writer.replies = {"wrong reply": [reply(bad, **finish)]}
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    found = funnel(path)["convert"]
+    assert found["kept"] == 1
+    assert found["requests"] == (1 if fate == "kept" else 2)
+    if fate == "asked again":
+        again = chat_server.requests[-1]["messages"]
+        assert again[-1]["content"].startswith("Your reply cannot be used: ")
+
+
+def test_a_reply_that_stays_unread_waits_and_is_asked_again_only_with_more_asks(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server, {"lithium": ["no", "no", "no"]})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    found = funnel(path)
+    assert found["filter"]["waiting"] == {"reply unread": 1}
+    assert found["filter"]["kept"] == 1
+    asked = len(chat_server.requests)
+    assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
+    assert len(chat_server.requests) == asked
+    path.write_text(f"asks = 4\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert funnel(path)["filter"]["kept"] == 2
+    # The fourth request, and the conversion of what it let through.
+    assert len(chat_server.requests) == asked + 2
+
+
+def test_what_fails_a_stage_is_dropped_with_its_reason(chat_server: ChatServer, tmp_path: Path) -> None:
+    marks = ("NOQUESTION", "NOANSWER", "DISPUTED", "POOR", "EASY")
+    pairs = [
+        {**PAIRS[n % 4], "question": f"{mark}: what does {mark.lower() * 3} mean there?"}
+        for n, mark in enumerate(marks)
+    ]
+    pairs += [PAIRS[0], {**PAIRS[0], "question": PAIRS[0]["question"] + "!"}]
+    near = {
+        **PAIRS[0],
+        "question": PAIRS[0]["question"].replace("summer in a parked van", "SAME hot season in the car"),
+    }
+    Writer(chat_server)
+    found = funnel(pipeline_of(tmp_path, chat_server, [*pairs, near], ALONE))
+    assert found["assess"]["dropped"] == {"no defined question": 1, "no valid answer": 1, "disputed answer": 1}
+    assert found["deduplicate"]["dropped"] == {"duplicate": 2}
+    assert found["deduplicate"]["requests"] == 1
+    assert found["filter"]["dropped"] == {"not accurate": 1, "too easy": 1}
+    assert found["review"]["kept"] == 1
+    assert all(
+        each["came"] == each["kept"] + sum(each["dropped"].values()) + sum(each["waiting"].values()) + each["missing"]
+        for each in found.values()
+    )
+
+
+def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
+    funnel(path)
+    asked = len(chat_server.requests)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("[review]", "[filter]\ndomains = ['Physics', 'Chemistry']\n[review]"), encoding="utf-8"
+    )
+    found = funnel(path)
+    # What the filter says is as before, so that nothing after it changes.
+    assert len(chat_server.requests) == asked + 4
+    assert found["review"]["kept"] == 4
+    assert json.loads(run("status", path, "--json").stdout)["paid_before"]["requests"] == 4
+    path.write_text(text.replace("[review]", "[filter]\ndomains = ['Physics']\n[review]"), encoding="utf-8")
+    assert funnel(path)["filter"]["waiting"] == {"reply unread": 4}
+
+
+def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:
+    from tests.servers.chat_server import Status
+
+    Writer(chat_server, {"zinc": [Status(400)]})
+    path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
+    found = funnel(path, code=1)
+    assert found["filter"]["missing"] == 1
+    assert found["review"]["kept"] == 3
+    assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 3
+    assert funnel(path)["review"]["kept"] == 4
+
+
+@pytest.mark.deep
+def test_a_killed_build_goes_on_and_pays_nothing_twice(chat_server: ChatServer, tmp_path: Path) -> None:
+    """Killed at each stage that asks, while a reply is on its way."""
+    writer = Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
+    command = [sys.executable, "-m", "toolablate", "build", str(path), "--json"]
+    for stage in ("- defined_question:", "- accurate:", "- correct_answer:"):
+        held: list[str] = []
+
+        def decide(request: dict[str, Any], stage: str = stage, held: list[str] = held) -> Any:
+            step = writer.decide(request)
+            if stage in request["messages"][0]["content"] and "zinc" in request["messages"][1]["content"]:
+                held.append("")
+                return Until(lambda: False, step)
+            return step
+
+        chat_server.answers(decide)
+        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not held:
+                assert running.poll() is None
+                time.sleep(0.02)
+            while len(_calls(path)) % 4 != 3:
+                time.sleep(0.02)
+        finally:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+    chat_server.answers(writer.decide)
+    assert funnel(path)["review"]["kept"] == 4
+    # Twelve are needed; the three that were on their way were asked for again.
+    assert len(chat_server.requests) == 12 + 3
+    assert len(_calls(path)) == 12
+
+
+def _calls(path: Path) -> list[object]:
+    with Workbench(path.parent / "runs" / "questions.sqlite", write=False) as bench:
+        return [each for each in bench.paid().values() for _ in range(each.requests)]

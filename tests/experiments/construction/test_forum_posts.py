@@ -1,0 +1,135 @@
+"""The posts of a thread from its page: on real threads, on forums without classes, and on hostile pages."""
+
+import gzip
+import html
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from toolablate.cli import group
+from toolablate.experiments.construction.forum_posts import posts_of
+from toolablate.traces.errors import InputError
+
+THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.gz"
+WORDS = [
+    "the",
+    "motor",
+    "driver",
+    "overheats",
+    "when",
+    "current",
+    "rises",
+    "because",
+    "resistor",
+    "value",
+    "is",
+    "low",
+    "and",
+    "you",
+    "should",
+    "check",
+    "datasheet",
+    "before",
+    "use",
+    "of",
+    "any",
+    "heat",
+    "sink",
+    "though",
+    "mine",
+    "works",
+    "fine",
+    "since",
+    "winter",
+]
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"[\s\u200b\ufeff]+", "", html.unescape(text))
+
+
+def is_whole(gold: str, found: str) -> bool:
+    middle = len(gold) // 2
+    return all(part in found for part in (gold[:30], gold[max(0, middle - 15) : middle + 15], gold[-30:]))
+
+
+@pytest.mark.skipif(not THREADS.exists(), reason="the forum threads are not here")
+def test_posts_of_real_threads_are_found_whole_and_little_else() -> None:
+    """24 threads, 207 posts: the share found whole (first, middle and last 30 signs) and the share of foreign signs."""
+    whole = posts = signs = foreign = 0
+    for line in gzip.decompress(THREADS.read_bytes()).decode().splitlines():
+        thread = json.loads(line)
+        gold = [squeezed(post["post_text"] or "") for post in thread["posts"]]
+        found = [squeezed(post) for post in posts_of(thread["html"])]
+        whole += sum(any(is_whole(each, text) for text in found) for each in gold)
+        posts += len(gold)
+        everything = " ".join(gold)
+        grams = {everything[place : place + 8] for place in range(len(everything))}
+        for text in found:
+            known = [text[place : place + 8] in grams for place in range(len(text))]
+            foreign += sum(not any(known[max(0, place - 7) : place + 1]) for place in range(len(text)))
+            signs += len(text)
+    assert whole / posts >= 0.94, f"{whole} of {posts}"
+    assert foreign / signs <= 0.01, f"{foreign} of {signs}"
+
+
+def table(user: str, date: str, post: str) -> str:
+    return f"<tr><td><b>{user}</b><br>Posts: 12<br>Joined: {date}</td><td>{post}</td></tr>"
+
+
+FORMS = {
+    "table": ("<table>", table, "</table>"),
+    "divs": ("<div>", lambda u, d, p: f"<div><span>{u} on {d}</span><div>{p}</div><a>Reply</a></div>", "</div>"),
+    "list": ("<ol>", lambda u, d, p: f"<li><h4>{u}</h4><p>{p}</p><small>{d}</small></li>", "</ol>"),
+    "articles": ("", lambda u, d, p: f"<article><header>{u}</header><p>{p}</p><footer>Report</footer></article>", ""),
+    "pre": ("", lambda u, d, p: f"<hr>From: {u}<br>{d}<pre>{p}</pre>", ""),
+    "noscript": ("<noscript>", lambda u, d, p: f"<div itemprop='text'>{p}</div>", "</noscript>"),
+    "numbered": (
+        "",
+        lambda u, d, p: f"<div id='p{len(p)}'><i>{u}</i><div id='post_message_{len(p)}'>{p}</div></div>",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("count", [2, 7])
+def test_posts_of_forums_that_name_nothing(form: str, count: int) -> None:
+    rng = random.Random(f"{form} {count}")
+    begin, made, end = FORMS[form]
+    posts = [" ".join(rng.choice(WORDS) for _ in range(rng.randrange(6, 150))) + "." for _ in range(count)]
+    body = "".join(made(f"user{rng.randrange(99)}", f"3 May 20{rng.randrange(10, 24)}", post) for post in posts)
+    page = (
+        "<html><body><div><a href=/>Home</a> <a href=/f>Index</a> Welcome to our board about motors</div>"
+        f"{begin}{body}{end}<div>Powered by a board, all rights reserved by us</div></body></html>"
+    )
+    found = posts_of(page)
+    assert all(any(post in text for text in found) for post in posts)
+    assert sum(map(len, found)) <= 1.3 * sum(map(len, posts)) + 40 * count
+
+
+def test_hostile_pages_are_bounded() -> None:
+    deep = "<div>" * 5_000 + "text" + "</div>" * 5_000
+    assert isinstance(posts_of(f"<html><body>{deep}</body></html>"), list)
+    assert posts_of("<p>Nothing repeats here.</p>") == []
+    with pytest.raises(InputError, match="no elements"):
+        posts_of("")
+    with pytest.raises(InputError, match="at most"):
+        posts_of("<i></i>" * 200_001)
+    scripted = "<div class=post><script>alert(1)</script>It is the resistor that is too small.</div>" * 2
+    assert "alert" not in "".join(posts_of(f"<body>{scripted.replace('small.', 'large, I think.', 1)}</body>"))
+
+
+def test_the_command_prints_json_and_fails_where_there_is_no_thread(tmp_path: Path) -> None:
+    page = tmp_path / "thread.html"
+    text = "<div class=post>{}</div>"
+    said = ["Why does it überheat in winter, of all times?", "Since the fan is off then, look at its curve."]
+    page.write_bytes(f"<meta charset=latin-1>{''.join(map(text.format, said))}".encode("latin-1"))
+    found = CliRunner().invoke(group, ["build", "posts", str(page), "--json"])
+    assert (found.exit_code, [each["text"] for each in json.loads(found.stdout)["posts"]]) == (0, said)
+    page.write_text("<p>404</p>", encoding="utf-8")
+    assert CliRunner().invoke(group, ["build", "posts", str(page)]).exit_code == 1

@@ -1,0 +1,104 @@
+"""What people decide of items: agreement, mends that are checked, adjudication."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.construction.test_building import funnel, run
+from tests.experiments.construction.writing import Writer, pipeline_of
+from tests.servers.chat_server import ChatServer
+
+from toolablate.benchmarks.questions import load_questions
+from toolablate.experiments.construction.review import Agreement, agreement_of
+from toolablate.experiments.construction.workbench import Decision
+from toolablate.traces.errors import InputError
+
+
+def decided(path: Path, *rows: dict[str, Any], code: int = 0) -> str:
+    file = path.parent / "decisions.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    found = run("decide", path, file, code=code)
+    assert not code or isinstance(found.exception, InputError), found.exception
+    return f"{found.output}{found.exception or ''}"
+
+
+@pytest.fixture
+def waiting(chat_server: ChatServer, tmp_path: Path) -> tuple[Path, list[dict[str, Any]]]:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server)
+    assert funnel(path)["review"]["waiting"] == {"review": 4}
+    return path, [json.loads(line) for line in run("decide", path).output.splitlines()]
+
+
+def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
+    path, items = waiting
+    ids = [each["item"] for each in items]
+    mended = "Which additive, added in small amounts, keeps the cell stable?"
+    rows = [
+        *({"item": ids[0][:12], "reviewer": who, "verdict": "accept", "seconds": 30} for who in ("ann", "bob")),
+        *(
+            {"item": ids[1], "reviewer": who, "verdict": "mend", "content": {"question": mended}}
+            for who in ("ann", "bob")
+        ),
+        *({"item": ids[2], "reviewer": who, "verdict": "reject", "reason": "wrong"} for who in ("ann", "bob")),
+        {"item": ids[3], "reviewer": "ann", "verdict": "accept"},
+        {"item": ids[3], "reviewer": "bob", "verdict": "reject", "reason": "unclear"},
+    ]
+    assert "8 decisions kept" in decided(path, *rows)
+    assert "0 decisions kept" in decided(path, *rows)
+    found = funnel(path)["review"]
+    assert (found["kept"], found["dropped"], found["waiting"]) == (2, {"rejected": 1}, {"adjudication": 1})
+    decided(path, {"item": ids[3], "reviewer": "cleo", "verdict": "accept"})
+    assert funnel(path)["review"]["kept"] == 3
+    prompts = [each.prompt for each in load_questions(path.parent / "published" / "questions.jsonl")]
+    assert mended in prompts
+    assert "Review: two people on 4 items, alike on 75%" in run("status", path).output
+    assert run("decide", path).output.count("\n") == 1, "only the rejected item is not kept"
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"item": "zz", "verdict": "accept"}, "is no item"),
+        ({"item": "", "verdict": "accept"}, "is no item"),
+        ({"verdict": "praise"}, "verdict"),
+        ({"verdict": "reject"}, "a rejection needs one"),
+        ({"verdict": "mend", "content": {"stem": "x"}}, "'stem' is no field"),
+        ({"verdict": "mend", "content": {}}, "changes nothing"),
+        ({"verdict": "mend", "content": {"options": "x"}}, "has to be a list"),
+        ({"verdict": "mend", "content": {"right": "x"}}, "exactly one of the options"),
+        ({"verdict": "accept", "reviewer": ""}, "reviewer"),
+    ],
+)
+def test_a_decision_that_cannot_be_kept_is_named(
+    row: dict[str, Any], told: str, waiting: tuple[Path, list[dict[str, Any]]]
+) -> None:
+    path, items = waiting
+    assert told in decided(path, {"item": items[0]["item"], "reviewer": "ann", **row}, code=1)
+    assert funnel(path)["review"]["waiting"] == {"review": 4}
+
+
+def test_a_decision_on_what_an_item_was_before_does_not_count(
+    chat_server: ChatServer, waiting: tuple[Path, list[dict[str, Any]]]
+) -> None:
+    path, items = waiting
+    decided(path, *({"item": items[0]["item"], "reviewer": who, "verdict": "accept"} for who in ("ann", "bob")))
+    assert funnel(path)["review"]["kept"] == 1
+    path.write_text(f"seed = 7\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert funnel(path)["review"]["kept"] == 0
+
+
+def test_agreement_is_cohens_kappa_of_the_first_two() -> None:
+    def said(item: str, *verdicts: str) -> list[Decision]:
+        return [
+            Decision(item=item, seen="x", reviewer=str(n), verdict=verdict)  # type: ignore[arg-type]
+            for n, verdict in enumerate(verdicts)
+        ]
+
+    rows = [("accept", "accept")] * 6 + [("reject", "reject")] * 2 + [("accept", "reject", "accept")] * 2
+    found = agreement_of(each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts))
+    # Observed .8, expected .8 * .6 + .2 * .4 = .56.
+    assert (found.items, found.alike) == (10, 0.8)
+    assert found.kappa == pytest.approx((0.8 - 0.56) / (1 - 0.56))
+    assert agreement_of([]) == Agreement(0, None, None, None, None)

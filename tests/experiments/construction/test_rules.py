@@ -1,0 +1,126 @@
+"""Rules without a model: personal data, near-duplicates, checks over a set."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from scipy.stats import binom
+
+from toolablate.benchmarks.prompt import LETTERS
+from toolablate.experiments.construction.duplicates import _grams, near_pairs
+from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.question_checks import checks_of
+from toolablate.experiments.construction.workbench import Workbench
+from toolablate.traces.errors import InputError
+
+THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.gz"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Write to jo.e@mail.example.org, please", "Write to [email], please"),
+        ("jo (at) example [dot] org", "[email]"),
+        ("see https://f.example/u/Tesdudo-dream for more", "see [profile] for more"),
+        ("call +49 171 2345678 today", "call [phone] today"),
+        ("my IP 84.12.7.3 is blocked", "my IP [ip] is blocked"),
+        ("@Berny thx", "[name] thx"),
+        ("Anne Gray and anne gray, not Gray's law", "[name] and [name], not Gray's law"),
+        # What a question is about stays.
+        ("version 23.0.11.48 of it", "version 23.0.11.48 of it"),
+        ("use @property or @cached(3) in a.b@", "use @property or @cached(3) in a.b@"),
+        ("$10^{-3}$ to +5 000 000 Pa at 10-20 K", "$10^{-3}$ to +5 000 000 Pa at 10-20 K"),
+    ],
+)
+def test_personal_data_is_taken_out_and_content_stays(text: str, clean: str) -> None:
+    assert without_personal_data(text, ["Anne Gray"]) == clean
+
+
+@pytest.mark.skipif(not THREADS.exists(), reason="the forum threads are not here")
+def test_no_poster_of_real_threads_is_named_in_its_posts() -> None:
+    """207 posts of 24 forums: the users that a forum's page names are in no text afterwards, and nothing else is."""
+    for line in gzip.decompress(THREADS.read_bytes()).decode().splitlines():
+        posts = json.loads(line)["posts"]
+        names = [
+            str(post.get("user") or "").rstrip("/").rpartition("/")[2].partition("-")[2] or str(post.get("user") or "")
+            for post in posts
+        ]
+        names = [name for name in names if len(name) >= 3]
+        for post in posts:
+            text = str(post.get("post_text") or "")
+            clean = without_personal_data(text, names)
+            words = clean.casefold().split()
+            assert not {name.casefold() for name in names} & set(words)
+            assert len(clean) > 0.8 * len(text), "what it is about stays"
+
+
+def test_near_pairs_are_those_of_the_exact_similarity() -> None:
+    """Against all pairs compared by their sets: MinHash may miss few near the least similarity, and adds none."""
+    rng = random.Random(5)
+    words = [f"{rng.choice('bcdfgklmnp')}{rng.choice('aeiou')}{rng.choice('rstvw')}{n}" for n in range(60)]
+    texts = {}
+    for n in range(60):
+        base = rng.sample(words, 12)
+        texts[f"a{n}"] = " ".join(base)
+        for _ in range(rng.randrange(6)):
+            base[rng.randrange(12)] = rng.choice(words)
+        texts[f"b{n}"] = " ".join(base)
+    found = {(later, earlier): value for later, earlier, value in near_pairs(texts, 0.5)}
+    grams = {name: _grams(text) for name, text in texts.items()}
+    names = list(texts)
+    exact = {
+        (later, earlier): value
+        for place, later in enumerate(names)
+        for earlier in names[:place]
+        if (value := len(grams[later] & grams[earlier]) / len(grams[later] | grams[earlier])) >= 0.5
+    }
+    assert found.items() <= exact.items()
+    assert len(exact) > 20
+    assert len(found) >= 0.97 * len(exact)
+    assert {pair for pair, value in exact.items() if value >= 0.7} <= found.keys()
+
+
+@pytest.mark.deep
+def test_checks_over_a_set_find_a_bias_and_rarely_what_chance_does() -> None:
+    """Their error rate under chance: at most 5 % of 400 sets, within its own 99 % limits; a bias is found."""
+    rng = random.Random(11)
+
+    def drawn(longest: float, first: float) -> list[dict[str, object]]:
+        rows: list[dict[str, object]] = []
+        for _ in range(60):
+            options = ["x" * length for length in rng.sample(range(4, 40), rng.choice((5, 6, 7)))]
+            right = max(options, key=len) if rng.random() < longest else rng.choice(options)
+            if rng.random() < first:
+                options.remove(right)
+                options.insert(0, right)
+            rows.append({"options": options, "right": right})
+        return rows
+
+    sets = [checks_of(drawn(0, 0)) for _ in range(400)]
+    limit = int(binom.ppf(0.99, 400, 0.05))
+    assert sum((each.longest_p or 0) < 0.05 for each in sets) <= limit
+    assert sum((each.letters_p or 0) < 0.05 for each in sets) <= limit
+    biased = checks_of(drawn(0.5, 0.4))
+    assert biased.longest_p is not None
+    assert biased.letters_p is not None
+    assert max(biased.longest_p, biased.letters_p) < 0.001
+    assert biased.letters[LETTERS[0]] > 20
+    assert checks_of(drawn(0, 0)[:19]).longest_p is None
+
+
+def test_a_workbench_has_one_writer_and_is_no_other_file(tmp_path: Path) -> None:
+    path = tmp_path / "w.sqlite"
+    with pytest.raises(InputError, match="no workbench"), Workbench(path, write=False):
+        pass
+    with Workbench(path) as bench:
+        bench.add_items({"a": {"question": "q"}})
+        with pytest.raises(InputError, match="another process"), Workbench(path):
+            pass
+        with Workbench(path, write=False) as reading:
+            assert reading.items() == {"a": {"question": "q"}}
+    (tmp_path / "text").write_text("not a database, but long enough to be one" * 20, encoding="utf-8")
+    with pytest.raises(InputError, match="not a workbench"), Workbench(tmp_path / "text"):
+        pass
+    assert [each.name for each in tmp_path.iterdir() if each.name.endswith("-driver")] == []

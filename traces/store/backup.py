@@ -1,0 +1,90 @@
+"""Copies of a store that is written meanwhile, each as the store is at one moment."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+from toolablate.traces.database import beside, connect
+from toolablate.traces.errors import StoreError
+from toolablate.traces.store.file import check_layout, check_version, explain, open_reader, unwritable
+
+_PAGES = 1_000
+"""Between two looks whether it is to stop."""
+
+_VERSIONS_AT, _WITHOUT_WAL = 18, b"\x01\x01"
+"""In the header of an SQLite file (https://www.sqlite.org/fileformat2.html#file_format_version_numbers): the copy has
+that of a store which is being written, and no WAL."""
+
+_COUNTS = "SELECT (SELECT count(*) FROM trials), (SELECT count(*) FROM traces), (SELECT count(*) FROM scores)"
+
+
+class BackupStopped(Exception):
+    """The copy was not wanted any more."""
+
+
+def back_up(store: Path, target: Path, stopped: Callable[[], bool] = lambda: False) -> None:
+    """Copies the store, and puts the copy in the place of `target` once it can be read; recorders are not held up.
+
+    The target may be on a network file system: no other process opens the file before it has its name, and it has no
+    WAL. Raises StoreError, and BackupStopped where `stopped` became true; what was at `target` stays then.
+    """
+    new = beside(target, ".new")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove(new)
+        try:
+            with closing(open_reader(store)) as source:
+                _copy(source, new, stopped)
+            new.replace(target)
+            _sync_folder(target.parent)
+        finally:
+            _remove(new)
+    except sqlite3.Error as error:
+        raise explain(error, target, "write") from error
+    except OSError as error:
+        raise unwritable(target, error) from error
+
+
+def _copy(source: sqlite3.Connection, new: Path, stopped: Callable[[], bool]) -> None:
+    """Within one transaction, or whatever others write would begin the copy anew."""
+
+    def look(*_: int) -> None:
+        if stopped():
+            raise BackupStopped
+
+    source.execute("BEGIN")
+    counts = source.execute(_COUNTS).fetchone()
+    # Nobody else opens it, and locks are what network file systems lack.
+    with closing(connect(new, "mode=rwc&nolock=1")) as copy:
+        source.backup(copy, pages=_PAGES, progress=look)
+    with new.open("r+b") as file:
+        file.seek(_VERSIONS_AT)
+        file.write(_WITHOUT_WAL)
+        file.flush()
+        os.fsync(file.fileno())
+    with closing(connect(new, "mode=ro&immutable=1")) as copy:
+        check_version(copy, new)
+        check_layout(copy, new)
+        if copy.execute(_COUNTS).fetchone() != counts:
+            raise StoreError(
+                f"The backup {new} does not hold what the store held when it was begun",
+                hint="Check the disk that it is on; the backup before it is still there.",
+                code="bad_backup",
+            )
+
+
+def _remove(new: Path) -> None:
+    for path in (new, beside(new, "-wal"), beside(new, "-journal")):
+        path.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """So that the name outlives a loss of power, where the file system can do that."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
