@@ -28,8 +28,9 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(slots=True)
 class Costs:
-    """Seconds of CPU of a trial with four tools: `here`, and of a cluster's `driver`, `in_all` of driver and workers,
-    and of Ray's own `services`; seconds between a reply and the next request; `rates` are requests per second by workers, once places are full."""
+    """Seconds of CPU of a trial with four tools, `here` and on a cluster: of its `driver`, `in_all` of driver and
+    workers, and of Ray's `services`. Seconds between a reply and the next request. `rates` are requests per second by
+    workers, once places are full."""
 
     here: float = 0.0
     driver: float = 0.0
