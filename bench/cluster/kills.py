@@ -63,10 +63,6 @@ class _Killing:
     driver: "subprocess.Popen[bytes] | None" = None
 
     @property
-    def store(self) -> Path:
-        return self.folder / "store.sqlite"
-
-    @property
     def said(self) -> str:
         return (self.folder / "said.txt").read_text(encoding="utf-8", errors="replace")
 
@@ -168,28 +164,29 @@ class _Killing:
             if driver.wait(_LAST_SECONDS) == 0:
                 return
 
-    def check(self, trials: int) -> None:
-        wrong, said = self.report.wrong, self.said
-        self.report.trials = trials
-        with Store(self.store) as store:
-            summaries = store.summaries()
-            attempts = [store.attempts(each.trial) for each in summaries]
-        seen = Counter((each.outcome, each.verdict) for each in summaries)
-        if seen != {("answered", "correct"): trials}:
-            wrong.append(f"of {trials} trials, by outcome and verdict: {dict(seen)}")
-        for traces in attempts:
-            done = [each for each in traces if each.outcome == "answered"]
-            self.report.lost.update(_last_code(each) for each in traces if each.outcome != "answered")
-            if len(done) != 1 or _steps(done[0]) != (TOOL_CALLS + 1, TOOL_CALLS):
-                wrong.append(
-                    f"a trial has {len(done)} answers, of {[_steps(each) for each in done]} requests and calls"
-                )
-        if "Traceback" in said:
-            wrong.append("a traceback: " + said[said.index("Traceback") :][:2000])
-        verify = [sys.executable, "-m", "toolablate", "verify", str(self.store)]
-        verified = subprocess.run(verify, capture_output=True, text=True, check=False)
-        if verified.returncode:
-            wrong.append(f"verify: {verified.stdout}{verified.stderr}")
+
+def check(folder: Path, trials: int, report: Report) -> None:
+    """Of a run that has ended: each trial is answered once and right, and nothing is damaged."""
+    wrong, store_path = report.wrong, folder / "store.sqlite"
+    said = (folder / "said.txt").read_text(encoding="utf-8", errors="replace")
+    report.trials = trials
+    with Store(store_path) as store:
+        summaries = store.summaries()
+        attempts = [store.attempts(each.trial) for each in summaries]
+    seen = Counter((each.outcome, each.verdict) for each in summaries)
+    if seen != {("answered", "correct"): trials}:
+        wrong.append(f"of {trials} trials, by outcome and verdict: {dict(seen)}")
+    for traces in attempts:
+        done = [each for each in traces if each.outcome == "answered"]
+        report.lost.update(_last_code(each) for each in traces if each.outcome != "answered")
+        if len(done) != 1 or _steps(done[0]) != (TOOL_CALLS + 1, TOOL_CALLS):
+            wrong.append(f"a trial has {len(done)} answers, of {[_steps(each) for each in done]} requests and calls")
+    if "Traceback" in said:
+        wrong.append("a traceback: " + said[said.index("Traceback") :][:2000])
+    verify = [sys.executable, "-m", "toolablate", "verify", str(store_path)]
+    verified = subprocess.run(verify, capture_output=True, text=True, check=False)
+    if verified.returncode:
+        wrong.append(f"verify: {verified.stdout}{verified.stderr}")
 
 
 def _last_code(trace: Trace) -> str:
@@ -229,7 +226,7 @@ def kill_while_running(
         if killing.driver is not None:
             killing.driver.kill()
             killing.driver.wait()
-    killing.check(trials)
+    check(folder, trials, report)
     report.seconds = time.monotonic() - began_at
     return report
 

@@ -65,10 +65,15 @@ class Nodes:
         return _read(self._process)
 
 
+def ray_env(folder: Path, token: str) -> dict[str, str]:
+    """What processes of a cluster, and drivers that join it, are started with."""
+    return {**os.environ, **_SETTINGS, "RAY_AUTH_TOKEN": token, "RAY_TMPDIR": str(folder)}
+
+
 @contextmanager
 def open_nodes(folder: Path, wanted: int) -> Iterator[Nodes]:
     """`folder` has a short path, since sockets lie in it; processes that people start with `env` are known by it."""
-    env = {**os.environ, **_SETTINGS, "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_TMPDIR": str(folder)}
+    env = ray_env(folder, secrets.token_hex(32))
     command = [sys.executable, "-m", __name__, str(folder), str(wanted)]
     with (
         (folder / "nodes.txt").open("wb") as errors,
