@@ -1,4 +1,4 @@
-"""`toolablate build`: makes a benchmark of questions with answers, stage by stage."""
+"""`toolablate build`: makes a benchmark of questions with answers or of statements, stage by stage."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,8 @@ def _is_file(name: str) -> bool:
 
 @click.group("build", cls=_Build, epilog=options.example("toolablate build questions.toml"))
 def build_group() -> None:
-    """Make a benchmark of questions with answers: `build PIPELINE.toml` runs the stages, and does only what is missing.
+    """Make a benchmark of questions with answers, or of textbooks' statements: `build PIPELINE.toml` runs the stages,
+    and does only what is missing.
 
     \b
       items = "pairs.jsonl"   # question, answer; may have explanation, replies, title, url, forum, licence, names
@@ -57,7 +58,8 @@ def build_group() -> None:
 @options.max_cost
 @options.as_json("the funnel")
 def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
-    """Run the stages of PIPELINE (assess, deduplicate, filter, convert, check, review), and publish what passes them.
+    """Run the stages of PIPELINE, and publish what passes them: assess, deduplicate, filter, convert, check and review
+    of questions; filter, specify, falsify, check and review of statements.
 
     Replies and steps are kept in the workbench: after Ctrl-C, a kill or a failure the same command goes on, and pays
     for nothing twice. A changed prompt, model or setting redoes its stage and what depends on it. Exits with 1 where a
@@ -79,13 +81,15 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     loaded = load_pipeline(pipeline)
     with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
         built = build(loaded, bench, max_cost=max_cost, progress=progress)
-        funnel = funnel_of(built, bench)
+        funnel = funnel_of(loaded, built, bench)
         folder = publish(loaded, built.published, funnel)
     for work in built.work:
         for line in work_told(work, "item"):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     _show(funnel, as_json=as_json)
-    console.print(f"{counted(len(built.published), 'question')} in {folder}", markup=False, soft_wrap=True)
+    console.print(
+        f"{counted(len(built.published), loaded.kind.removesuffix('s'))} in {folder}", markup=False, soft_wrap=True
+    )
     if built.missing:
         console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
     raise SystemExit(1 if built.missing else 0)
@@ -103,7 +107,7 @@ def status_command(pipeline: Path, as_json: bool) -> None:
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=False) as bench:
-        _show(funnel_of(seen_so_far(loaded, bench), bench), as_json=as_json)
+        _show(funnel_of(loaded, seen_so_far(loaded, bench), bench), as_json=as_json)
 
 
 @build_group.command("decide", epilog=options.example("toolablate build decide questions.toml decisions.jsonl"))
@@ -122,6 +126,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     import json
 
     from toolablate.experiments.construction.building import seen_so_far
+    from toolablate.experiments.construction.kinds import reviewed
     from toolablate.experiments.construction.pipeline import load_pipeline
     from toolablate.experiments.construction.review import load_decisions
     from toolablate.experiments.construction.workbench import Workbench
@@ -130,14 +135,14 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=decisions is not None) as bench:
         review = seen_so_far(loaded, bench).stages[-1]
-        contents = {item: step.content for item, step in review.steps.items()}
+        contents, part = {item: step.content for item, step in review.steps.items()}, reviewed(loaded)
         if decisions is not None:
-            kept = bench.decide(load_decisions(decisions, contents))
+            kept = bench.decide(load_decisions(decisions, contents, part))
             click.echo(f"{counted(kept, 'decision')} kept; `toolablate build {pipeline}` goes on with them.", err=True)
             return
         for item, content in contents.items():
             if item not in review.kept:
-                click.echo(json.dumps({"item": item, **content["asked"]}, ensure_ascii=False))
+                click.echo(json.dumps({"item": item, **content[part.part]}, ensure_ascii=False))
 
 
 @build_group.command("posts", epilog=options.example("toolablate build posts thread.html --json"))

@@ -1,5 +1,6 @@
 """What is known of one trial with tools when it is said why it went as it did."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
@@ -31,8 +32,8 @@ class EvidenceOutline:
     """Of one trial of a condition with tools what lists and decompositions are made of, of however many trials.
 
     score       without what a judge was asked
-    inputs       what the decomposition needs
-    steps       the events of its `belief_steps`; step k of the trajectory is before event steps[k]
+    inputs       what the decomposition needs; `tools` of those alone that are wrong or were replayed
+    steps       the events of its `belief_steps`; step k of the trajectory is before event steps[k]; of the same alone
     trajectory  by answers asked for before these; None where none were, or too few steps
     flip        where the belief in the right answer falls for good
     diagnoses   labels of judges, without what these were asked
@@ -59,7 +60,7 @@ class Evidence(EvidenceOutline):
     no_tools        its question's trials without tools, of the same model
     repeats     scores of the question's other trials under the condition, of the same model
     outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
-                one with this trial there
+                one with this trial there (`at_outset`)
     re_asked     scores of answers that were asked for once more after the final reply
     ignore_tools  scores of answers that were to ignore the tool results
     pivotal     None where the belief did not fall at a result, or nobody looked
@@ -82,12 +83,26 @@ class Evidence(EvidenceOutline):
         return bool(self.signals.calls)
 
     @property
+    def at_outset(self) -> tuple[int, float]:
+        """How many answers were asked for before anything was called, here and in other repeats, and how many of them
+        are right."""
+        beliefs = self.trajectory.beliefs if self.trajectory else ()
+        own = next((each for each in beliefs if each.step == 0), None)
+        asked, right = (own.samples, round(own.right.mean * own.samples)) if own else (0, 0)
+        return asked + len(self.outset), right + math.fsum(self.outset)
+
+    @property
     def all_runs(self) -> Replay | None:
         return self.runs or self.inputs.replay
 
     def outline(self) -> EvidenceOutline:
         known = {each.name: getattr(self, each.name) for each in fields(EvidenceOutline)}
-        return EvidenceOutline(**{**known, "score": self.score.model_copy(update={"judgement": None, "mapping": None})})
+        return EvidenceOutline(**{**known, "score": without_judge(self.score)})
+
+
+def without_judge(score: Score) -> Score:
+    """Without what a judge was asked."""
+    return score.model_copy(update={"judgement": None, "mapping": None})
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,11 @@ def processes_of(folder: Path) -> list[int]:
     return [pid for pid in processes() if marked in _read_of(pid, "environ").split(b"\0")]
 
 
+def is_idle_worker(process: Key) -> bool:
+    """Whether Ray started it for whoever may want it."""
+    return b"ray::IDLE" in _read_of(process[0], "cmdline")
+
+
 def still_there(wanted: set[Key]) -> set[Key]:
     """Those that run still; not those that have only not been waited for yet."""
     there = wanted & {each.key for each in processes().values()}

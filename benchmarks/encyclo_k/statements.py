@@ -22,6 +22,7 @@ ALLOWED: Mapping[str, str] = {
     "subfield": _TEXT,
     "language": 'the name of a language: "en", "zh"',
     "of": "the id of the correct statement that an incorrect one was made from",
+    **dict.fromkeys(("reason", "strategy", "book", "page"), _TEXT),
 }
 
 
@@ -29,7 +30,8 @@ class Statement(Record):
     """A sentence or more of a textbook, as it stands or made incorrect.
 
     A discipline has fields, and these subfields. `of` is the id of the correct statement that an incorrect one was made
-    from: both are one `point` of knowledge, and never stand in one question.
+    from: both are one `point` of knowledge, and never stand in one question. `reason` and `strategy` say how it was
+    made incorrect, `book` and `page` where the correct one stands; questions have none of them.
     """
 
     id: str = Field(min_length=1)
@@ -40,6 +42,10 @@ class Statement(Record):
     subfield: str = ""
     language: str = Field(default="en", min_length=1)
     of: str = ""
+    reason: str = ""
+    strategy: str = ""
+    book: str = ""
+    page: str = ""
 
     @property
     def point(self) -> str:

@@ -6,12 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents import ModelSource, RetryPolicy
-from toolablate.experiments.construction.duplicates import Deduplicate
+from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
-from toolablate.experiments.construction.question_checks import Check
-from toolablate.experiments.construction.question_items import load_items
-from toolablate.experiments.construction.question_stages import Assess, Convert, Filter
-from toolablate.experiments.construction.review import Review
 from toolablate.experiments.construction.stages import Content, Kept, Outcome, Stage, Waiting
 from toolablate.experiments.construction.workbench import Workbench, content_digest
 from toolablate.experiments.pair_judging import PaidInTurn, PairWork, have_asked
@@ -22,18 +18,6 @@ from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Questi
 
 REPLY_TOKENS = 600
 """What a reply is taken to have. Those of a model that thinks at length have more."""
-
-
-def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
-    asks, strict = pipeline.asks, pipeline.filter
-    return (
-        Assess(asks),
-        Deduplicate(pipeline.duplicates, asks),
-        Filter(asks, strict.domains, strict.clarity, strict.difficulty),
-        Convert(asks, pipeline.seed),
-        Check(),
-        Review(pipeline.review.reviewers, bench.decisions()),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +101,7 @@ class Built:
 
 def seen_so_far(pipeline: Pipeline, bench: Workbench) -> Built:
     """Without asking or writing anything."""
-    contents: Mapping[str, Content] = load_items(pipeline.items)
+    contents: Mapping[str, Content] = load_items(pipeline)
     stages = []
     for stage in stages_of(pipeline, bench):
         stages.append(found := passed(pipeline, bench, stage, contents))
@@ -142,7 +126,7 @@ def build(
     """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
     asks for nothing again that was replied to. Raises ToolablateError where nothing can be asked or kept."""
     progress = progress or RunProgress()
-    contents: Mapping[str, Content] = load_items(pipeline.items)
+    contents: Mapping[str, Content] = load_items(pipeline)
     bench.add_items(contents)
     budget, stages, work = _Budget(max_cost), [], []
     for stage in stages_of(pipeline, bench):

@@ -6,12 +6,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from toolablate.experiments.construction.building import Built
+from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
 from toolablate.experiments.construction.review import Agreement, agreement_of
 from toolablate.experiments.construction.stages import Dropped, Waiting
 from toolablate.experiments.construction.workbench import Paid, Workbench
 
-PAPERS = "LPFQA's paper: over 2,000 threads of over 50 forums, about 1,000 candidates, 430 questions"
+PAPERS = {
+    "questions": "LPFQA's paper: over 2,000 threads of over 50 forums, about 1,000 candidates, 430 questions",
+    "statements": "Encyclo-K's paper: 25,563 statements, less 3,269 with figures, 642 with references and 127 that are"
+    " not clear; 21,494 of 21,525 falsified",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +39,18 @@ class StageFigures:
 @dataclass(frozen=True, slots=True)
 class Funnel:
     """`paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
-    `domains` counts what is at the end; `checks` are over these."""
+    `domains` counts what is at the end; `checks` are over these; `paper` is
+    the funnel of the paper, in words."""
 
     stages: tuple[StageFigures, ...]
     paid_before: Paid
     domains: Mapping[str, int]
     checks: SetChecks
     agreement: Agreement
+    paper: str
 
 
-def funnel_of(built: Built, bench: Workbench) -> Funnel:
+def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     paid = bench.paid()
     used: set[str] = set()
     stages = []
@@ -72,8 +79,9 @@ def funnel_of(built: Built, bench: Workbench) -> Funnel:
     return Funnel(
         stages=tuple(stages),
         paid_before=before,
-        domains=_counted(each["domain"] for each in contents),
-        checks=checks_of(each["asked"] for each in contents),
+        domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
+        checks=checks_of(each["asked"] for each in contents if "asked" in each),
+        paper=PAPERS[pipeline.kind],
         agreement=agreement_of(bench.decisions()),
     )
 
@@ -112,7 +120,7 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
         yield f"Review: two people on {counted(said.items, 'item')}, alike on {said.alike:.0%}, kappa {kappa}{interval}"
     if said.median_seconds is not None:
         yield f"Review: median {said.median_seconds:.0f} s per item and person"
-    yield f"Beside it, {PAPERS}."
+    yield f"Beside it, {funnel.paper}."
 
 
 def _p(value: float | None, told: str) -> str:

@@ -48,6 +48,12 @@ class ReviewSection(Section):
     reviewers: int = Field(default=2, ge=0, le=5)
 
 
+class WorldsSection(Section):
+    """`pages` is a JSONL of the pages of the book that statements are of: what is published has two corpora then."""
+
+    pages: PathText = ""
+
+
 class CardSection(Section):
     """What the data card says besides figures."""
 
@@ -59,12 +65,12 @@ class CardSection(Section):
 class Pipeline(Section):
     """A validated pipeline; paths in it are absolute.
 
-    `items` is a JSONL of questions with answers, `workbench` the SQLite file of all that was made of them, `output` the
-    folder of what is published. `asks` is how often a model is asked at most until a reply can be used; `seed` is that
-    of the order of options.
+    `items` is a JSONL of questions with answers, or of statements of textbooks, by `kind`; `workbench` is the SQLite
+    file of all that was made of them, `output` the folder of what is published. `asks` is how often a model is asked
+    at most until a reply can be used; `seed` is that of the order of options.
     """
 
-    kind: Literal["questions"] = "questions"
+    kind: Literal["questions", "statements"] = "questions"
     items: PathText = Field(min_length=1)
     workbench: PathText = ""
     output: PathText = "published"
@@ -77,6 +83,7 @@ class Pipeline(Section):
     filter: FilterSection = FilterSection()
     review: ReviewSection = ReviewSection()
     card: CardSection = CardSection()
+    worlds: WorldsSection = WorldsSection()
     replies: RepliesSection = RepliesSection()
     runner: RunnerSection = RunnerSection()
 
@@ -133,6 +140,7 @@ def load_pipeline(path: Path) -> Pipeline:
             "output": beside(pipeline.output),
             "models": models,
             "prices": prices,
+            "worlds": WorldsSection(pages=pipeline.worlds.pages and beside(pipeline.worlds.pages)),
             "duplicates": pipeline.duplicates.model_copy(update={"against": against}),
             "replies": pipeline.replies.model_copy(update={"file": beside(pipeline.replies.file)}),
         }

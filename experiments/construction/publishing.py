@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from toolablate.benchmarks.encyclo_k.statements import Statement
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
-from toolablate.experiments.construction.funnel import PAPERS, Funnel
+from toolablate.experiments.construction.book_worlds import book_worlds
+from toolablate.experiments.construction.funnel import Funnel
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
@@ -68,26 +70,57 @@ def lpfqa_row(item: str, content: Content) -> dict[str, str]:
 
 
 def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> Path:
-    """Writes `questions.jsonl`, `lpfqa.jsonl` and `card.md` into the pipeline's `output`, each whole or not at all.
-    Raises InputError where that cannot be written."""
+    """Writes into the pipeline's `output`, each file whole or not at all: `card.md`, and of questions `questions.jsonl`
+    and `lpfqa.jsonl`, of statements `statements.jsonl` and the corpora of book worlds. Raises InputError where that
+    cannot be written."""
     folder = Path(pipeline.output)
-    questions = [
-        question_of(item, content).model_dump_json(exclude_defaults=True) for item, content in contents.items()
-    ]
-    rows = [json.dumps(lpfqa_row(item, content), ensure_ascii=False) for item, content in contents.items()]
+    made = _of_questions(contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
+    made["card.md"] = card_of(pipeline, contents, funnel)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in (
-            ("questions.jsonl", _lines(questions)),
-            ("lpfqa.jsonl", _lines(rows)),
-            ("card.md", card_of(pipeline, contents, funnel)),
-        ):
+        for name, text in made.items():
             half = folder / f".{name}.part"
             half.write_text(text, encoding="utf-8")
             half.replace(folder / name)
     except OSError as error:
         raise InputError(f"output: cannot write {folder}: {error.strerror}", code="unwritable") from None
     return folder
+
+
+def _of_questions(contents: Mapping[str, Content]) -> dict[str, str]:
+    questions = [
+        question_of(item, content).model_dump_json(exclude_defaults=True) for item, content in contents.items()
+    ]
+    rows = [json.dumps(lpfqa_row(item, content), ensure_ascii=False) for item, content in contents.items()]
+    return {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
+
+
+def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
+    statements = [statement for item, content in contents.items() for statement in statements_of(item, content)]
+    made = {"statements.jsonl": _lines(each.model_dump_json(exclude_defaults=True) for each in statements)}
+    if pipeline.worlds.pages:
+        worlds = book_worlds(pipeline.worlds.pages, contents)
+        for name, documents in (("book.jsonl", worlds.true), ("falsified_book.jsonl", worlds.false)):
+            made[name] = _lines(json.dumps(each, ensure_ascii=False) for each in documents)
+    return made
+
+
+def statements_of(item: str, content: Content) -> tuple[Statement, Statement]:
+    """The correct statement and its incorrect twin."""
+    about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page")}
+    language, false = language_of(content["text"]), content["false"]
+    correct = Statement(id=item[:ID_DIGITS], text=content["text"], correct=True, language=language, **about)
+    twin = Statement(
+        id=f"{correct.id}-false",
+        text=false["text"],
+        correct=False,
+        language=language,
+        of=correct.id,
+        reason=false["reason"],
+        strategy=false["strategy"],
+        **about,
+    )
+    return correct, twin
 
 
 def _lines(rows: Iterable[str]) -> str:
@@ -97,32 +130,32 @@ def _lines(rows: Iterable[str]) -> str:
 def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> str:
     """Markdown: what is in it, where it is from, how it was made."""
     card = pipeline.card
-    forms = Counter("multiple choice" if "options" in each["asked"] else "short answer" for each in contents.values())
-    sources = Counter((each["forum"] or "unnamed", each["licence"] or "unknown") for each in contents.values())
+    forms = Counter(map(_form, contents.values()))
+    sources = Counter(map(_source, contents.values()))
     models = {role: pipeline.model_of(role).name for role in ("writer", "checker")}
     lines = [
-        f"# {card.title or 'Questions'}",
+        f"# {card.title or pipeline.kind.capitalize()}",
         "",
-        f"{len(contents)} questions: {', '.join(f'{count} {form}' for form, count in forms.items()) or 'none'}.",
+        f"{len(contents)} {pipeline.kind}: {', '.join(f'{count} {form}' for form, count in forms.items()) or 'none'}.",
         "",
         f"- Licence: {card.licence or 'not stated'}",
         f"- Contact: {card.contact or 'not stated'}",
         f"- Canary: `{CANARY}`",
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
-        f"- Review: {pipeline.review.reviewers or 'no'} people per question"
+        f"- Review: {pipeline.review.reviewers or 'no'} people per item"
         + (f", kappa {funnel.agreement.kappa:.2f}" if funnel.agreement.kappa is not None else ""),
         "- Personal data: mail addresses, profile links, telephone numbers, @handles and the names that the source"
         " gave were removed by rule before any model read the texts. Other names may remain.",
         "",
         "## Sources",
         "",
-        "| source | licence | questions |",
+        f"| source | licence | {pipeline.kind} |",
         "|---|---|---|",
         *(f"| {_cell(forum)} | {_cell(licence)} | {count} |" for (forum, licence), count in sorted(sources.items())),
         "",
         "## Domains",
         "",
-        "| domain | questions |",
+        f"| domain | {pipeline.kind} |",
         "|---|---|",
         *(f"| {_cell(domain)} | {count} |" for domain, count in funnel.domains.items()),
         "",
@@ -135,10 +168,20 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
             for each in funnel.stages
         ),
         "",
-        f"Beside it, {PAPERS}.",
+        f"Beside it, {funnel.paper}.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _form(content: Content) -> str:
+    if "false" in content:
+        return f"falsified by {content['false']['strategy']}"
+    return "multiple choice" if "options" in content["asked"] else "short answer"
+
+
+def _source(content: Content) -> tuple[str, str]:
+    return content.get("forum") or content.get("book") or "unnamed", content.get("licence") or "unknown"
 
 
 def _reasons(counts: Mapping[str, int]) -> str:

@@ -46,7 +46,7 @@ ALLOWED = {
 _READ = ("question", "answer", "explanation", "title")
 
 
-def load_items(path: str | Path) -> dict[str, Content]:
+def load_question_items(path: str | Path) -> dict[str, Content]:
     """The content of each item by its id, the digest of where it came from; of two equal rows one is kept.
 
     Raises InputError that names the file, the row, the key, what was found and what is allowed."""

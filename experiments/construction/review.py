@@ -1,7 +1,7 @@
 """What people decide of items: who has to agree, what a mend changes, how far two agree beyond chance."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,15 +12,27 @@ from toolablate.analysis.agreement.kappa import cohens_kappa, kappa_interval, ma
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
-from toolablate.experiments.construction.question_checks import faults_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Waiting
 from toolablate.experiments.construction.workbench import Decision, content_digest
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What of an item people see and may mend: the object under `part` of its content. `faults` says what is wrong with
+    a content."""
+
+    part: str
+    faults: Callable[[Content], Sequence[str]]
+
+    def mended(self, content: Content, fields: Mapping[str, Any]) -> Content:
+        return {**content, self.part: {**content[self.part], **fields}}
 
 
 @dataclass(frozen=True)
 class Review:
     """`reviewers` different people have to say the same of an item; where they do not, one more decides."""
 
+    reviewed: Reviewed
     reviewers: int
     decisions: Sequence[Decision]
     name: ClassVar[str] = "review"
@@ -46,8 +58,13 @@ class Review:
             return Waiting("review")
         first, further = said[: self.reviewers], said[self.reviewers :]
         if len({_gist(each) for each in first}) == 1:
-            return _outcome(content, first[0])
-        return _outcome(content, further[0]) if further else Waiting("adjudication")
+            return self._outcome(content, first[0])
+        return self._outcome(content, further[0]) if further else Waiting("adjudication")
+
+    def _outcome(self, content: Content, decision: Decision) -> Outcome:
+        if decision.verdict == "reject":
+            return Dropped("rejected", decision.reason)
+        return Kept(content if decision.verdict == "accept" else self.reviewed.mended(content, decision.content))
 
 
 def by_item(decisions: Iterable[Decision]) -> dict[str, list[Decision]]:
@@ -62,15 +79,7 @@ def _gist(decision: Decision) -> tuple[str, str]:
     return decision.verdict, content_digest(decision.content) if decision.verdict == "mend" else ""
 
 
-def _outcome(content: Content, decision: Decision) -> Outcome:
-    if decision.verdict == "reject":
-        return Dropped("rejected", decision.reason)
-    if decision.verdict == "accept":
-        return Kept(content)
-    return Kept({**content, "asked": {**content["asked"], **decision.content}})
-
-
-def load_decisions(path: Path, contents: Mapping[str, Content]) -> list[Decision]:
+def load_decisions(path: Path, contents: Mapping[str, Content], reviewed: Reviewed) -> list[Decision]:
     """One decision in a row, on `contents`: what the items are that wait for people, by item. A row without `seen` is
     on what the item is now.
 
@@ -79,13 +88,13 @@ def load_decisions(path: Path, contents: Mapping[str, Content]) -> list[Decision
     found = []
     for place, row in rows_of(path):
         try:
-            found.append(_decision(row, contents))
+            found.append(_decision(row, contents, reviewed))
         except LineError as error:
             raise at(place, error, code="bad_decision") from error
     return found
 
 
-def _decision(row: Mapping[str, Any], contents: Mapping[str, Content]) -> Decision:
+def _decision(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed: Reviewed) -> Decision:
     item = str(row.get("item", ""))
     matches = [known for known in contents if item and known.startswith(item)]
     if len(matches) != 1:
@@ -101,7 +110,7 @@ def _decision(row: Mapping[str, Any], contents: Mapping[str, Content]) -> Decisi
     if decision.verdict == "reject" and not decision.reason.strip():
         raise LineError("reason: a rejection needs one")
     if decision.verdict == "mend" and decision.seen == content_digest(content):
-        asked = content["asked"]
+        asked = content[reviewed.part]
         if unknown := sorted(decision.content.keys() - asked.keys()):
             raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked)}.")
         mended = {**asked, **decision.content}
@@ -109,7 +118,7 @@ def _decision(row: Mapping[str, Any], contents: Mapping[str, Content]) -> Decisi
             raise LineError("content: the mend changes nothing", 'Say "accept".')
         if wrong := [key for key in asked if type(mended[key]) is not type(asked[key])]:
             raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
-        if faults := faults_of(content, mended):
+        if faults := reviewed.faults(reviewed.mended(content, decision.content)):
             raise LineError(f"content: {'; '.join(faults)}")
     return decision
 

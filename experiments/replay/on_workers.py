@@ -28,9 +28,9 @@ from toolablate.traces.records import Condition, Environment, Event, Question
 
 @dataclass(frozen=True, slots=True)
 class SentReplay(PlannedTrial):
-    """A replay with what the store has of the trial that it goes on from: 10 to 60 kB, as much as its own events come
-    to. `place` is that of its plan among those that workers have opened; `placebos` is the digest of the sources of
-    its placebos, "" where there are none; `codes` tells whether it may start a kernel."""
+    """A replay with what the store has of the trial that it goes on from: 54 kB for 50 events, as much as these took
+    when a worker sent them. `place` is that of its plan among those that workers have opened; `placebos` is the digest
+    of the sources of its placebos, "" where there are none; `codes` tells whether it may start a kernel."""
 
     place: int
     forked: ForkedTrial

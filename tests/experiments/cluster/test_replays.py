@@ -22,6 +22,7 @@ from toolablate.experiments.cluster import on_ray
 from toolablate.experiments.cluster.in_process import InProcess
 from toolablate.experiments.replay.batch import open_replays, replay_many
 from toolablate.experiments.replay.requests import ReplayRequest
+from toolablate.experiments.running.launch import Presses
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Again, AnswerNow
@@ -119,7 +120,7 @@ def test_one_fleet_serves_all_rounds_and_a_lost_worker_costs_no_replay(
         nonlocal dies
         if dies:
             dies = False
-            worker = next(each for each in engines[0].started if each.worker._trials)
+            worker = next(each for each in engines[-1].started if each.worker._trials)
             worker._running.get_loop().call_soon_threadsafe(worker.kill)
             return Slow(1, reply("Answer: 4"))
         return by_turn(double(number), reply("Answer: 4"))(request)
@@ -128,26 +129,51 @@ def test_one_fleet_serves_all_rounds_and_a_lost_worker_costs_no_replay(
     conditions = own_tool(tmp_path, DOUBLE)
     plan = endpoint_plan(tmp_path, chat_server, conditions=conditions, extra="[cluster]\naddress = 'local'")
     store = run(plan)
-    trial, number, dies = trial_of(store, "own"), 7, True
+    trial, number = trial_of(store, "own"), 7
     heard = io.StringIO()
 
     async def rounds() -> None:
+        nonlocal dies
         progress = RunProgress(Console(file=heard, width=500))
         async with open_replays(store, plan=plan, progress=progress) as replays:
+            probe = ReplayRequest(trial, 0, AnswerNow())
+            assert (await replays.run([probe])).launched.missing == 0
+            dies = True
             first = await replays.run([ReplayRequest(trial, 0, Again(), repeats=3)])
             assert await replays.meanwhile(threading.current_thread) is not threading.main_thread()
-            then = await replays.run(
-                [ReplayRequest(trial, 1, AnswerNow()), ReplayRequest(trial, 0, Again(), repeats=4)]
-            )
+            then = await replays.run([probe, ReplayRequest(trial, 0, Again(), repeats=4)])
             assert (first.launched.missing, first.launched.failures) == (0, ())
-            assert (then.launched.missing, then.launched.done_before) == (0, 3)
+            assert (then.launched.missing, then.launched.done_before) == (0, 4)
 
     asyncio.run(rounds())
-    (engine,) = engines
-    assert len(engine.started) == 3
+    assert [len(each.started) for each in engines] == [2, 3], "a fleet for no tools, and one for all other rounds"
     assert "was lost" in heard.getvalue()
     assert "3 calls of double not in the record returned an error" in heard.getvalue()
     assert [outcome for outcome, *_ in replays_told(store).values()] == ["answered"] * 5
+
+
+def test_stopped_within_a_round_the_same_call_goes_on(
+    chat_server: ChatServer, tmp_path: Path, engines: list[InThisProcess]
+) -> None:
+    presses = Presses()
+    presses.taken()
+
+    left = [presses]
+
+    def replies(_: dict[str, Any]) -> Step:
+        if engines and left:
+            left.pop().press()
+        return reply("Answer: 4")
+
+    chat_server.answers(replies)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none']"))
+    requests = [ReplayRequest(trial_of(store, "none"), 0, Again(), repeats=40)]
+    stopped = replay_many(store, requests, cluster="local").launched
+    assert stopped.stopped
+    assert 0 < stopped.missing < 40
+    chat_server.answers(lambda _: reply("Answer: 4"))
+    then = replay_many(store, requests, cluster="local").launched
+    assert (then.done_before, then.missing) == (40 - stopped.missing, 0)
 
 
 def test_what_has_one_owner_is_refused_and_nothing_is_started(

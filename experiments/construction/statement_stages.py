@@ -1,0 +1,251 @@
+"""The stages of statements, as Encyclo-K makes them: filter what cannot stand alone, check the specifications, falsify,
+check what came."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.questions import language_of
+from toolablate.benchmarks.rows.sources import typed_rows
+from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
+from toolablate.experiments.construction.question_checks import normal
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role, Waiting
+from toolablate.traces.records import digest_json
+
+FullText = Annotated[str, Field(pattern=r"\S")]
+
+
+class StatementRow(BaseModel):
+    """A correct statement of a textbook: `text` is its name, a colon, and on the next line what it says. Other keys are
+    ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: FullText
+    discipline: FullText
+    field: str = ""
+    subfield: str = ""
+    book: str = ""
+    page: str = ""
+
+
+_TEXT = "a text in quotes"
+ALLOWED = {
+    **dict.fromkeys(("text", "discipline"), "a text in quotes that is not blank"),
+    **dict.fromkeys(("field", "subfield", "book", "page"), _TEXT),
+}
+
+
+def load_statement_items(path: str | Path) -> dict[str, Content]:
+    """The content of each item by its id, the digest of its row; of two equal rows one is kept. Raises InputError that
+    names the file, the row, the key, what was found and what is allowed."""
+    rows = [row.model_dump(mode="json") for _, row in typed_rows(path, StatementRow, ALLOWED)]
+    return {digest_json(row): row for row in rows}
+
+
+# By rule: what needs something that is not there. In this order, and counted so.
+
+_RULES = (
+    (
+        "needs a figure",
+        re.compile(
+            r"\b(?:fig(?:ure|s)?\.?|table|diagram|photo(?:graph)?|chart|map)\s*\(?\d|\b(?:shown|depicted|seen|see)\s+(?:in\s+the\s+"
+            r"(?:figure|picture|diagram|table)|below|above)|(?:如|见)(?:上|下|左|右)?(?:图|表)|[图表]\s*\d",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "refers to a place of the book",
+        re.compile(
+            r"\b(?:chapter|section|sect?\.|appendix|paragraph|page|p\.|eq(?:uation)?s?\.?|formula|theorem|lemma|definition|"
+            r"example|exercise)\s*\(?\d|第\s*[\d一二三四五六七八九十百]+\s*[章节]|[(（]\d+(?:[.-]\d+)*[a-z]?[)）]\s*式|式\s*[(（]\d"
+            r"|[(（]\d+[.-]\d+[)）]",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "speaks of where it stands",
+        re.compile(
+            r"\b(?:this|the (?:present|previous|next|following|preceding))\s+"
+            r"(?:chapter|section|book|region|country|page|figure)\b"
+            r"|\b(?:our|my)\s+(?:country|region|nation|university)\b"
+            r"|\b(?:as (?:mentioned|noted|shown|stated) (?:above|earlier|before)|mentioned above|aforementioned)\b"
+            r"|我国|本[章节书国]|本地区|该地区|如前所述|上述|上文",
+            re.IGNORECASE,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StandsAlone:
+    """Drops by rule what needs a figure, a place of the book or a where. The first rule that fits is the reason."""
+
+    name: ClassVar[str] = "filter"
+    version: ClassVar[int] = 1
+    role: ClassVar[None] = None
+
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        return {}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        for reason, rule in _RULES:
+            if found := rule.search(content["text"]):
+                return Dropped(reason, found[0])
+        return Kept(content)
+
+
+# By a model: the three specifications of Encyclo-K (3.1.1).
+
+
+class Specifications(ReplyForm):
+    independent: bool
+    clear: bool
+    concise: bool
+    reason: str
+
+
+_SPECIFY = """You check statements of a textbook for a benchmark. Each will be shown alone. Decide:
+- independent: it is one whole piece of knowledge, and needs no other part of the book.
+- clear: it means one thing to whoever reads it anywhere; no word points to a place or a time that is not named.
+- concise: nothing in it is there for the book alone, such as numbers of formulas.
+- reason: one sentence on what fails; "" where nothing does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Specify:
+    asks: int
+    name: ClassVar[str] = "specify"
+    version: ClassVar[int] = 1
+    role: ClassVar[Role] = "checker"
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"words": _SPECIFY}
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        return {}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        request = request_for(Specifications, _SPECIFY, [("statement", content["text"])], "Check this statement.")
+        found = await ask_for(request, Specifications, ask, self.asks)
+        if found is None:
+            return Waiting("reply unread")
+        for key, reason in (("independent", "not independent"), ("clear", "not clear"), ("concise", "not concise")):
+            if not getattr(found, key):
+                return Dropped(reason, found.reason)
+        return Kept(content)
+
+
+# Its false twin.
+
+Strategy = Literal["concept", "causality", "detail", "time", "logic", "scope"]
+
+
+class Falsified(ReplyForm):
+    strategy: Strategy
+    transformed_content: Annotated[str, Field(min_length=1)]
+    incorrect_reason: Annotated[str, Field(min_length=1)]
+
+
+# The six kinds of error and five demands are those of the paper on Encyclo-K (3.1.2).
+_FALSIFY = """You turn a correct statement of a textbook into an incorrect one. Only those who understand \
+it should notice.
+- strategy: what you change: "concept" (one for another), "causality" (cause and effect), "detail" (a number, a unit, \
+a condition), "time" (an order or a date), "logic" (a conclusion that does not follow) or "scope" (some for all, or \
+the reverse).
+- transformed_content: the incorrect statement. It is wrong beyond dispute, in the words, tone and form of the \
+original, about as long, without contradicting itself. Its first line, the name, stays as it is. Do not merely deny it.
+- incorrect_reason: what is wrong, and what it should be.
+Keep the language."""
+
+_NEGATIONS = re.compile(
+    r"\b(?:not|no|never|n't|cannot|does|do|did|is|are|was|were)\b|n't\b|[不未非没无]|没有|并非", re.IGNORECASE
+)
+SHORTEST, LONGEST = 0.5, 2.0
+"""Of the correct statement's length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Falsify:
+    asks: int
+    name: ClassVar[str] = "falsify"
+    version: ClassVar[int] = 1
+    role: ClassVar[Role] = "writer"
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"words": _FALSIFY}
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        return {}
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        book = content["book"] or "not named"
+        request = request_for(
+            Falsified, _FALSIFY, [("book", book), ("statement", content["text"])], "Write the incorrect statement."
+        )
+
+        def faults(found: Falsified) -> list[str]:
+            return twin_faults(content["text"], found.transformed_content)
+
+        found = await ask_for(request, Falsified, ask, self.asks, faults)
+        if found is None:
+            return Waiting("reply unread")
+        twin = {"text": found.transformed_content, "reason": found.incorrect_reason, "strategy": found.strategy}
+        return Kept({**content, "false": twin})
+
+
+def twin_faults(correct: str, false: str) -> list[str]:
+    """What is wrong with an incorrect statement beside the correct one, whatever it says."""
+    faults = []
+    if normal(false) == normal(correct):
+        faults.append("transformed_content: says the same as the correct statement")
+    elif _bare(false) == _bare(correct):
+        faults.append("transformed_content: merely denies the correct statement")
+    if not SHORTEST * len(correct) <= len(false) <= LONGEST * len(correct):
+        faults.append(f"transformed_content: has {len(false)} signs, and the correct statement {len(correct)}")
+    if "\n" in correct and correct.partition("\n")[0].strip() != false.partition("\n")[0].strip():
+        faults.append("transformed_content: its first line, the name, is another")
+    if language_of(false) != language_of(correct):
+        faults.append("transformed_content: is in another language")
+    return faults
+
+
+def _bare(text: str) -> str:
+    """Without what denies, and the verbs that go with it."""
+    return re.sub(r"[^\w]+", " ", _NEGATIONS.sub(" ", normal(text))).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTwin:
+    """Drops an incorrect statement that is a correct one of the set, or of which there are two."""
+
+    name: ClassVar[str] = "check"
+    version: ClassVar[int] = 1
+    role: ClassVar[None] = None
+
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        correct = {normal(content["text"]) for content in contents.values()}
+        seen: set[str] = set()
+        found = {}
+        for item, content in contents.items():
+            false = normal(content["false"]["text"])
+            if false in correct:
+                found[item] = "equals a correct statement"
+            elif false in seen:
+                found[item] = "is there twice"
+            seen.add(false)
+        return found
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        return Dropped(context) if context else Kept(content)

@@ -1,0 +1,122 @@
+"""Statements of a textbook: what cannot stand alone goes, each other one gets a false twin, and a false book is made."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.construction.test_building import funnel, run
+from tests.servers.chat_server import ChatServer, reply
+
+from toolablate.benchmarks.encyclo_k.statements import load_statements
+from toolablate.experiments.construction.statement_stages import twin_faults
+
+STATEMENTS = [
+    "Simplex method:\nThe simplex method moves along the edges of the feasible region to an optimal vertex.",
+    "Duality gap:\nIn linear programming the optimal values of primal and dual are equal, so that the gap is 0.",
+    "Branch and bound:\nBranch and bound discards a node whose relaxation is worse than the best known solution.",
+    "Pivot:\nAs Figure 3 shows, the pivot enters the basis at $x_1$.",
+    "Bounds:\nBy equation (2.4) the bound is tight.",
+    "Coal:\n我国煤炭资源丰富。",
+]
+FALSE = {
+    "vertex": "Simplex method:\nThe simplex method moves through the interior of the feasible region to an optimal vertex.",
+    "equal": "Duality gap:\nIn linear programming the optimal value of the primal exceeds that of the dual by a gap of 1.",
+    "discards": "Branch and bound:\nBranch and bound keeps a node whose relaxation is worse than the best known solution.",
+}
+
+
+def falsified(text: str) -> dict[str, Any]:
+    (mark,) = [mark for mark in FALSE if mark in text]
+    return {"strategy": "concept", "transformed_content": FALSE[mark], "incorrect_reason": f"it is {mark}"}
+
+
+def decide(request: dict[str, Any]) -> Any:
+    system, user = request["messages"][0]["content"], request["messages"][1]["content"]
+    said = re.search(r"<statement \w+>\n(.*)\n</statement", user, re.DOTALL)
+    assert said
+    if "- independent:" in system:
+        return reply(json.dumps({"independent": True, "clear": True, "concise": True, "reason": ""}))
+    return reply(json.dumps(falsified(said[1])))
+
+
+def pipeline_of(folder: Path, server: ChatServer, more: str = "[review]\nreviewers = 0\n") -> Path:
+    rows = [
+        {"text": text, "discipline": "Engineering", "book": "GLPK", "page": str(n)} for n, text in enumerate(STATEMENTS)
+    ]
+    (folder / "statements.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    path = folder / "book.toml"
+    path.write_text(
+        f'kind = "statements"\nitems = "statements.jsonl"\n{more}\n'
+        f'[[models]]\nprovider = "openai"\nname = "w"\nendpoint = "{server.url}"\n',
+        encoding="utf-8",
+    )
+    server.answers(decide)
+    return path
+
+
+def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, tmp_path: Path) -> None:
+    pages = [
+        {"text": text.partition("\n")[2].replace(" of the ", "\n  of the "), "title": "p"} for text in STATEMENTS[:2]
+    ]
+    (tmp_path / "pages.jsonl").write_text("\n".join(map(json.dumps, pages)), encoding="utf-8")
+    worlds = '[review]\nreviewers = 0\n[worlds]\npages = "pages.jsonl"\n'
+    path = pipeline_of(tmp_path, chat_server, worlds)
+    found = funnel(path)
+    assert found["filter"]["dropped"] == {
+        "needs a figure": 1,
+        "refers to a place of the book": 1,
+        "speaks of where it stands": 1,
+    }
+    assert found["review"]["kept"] == 3
+    published = tmp_path / "published"
+    statements = load_statements(published / "statements.jsonl")
+    assert [each.correct for each in statements] == [True, False] * 3
+    assert {each.text for each in statements if not each.correct} == set(FALSE.values())
+    assert all(each.reason and each.strategy and each.book for each in statements if not each.correct)
+    true, false = (
+        [json.loads(line)["text"] for line in (published / name).read_text(encoding="utf-8").splitlines()]
+        for name in ("book.jsonl", "falsified_book.jsonl")
+    )
+    assert true == [page["text"] for page in pages]
+    assert false == [FALSE["vertex"].partition("\n")[2], FALSE["equal"].partition("\n")[2]]
+    assert "3 statements: 3 falsified by concept" in (published / "card.md").read_text(encoding="utf-8")
+    assert "Encyclo-K's paper" in run("status", path).output
+
+
+CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is 1 atm there."
+
+
+@pytest.mark.parametrize(
+    ("false", "told"),
+    [
+        (CORRECT.upper() + ".", "says the same"),
+        (CORRECT.replace("boils", "does not boil").replace("boil ", "boils "), "merely denies"),
+        ("Boiling:\nNo.", "has 12 signs"),
+        (CORRECT.replace("Boiling", "Cooking").replace("373", "353"), "first line"),
+        ("Boiling:\n在一个大气压下水在三百五十三开尔文沸腾，因为其蒸气压在那里为一个大气压。", "another language"),
+        (CORRECT.replace("373", "353"), ""),
+    ],
+)
+def test_what_is_no_twin_is_asked_for_again(false: str, told: str) -> None:
+    faults = "; ".join(twin_faults(CORRECT, false))
+    assert told in faults
+    assert bool(told) == bool(faults)
+
+
+def test_people_mend_the_false_statement(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server, "[review]\nreviewers = 1\n")
+    assert funnel(path)["review"]["waiting"] == {"review": 3}
+    item = json.loads(run("decide", path).output.splitlines()[0])
+    decision = {
+        "item": item["item"],
+        "reviewer": "ann",
+        "verdict": "mend",
+        "content": {"text": item["text"] + " Always."},
+    }
+    (tmp_path / "d.jsonl").write_text(json.dumps(decision), encoding="utf-8")
+    run("decide", path, tmp_path / "d.jsonl")
+    assert funnel(path)["review"]["kept"] == 1
+    texts = [each.text for each in load_statements(tmp_path / "published" / "statements.jsonl")]
+    assert item["text"] + " Always." in texts
