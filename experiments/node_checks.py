@@ -178,7 +178,8 @@ async def _interrupted(section: SandboxSection) -> CheckResult:
     try:
         kernel = await sandbox.start()
         await kernel.execute("x = 41")
-        stuck = await kernel.execute("while True: pass")
+        # One that waits lacks no processor, however busy the node is.
+        stuck = await kernel.execute("import time; time.sleep(100)")
         after = await kernel.execute("x + 1")
     except KernelUnavailable as error:
         return CheckResult("node", "sandbox", "missing", error.message, error.hint)
@@ -186,7 +187,7 @@ async def _interrupted(section: SandboxSection) -> CheckResult:
         await sandbox.close()
     if (stuck.status, after.text.strip()) != ("timeout", "42"):
         told = f"{section.backend}: a cell over its limit ended as {stuck.status!r}, and then x + 1 gave {after.text!r}"
-        return CheckResult("node", "sandbox", "missing", one_line(told, 300), "start Ray from a shell, not from cron")
+        return CheckResult("node", "sandbox", "missing", one_line(told, 300), "run `toolablate doctor` on that node")
     return CheckResult("node", "sandbox", "ok", f"{section.backend} ran and interrupted cells")
 
 
