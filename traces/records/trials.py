@@ -3,7 +3,7 @@
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -35,7 +35,7 @@ class Trial(TaggedRecord):
             return [cls(question=question, model=model, condition=condition, repeat=each) for each in range(repeats)]
         # What `canonical_json` gives, up to the number.
         begun = sha256(f'["{question}","{model}","{condition}",'.encode())
-        values = {"version": 1, "question": question, "model": model, "condition": condition}
+        values: dict[str, Any] = {"version": 1, "question": question, "model": model, "condition": condition}
         # One set of names for all: each would have a set of its own, of 216 bytes.
         pattern = cls.model_construct(set(values) - {"version"} | {"repeat"}, **values)
         found = []
