@@ -306,8 +306,6 @@ class Known:
 
 class _UnreadTrial(NoToolTrial):
     __slots__ = ("_known", "_trial")
-    _known: Known
-    _trial: str
 
     _known: Known
     _trial: str
