@@ -1,5 +1,6 @@
 """What works on each node of a cluster, and what a plan needs of it, found out by trying it there."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -11,18 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from toolablate.experiments.cluster.opening import (
-    PlanOpener,
-    absolute,
-    refuse_other_environment,
-    refuse_what_has_one_owner,
-)
+from toolablate.experiments.cluster.opening import PlanOpener, absolute
 from toolablate.experiments.doctor import CheckResult, State, cgroup_findings, key_findings
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
     needed,
-    open_tried_sandbox,
-    recorded_environment,
     recorded_versions,
 )
 from toolablate.experiments.environment.replies import asked_lines
@@ -32,7 +26,7 @@ from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.sandbox import KernelUnavailable, open_sandbox
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.records import REPLIES, Environment
+from toolablate.traces.records import Environment
 
 NODE_SECONDS = 120.0
 """Importing everything, starting kernels and hashing archives take long on a node that has done none of it yet."""
@@ -77,14 +71,15 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     """All at once; those without enough processors have no workers, and are not tried. "" is the plan's own address.
     Raises InputError for a plan that cannot be on a cluster, and for a cluster that cannot be had."""
     from toolablate.experiments.cluster.on_ray import ask_each_node
+    from toolablate.experiments.cluster.services import lent_to_be
 
     plan = plan.on_cluster(address or (plan.cluster.address if plan.cluster else "auto"))
     if plan.cluster is None:
         raise InputError("--cluster: 'none' has no nodes", hint="leave out --cluster", code="usage")
     conditions = plan.resolved_conditions()
     fingerprint = fingerprint_of(plan, conditions)
-    refuse_what_has_one_owner(fingerprint, None)
-    opener = PlanOpener(plan, conditions, fingerprint, absolute(plan.file))
+    lent = asyncio.run(lent_to_be(plan, conditions))
+    opener = PlanOpener(plan, conditions, fingerprint, absolute(plan.file), lent)
     asked = NodeCheck(opener, plan.cluster, versions())
     with ExitStack() as stack:
         said = ask_each_node(plan.cluster, asked, NODE_SECONDS, stack, tell)
@@ -161,7 +156,7 @@ class NodeCheck:
         plan, conditions = self.opener.plan, self.opener.conditions
         try:
             async with AsyncExitStack() as stack:
-                environment = await self._environment(stack)
+                environment = (await self.opener.open(stack, asked_lines(plan))).environment
         except ToolablateError as error:
             if error.code in ("missing_key", "bad_key"):
                 # Told of with the others' keys.
@@ -176,20 +171,6 @@ class NodeCheck:
             findings.append(await _interrupted(plan.sandbox))
         return findings, environment
 
-    async def _environment(self, stack: AsyncExitStack) -> Environment:
-        """What the driver has for all workers (the live web, recordings) is not opened here."""
-        plan, conditions, fingerprint = self.opener.plan, self.opener.conditions, self.opener.fingerprint
-        if not _has_one_owner(fingerprint):
-            return (await self.opener.open(stack, asked_lines(plan))).environment
-        refuse_other_environment(plan, conditions, fingerprint, self.opener.file)
-        return recorded_environment(await open_tried_sandbox(plan, conditions, stack), fingerprint)
-
-
-def _has_one_owner(fingerprint: Mapping[str, str]) -> bool:
-    web, replies = fingerprint.get("web", ""), fingerprint.get(REPLIES, "")
-    asks = web.startswith(("live", "record")) or any(name.startswith("mcp ") for name in fingerprint)
-    return replies.startswith("record") or (asks and not web.startswith("replay"))
-
 
 async def _interrupted(section: SandboxSection) -> CheckResult:
     """Whether a cell over its limit ends with its kernel's state kept, which it does not where SIGINT stays blocked."""
@@ -197,7 +178,8 @@ async def _interrupted(section: SandboxSection) -> CheckResult:
     try:
         kernel = await sandbox.start()
         await kernel.execute("x = 41")
-        stuck = await kernel.execute("while True: pass")
+        # One that waits lacks no processor, however busy the node is.
+        stuck = await kernel.execute("import time; time.sleep(100)")
         after = await kernel.execute("x + 1")
     except KernelUnavailable as error:
         return CheckResult("node", "sandbox", "missing", error.message, error.hint)
@@ -205,7 +187,7 @@ async def _interrupted(section: SandboxSection) -> CheckResult:
         await sandbox.close()
     if (stuck.status, after.text.strip()) != ("timeout", "42"):
         told = f"{section.backend}: a cell over its limit ended as {stuck.status!r}, and then x + 1 gave {after.text!r}"
-        return CheckResult("node", "sandbox", "missing", one_line(told, 300), "start Ray from a shell, not from cron")
+        return CheckResult("node", "sandbox", "missing", one_line(told, 300), "run `toolablate doctor` on that node")
     return CheckResult("node", "sandbox", "ok", f"{section.backend} ran and interrupted cells")
 
 

@@ -18,7 +18,14 @@ from toolablate.analysis.attribution.decomposition import (
     inclusion_probability,
     is_sampled,
 )
-from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
+from toolablate.analysis.attribution.evidence import (
+    Evidence,
+    EvidenceOutline,
+    Explained,
+    Outlined,
+    decomposition_signals,
+    without_judge,
+)
 from toolablate.analysis.attribution.expected_failures import Pool, tally
 from toolablate.analysis.attribution.fall_search import likeliest_fall
 from toolablate.analysis.attribution.forced_answers import ForcedAndFree, Forcing, forcing_of
@@ -91,16 +98,16 @@ class Pools:
 # What the other repeats of a trial tell of it: to the model they are one with it until something is called.
 
 
-def beside_repeats(found: Sequence[Evidence]) -> list[Evidence]:
+def beside_repeats(found: Sequence[Evidence], outlines: Sequence[EvidenceOutline] | None = None) -> list[Evidence]:
     """Each with the scores of the others of its model, question and condition, and what they were asked at their
-    outset."""
-    groups: dict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
-    for each in found:
+    outset. `outlines` are all of these, by default those that are found."""
+    groups: dict[tuple[str, str, str], list[EvidenceOutline]] = defaultdict(list)
+    for each in found if outlines is None else outlines:
         groups[_start(each)].append(each)
     return [_beside(each, groups[_start(each)]) for each in found]
 
 
-def _beside(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
+def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
     others = [each for each in group if each.inputs.trial != evidence.inputs.trial]
     return replace(
         evidence,
@@ -109,11 +116,11 @@ def _beside(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
     )
 
 
-def _start(evidence: Evidence) -> tuple[str, str, str]:
+def _start(evidence: EvidenceOutline) -> tuple[str, str, str]:
     return evidence.model, evidence.question, evidence.condition
 
 
-def _at_outset(evidence: Evidence) -> Scores:
+def _at_outset(evidence: EvidenceOutline) -> Scores:
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     first = next((each for each in beliefs if each.step == 0), None)
     if first is None:
@@ -148,7 +155,9 @@ def explained(
     takes most of the time. `kept` is a file of one's own for what is read of traces, which is made where it is not
     there, so that none is read twice. Raises InputError for a run or a scorer that is not there, and StoreError.
     """
-    return _gathered(path, run, models, conditions, scorer, trial, design, told, kept, of=lambda each: each)
+    return _gathered(
+        path, run, models, conditions, scorer, trial, design, told, kept, of=lambda each: each, unread=None
+    )
 
 
 def outlined(
@@ -161,8 +170,13 @@ def outlined(
     told: Callable[[int, int], None] | None = None,
     kept: Path | None = None,
 ) -> Gathered[Outlined]:
-    """The same in outline: of a large store the evidence of all trials would be most of what is held."""
-    return _gathered(path, run, models, conditions, scorer, None, None, told, kept, of=Explained.outlined)
+    """The same in outline: of a large store the evidence of all trials would be most of what is held, and reading all
+    traces most of the time. One is read where a wrong or a replayed trial's cause rests on it."""
+    return _gathered(
+        *(path, run, models, conditions, scorer, None, None, told, kept),
+        of=Explained.outlined,
+        unread=lambda outline: Outlined(outline, None),
+    )
 
 
 def _gathered(
@@ -176,7 +190,9 @@ def _gathered(
     told: Callable[[int, int], None] | None,
     kept: Path | None,
     of: Callable[[Explained], T],
+    unread: Callable[[EvidenceOutline], T] | None,
 ) -> Gathered[T]:
+    """`unread` makes a trial of what is known without its trace; None has every trace read."""
     stamp = stamp_of(Path(path))
     with Store(Path(path)) as store, KeptReadings(kept) as readings:
         designs = store.replay_designs()
@@ -196,7 +212,7 @@ def _gathered(
         if rates is None:
             rates = _rates(reading if trial is None else _read(store, run, scorer, design, None, readings))
             readings.put_rates(stamp, asked, rates)
-        found = _found(wanted, reading, rates, told or _nobody, of)
+        found = _found(wanted, reading, rates, told or _nobody, of, unread)
     lonely = len(wanted) - len(found)
     found = [each for each in found if trial in (None, each.evidence.inputs.trial)]
     all_inputs = [each.evidence.inputs for each in found]
@@ -356,20 +372,27 @@ def _found(
     rates: ChangeRates,
     told: Callable[[int, int], None],
     of: Callable[[Explained], T],
+    unread: Callable[[EvidenceOutline], T] | None,
 ) -> list[T]:
     """Of those with trials without tools to set them against, in their order."""
     done, found = 0, list[T]()
     for chunk in _chunks(wanted):
-        no_tools = (each.trial for seen in chunk for each in reading.ladders.without_tools(seen))
+        read = {seen.trial for seen in chunk if unread is None or _rests_on_its_trace(seen, reading)}
+        no_tools = (each.trial for seen in chunk if seen.trial in read for each in reading.ladders.without_tools(seen))
         reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *no_tools)))
-        evidence = []
+        evidence, outlines = list[Evidence](), list[EvidenceOutline]()
         for seen in chunk:
             told(done, len(wanted))
             done += 1
-            if (each := _evidence(seen, reading)) is not None:
+            if unread is not None and seen.trial not in read:
+                if (outline := _outline(seen, reading)) is not None:
+                    outlines.append(outline)
+                    found.append(unread(outline))
+            elif (each := _evidence(seen, reading, at_once=unread is None)) is not None:
+                outlines.append(each)
                 evidence.append(each)
+        found += [of(_explained(each, reading, rates)) for each in beside_repeats(evidence, outlines)]
         reading.known.keep()
-        found += [of(_explained(each, reading, rates)) for each in beside_repeats(evidence)]
     order = {seen.trial: place for place, seen in enumerate(wanted)}
     return sorted(found, key=lambda each: order[each.evidence.inputs.trial])
 
@@ -407,8 +430,32 @@ def _explained(evidence: Evidence, reading: _Reading, rates: ChangeRates) -> Exp
     return Explained(shown, by_replay, () if by_trace is None else (by_trace,))
 
 
-def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
-    """None where there is no trial without tools to set it against."""
+def _rests_on_its_trace(seen: TrialSummary, reading: _Reading) -> bool:
+    """Whether anything that an outline tells of a trial does: of a right one that nothing goes on from, nothing."""
+    return (seen.value or 0.0) < RIGHT or bool(reading.replays.of(seen.trial))
+
+
+def _outline(seen: TrialSummary, reading: _Reading) -> EvidenceOutline | None:
+    """Of one whose trace is not read; None where there is no trial without tools to set it against."""
+    arms = reading.ladders.below(seen)
+    if arms is None:
+        return None
+    score, value, chosen = reading.known.score(seen.trial), seen.value or 0.0, reading.chosen(seen.trial)
+    inputs = DecompositionInputs(
+        *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms),
+        re_asked=None if score.verdict == "unparsed" else value,
+        inclusion_probability=reading.inclusion_probability(seen.trial),
+        sampled=chosen,
+    )
+    return EvidenceOutline(
+        *(seen.model, seen.condition, seen.question, seen.domain, without_judge(score), inputs),
+        diagnoses=tuple(reading.diagnoses.get(seen.trial, ())),
+    )
+
+
+def _evidence(seen: TrialSummary, reading: _Reading, *, at_once: bool = True) -> Evidence | None:
+    """None where there is no trial without tools to set it against. Unless all is to be read `at_once`, the traces of
+    these are read where a cause asks for what they say, before others are turned to."""
     arms = reading.ladders.below(seen)
     if arms is None:
         return None
@@ -419,6 +466,7 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     own = () if score.verdict == "unparsed" else (value,)
     design = reading.design or ReplayDesign()
     chosen = reading.chosen(seen.trial)
+    no_tools = known.no_tools if at_once else known.no_tools_unread
     found = replays_of(
         *(case, signals, own, reading.replays.of(seen.trial), reading.re_asks, reading.store.trace, design.rollouts)
     )
@@ -432,7 +480,7 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     return Evidence(
         *(seen.model, seen.condition, seen.question, seen.domain, score, inputs, signals),
         runs=found.runs if chosen else None,
-        no_tools=tuple(known.no_tools(each.trial) for each in reading.ladders.without_tools(seen)),
+        no_tools=tuple(no_tools(each.trial) for each in reading.ladders.without_tools(seen)),
         steps=case.steps,
         trajectory=found.trajectory,
         flip=found.flip,

@@ -1,5 +1,6 @@
 """A Ray of several nodes on this machine, while whoever takes part in a run is killed."""
 
+import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ import pytest
 from bench.cluster.kills import kill_while_running
 from bench.cluster.nodes import Nodes, open_nodes, processes_of
 from bench.runner.processes import serving
+from tests.conftest import Cli
+from tests.experiments.plan_files import endpoint_plan
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
 pytest.importorskip("ray")
@@ -22,6 +25,19 @@ def nodes() -> Iterator[Nodes]:
         yield opened
     assert processes_of(folder) == []
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_doctor_tries_each_node_that_could_have_workers(nodes: Nodes, tmp_path: Path, cli: Cli) -> None:
+    plan = endpoint_plan(tmp_path, "http://127.0.0.1:9/v1", count=1, extra="sandbox = 'bubblewrap'")
+    plan.write_text(plan.read_text(encoding="utf-8").replace("['none']", "['python']"), encoding="utf-8")
+    looked = cli("doctor", plan, "--cluster", nodes.address, "--json", env=dict(nodes.env))
+    assert looked.returncode == 0, looked.stdout + looked.stderr
+    found = [{each["name"]: each["detail"] for each in node["findings"]} for node in json.loads(looked.stdout)["nodes"]]
+    (head,) = [each for each in found if "processors" in each]
+    assert "no worker is started there: it has 0 CPUs" in head["processors"]
+    assert [each.get("sandbox", "") for each in found if each is not head] == [
+        "bubblewrap ran and interrupted cells"
+    ] * 2
 
 
 def test_whatever_is_killed_no_trial_is_lost_or_doubled_or_scored_for_it(nodes: Nodes, tmp_path: Path) -> None:
