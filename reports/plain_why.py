@@ -219,7 +219,9 @@ def _look_at(told: Explanation) -> Iterator[str]:
         events -= set(range(turn.start, turn.end))
     if (sign := _own_sign(told)) is not None:
         events -= {*_at_one(sign, evidence), *(sign[1] if cause == "own_error" else ())}
-    if events:
+    if cause == "tool_fault" and len(attribution.evidence) > 1:
+        yield f"The tool failed at {events_named(lines_of(attribution.evidence, evidence))}."
+    elif events:
         also = " also" if placed else ""
         yield f"Look{also} at {events_named(sorted(events))}."
 
@@ -273,12 +275,6 @@ def _of_probability(attribution: Attribution, evidence: Evidence) -> Iterator[st
             yield "The probability is that of such a sign, set by hand."
             return
         yield f"The probability weighs {'that sign, and ' if signed else ''}{how_often}."
-        if expected:
-            yield (
-                f"Of 100 wrong trials of questions with counts like these, about {expected} are expected to be wrong"
-                " without tools as well: by chance, or by the model's own error"
-                f"{'; with such a sign it is fewer' if signed and cause != 'own_error' else ''}."
-            )
 
 
 _ASIDE: Mapping[str, str] = {

@@ -72,7 +72,7 @@ def against(told: Explanation) -> Iterator[Said]:
         *_other_trials(attribution, evidence),
         *_trace_against(told),
     ]
-    yield from said or ["No run and no sign in the trace."]
+    yield from said or ["No run and no sign in the trace tells against it."]
     rest = 1 - math.fsum(share for _, share in (ranked(attribution)[0], *_others(attribution)))
     if not said or not attribution.shares:
         yield _others_together(attribution, untold=not said)
@@ -113,6 +113,9 @@ def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]
     if cause in BY_CHANCE:
         yield from (f"{row.sentence}." for row in _rows_against(cause, evidence))
         return
+    if cause == "format" and attribution.method == "trace":
+        without = (row for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS and row.share <= RIGHT)
+        yield from (f"{row.sentence}: the error may need no tool." for row in without)
     runs = deciding_rows(cause, evidence)
     if runs and not restores(cause, evidence):
         yield f"The best runs with it are right at least as often. {beside(*runs)}."

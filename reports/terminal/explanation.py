@@ -30,7 +30,7 @@ BAR_CELLS, SHARE_CELLS, ANSWER_CELLS, EVENT_CELLS = 10, 7, 12, 5
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 FULL, EMPTY, FALLS = "█", "·", "↓"
-SHOWN_CALLS = 2
+SHOWN_CALLS, BOTH_CELLS = 2, 17
 NO_ANSWER = "(none)"
 _SKIPPED = ("import ", "from ", "#")
 
@@ -185,7 +185,9 @@ def _said(call: ModelCall) -> str:
 
 def _calls_listed(say: Callable[[T], str], each: Sequence[T]) -> str:
     more = f"; and {len(each) - SHOWN_CALLS} more" if len(each) > SHOWN_CALLS else ""
-    return "; ".join(map(say, each[:SHOWN_CALLS])) + more
+    shown = list(map(say, each[:SHOWN_CALLS]))
+    # Of two on one line both are seen.
+    return "; ".join(shown if len(shown) == 1 else (shortened(one, BOTH_CELLS) for one in shown)) + more
 
 
 def _argument(arguments: str) -> str:
