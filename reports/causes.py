@@ -270,7 +270,7 @@ def intervals_told(rows: Sequence[Row], *, compared: bool = False) -> Iterator[s
         return
     without, at_work = found
     so = "do not overlap" if without.low > at_work.high else "overlap: these runs alone do not decide it"
-    counted = f"Few runs: {rows[0].runs:g} without it, {rows[1].runs:g} with it. " if few else ""
+    counted = f"Few runs of these two kinds: {rows[0].runs:g} without it, {rows[1].runs:g} with it. " if few else ""
     yield f"{counted}Their 95 % intervals, {ends[0]} and {ends[1]}, {so}."
 
 

@@ -106,17 +106,20 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
     few = [row for row in rows if row.runs < FEW]
     if not few:
         return
-    exactly = "How often such runs are right: few tell it roughly."
-    if all(row.changed.startswith(FROM_START) for row in few):
-        yield f"{exactly} Raise `repeats` in the plan, by one for a trial more of each question and condition, then:"
-        yield Apart("toolablate run PLAN")
-    else:
+    yield "These runs are too few to say how often such a run is right."
+    again = [row for row in few if not row.changed.startswith(FROM_START)]
+    if again:
         yield (
-            f"{exactly} With up to {FEW} runs for each row of '{REPLAYS}' below: about {_requests(evidence):.0f}"
-            " requests to its model, and as many for each other trial that the command replays. It tells the cost"
-            " first, and --max-cost refuses more."
+            f"With up to {FEW} runs for each row of '{REPLAYS}' below, about {_requests(evidence):.0f} requests go to"
+            " its model, and as many for each other trial that the command replays. It tells the cost first, and"
+            " --max-cost refuses more."
         )
         yield Apart(_replaying(told, samples=FEW, rollouts=FEW))
+    if len(again) < len(few):
+        also = "More trials of this question need" if again else "Raise"
+        more = " more `repeats` in the plan" if again else " `repeats` in the plan"
+        yield f"{also}{more}, by one for a trial more under each condition, no tools among them; then:"
+        yield Apart("toolablate run PLAN")
 
 
 def _requests(evidence: Evidence) -> float:

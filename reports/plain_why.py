@@ -26,7 +26,16 @@ from toolablate.analysis.attribution.replay_rules import LIKELY
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, expected_in
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import distraction_name, probable
-from toolablate.reports.causes import deciding_told, how_sure, named, not_apart, ranked, restores, together
+from toolablate.reports.causes import (
+    deciding_rows,
+    deciding_told,
+    how_sure,
+    named,
+    not_apart,
+    ranked,
+    restores,
+    together,
+)
 from toolablate.reports.changed_runs import IGNORING, RE_ASKED, REPEATS, capital, levels_of, rows
 from toolablate.reports.not_known import Said, not_known
 from toolablate.reports.turn import AT_CALLS, told_turn, turn_of
@@ -84,7 +93,7 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield from (f"{row.sentence}." for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS)
     else:
         yield _headline(attribution, evidence)
-        yield _basis(attribution)
+        yield _basis(attribution, evidence)
         yield from _how_distracted(attribution)
         yield from _related(told)
     yield from early(told, "verdict")
@@ -100,9 +109,12 @@ def _related(told: Explanation) -> Iterator[str]:
         yield f"Its answer beside the right one: {SAID[relation]}."
 
 
-def _basis(attribution: Attribution) -> str:
+def _basis(attribution: Attribution, evidence: Evidence) -> str:
     if attribution.method == "replay":
-        return "Measured by replays: runs with something changed, counted below."
+        rows = deciding_rows(ranked(attribution)[0][0], evidence)
+        if rows and rows[0].of_others:
+            return "Measured by replays, and by other trials of this question, which decide it: all are counted below."
+        return "Measured by replays: runs with something changed or drawn again, counted below."
     not_run = "This trial itself has not been run again with a change"
     if ranked(attribution)[0][0] == "unknown":
         return f"Not measured. {not_run}."
@@ -207,7 +219,9 @@ def _look_at(told: Explanation) -> Iterator[str]:
         events -= set(range(turn.start, turn.end))
     if (sign := _own_sign(told)) is not None:
         events -= {*_at_one(sign, evidence), *(sign[1] if cause == "own_error" else ())}
-    if events:
+    if cause == "tool_fault" and len(attribution.evidence) > 1:
+        yield f"The tool failed at {events_named(lines_of(attribution.evidence, evidence))}."
+    elif events:
         also = " also" if placed else ""
         yield f"Look{also} at {events_named(sorted(events))}."
 
@@ -247,7 +261,8 @@ def _of_probability(attribution: Attribution, evidence: Evidence) -> Iterator[st
             yield "The probability is the share of these, drawn towards one half as they are few."
             return
         yield f"The probability weighs the runs below together{_together(attribution, evidence)}."
-        if ranked(attribution)[0][0] in BY_CHANCE:
+        helped = any(row.share >= RIGHT for row in levels_of(evidence) if row.changed != WITHOUT_TOOLS)
+        if ranked(attribution)[0][0] in BY_CHANCE and not helped:
             yield (
                 "Where nothing that is taken away makes it right, it is called chance if the model is right at least"
                 " half the time without tools, else its own error."
@@ -260,11 +275,6 @@ def _of_probability(attribution: Attribution, evidence: Evidence) -> Iterator[st
             yield "The probability is that of such a sign, set by hand."
             return
         yield f"The probability weighs {'that sign, and ' if signed else ''}{how_often}."
-        if expected:
-            yield (
-                f"Of 100 wrong trials of questions with counts like these, about {expected} are expected to be wrong"
-                " without tools as well: by chance, or by the model's own error."
-            )
 
 
 _ASIDE: Mapping[str, str] = {
@@ -280,7 +290,9 @@ def _together(attribution: Attribution, evidence: Evidence) -> str:
     cause = ranked(attribution)[0][0]
     sums, aside = together(cause, evidence), [row.changed for _, some in rows(evidence) for row in some]
     aside = [changed for changed in aside if changed not in {row.changed for row in levels_of(evidence)}]
-    listed = "; ".join(f"{each}{_ASIDE.get(each, '')}" for each in aside)
+    counted = {REPEATS: ", but for what they were asked before any call"} if evidence.outset else {}
+    why = {**_ASIDE, **counted}
+    listed = "; ".join(f"{each}{why.get(each, '')}" for each in aside)
     left = f" (not counted: {listed})" if aside else ""
     if len(sums) == 1:
         return f": of all {sums[0].runs:g}, {sums[0].right:g} are right{left}"

@@ -98,9 +98,9 @@ def told_turn(turn: Turn) -> str:
 
 def inferred(turn: Turn, attribution: Attribution | None, evidence: Evidence) -> Iterator[str]:
     """The place, its counts, and what the place rests on."""
-    no_place = "" if turn.sure else "Early answers show no one place where they get worse for good. "
+    how = "" if turn.sure else ", which is far from certain"
     yield (
-        f"{no_place}Early answers get worse most likely {turn.where}: before it {turn.before} are right, after it"
+        f"Early answers get worse most likely {turn.where}{how}: before it {turn.before} are right, after it"
         f" {turn.after}."
     )
     rests_on, adopted, later = ["from these answers"], evidence.signals.adoption, ""

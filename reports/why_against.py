@@ -1,5 +1,6 @@
 """What speaks against the likeliest cause of a wrong trial: other causes, runs, early answers and signs."""
 
+import math
 from collections.abc import Iterator
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
@@ -16,6 +17,7 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import probable
 from toolablate.reports.causes import (
+    FEW,
     beside,
     by_luck,
     deciding_rows,
@@ -38,6 +40,7 @@ from toolablate.reports.why_signs import (
     ignoring,
     is_elsewhere,
     is_late,
+    lines_of,
     noted,
     same_without_tools,
     sign_in,
@@ -46,6 +49,7 @@ from toolablate.traces.records import Attribution, Mechanism
 
 _MUCH = 0.5
 """So much more often other trials of the question are right without another cause that a page tells it."""
+_MUCH_LEFT = 0.06
 _POSSIBLE, MOST_OTHERS, MOST_ROWS = 0.1, 2, 5
 """Other causes are named from this probability on, and so many at most; so many kinds of runs."""
 
@@ -68,9 +72,12 @@ def against(told: Explanation) -> Iterator[Said]:
         *_other_trials(attribution, evidence),
         *_trace_against(told),
     ]
-    yield from said or ["No run and no sign in the trace."]
+    yield from said or ["No run and no sign in the trace tells against it."]
+    rest = 1 - math.fsum(share for _, share in (ranked(attribution)[0], *_others(attribution)))
     if not said or not attribution.shares:
         yield _others_together(attribution, untold=not said)
+    elif rest >= _MUCH_LEFT:
+        yield f"All other causes have the probability {probable(rest)} together."
 
 
 def _others_together(attribution: Attribution, *, untold: bool) -> str:
@@ -106,6 +113,9 @@ def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]
     if cause in BY_CHANCE:
         yield from (f"{row.sentence}." for row in _rows_against(cause, evidence))
         return
+    if cause == "format" and attribution.method == "trace":
+        without = (row for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS and row.share <= RIGHT)
+        yield from (f"{row.sentence}: the error may need no tool." for row in without)
     runs = deciding_rows(cause, evidence)
     if runs and not restores(cause, evidence):
         yield f"The best runs with it are right at least as often. {beside(*runs)}."
@@ -196,7 +206,8 @@ def _trace_against(told: Explanation) -> Iterator[str]:
             yield _read_otherwise(other, attribution)
     if sign is not None and sign[0] not in (cause, "own_error"):
         late = ["after early answers got worse"] if is_late(sign[0], sign[1], evidence) else []
-        where = ", ".join([*([events_named(sign[1])] if sign[1] else []), *late])
+        one = lines_of(sign[1], evidence)
+        where = ", ".join([*([events_named(one)] if len(one) == 1 else []), *late])
         at = f" ({where})" if where else ""
         tested = _tested(sign[0], attribution, evidence)
         yield f"The trace has a sign of {named(sign[0])}: {noted(sign[2])}{at}.{tested}"
@@ -215,5 +226,9 @@ def _tested(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> s
     rows = deciding_rows(cause, evidence)
     if attribution.method != "replay" or rows is None or cause in [each for each, _ in _others(attribution)]:
         return ""
-    told = "" if restores(cause, evidence) else " Replays do not bear it out."
+    undone, before = rows
+    even = before is not None and before.share == undone.share and min(before.runs, undone.runs) < FEW
+    told = (
+        "" if restores(cause, evidence) else " So few replays do not tell." if even else " Replays do not bear it out."
+    )
     return f"{told} {beside(*rows, what='it')}."

@@ -471,7 +471,9 @@ def deciding(mechanism: Mechanism, evidence: Evidence) -> tuple[Level, Level | N
         for place in gone:
             # What is drawn again goes at several levels, a part at each.
             still = levels[: place if mechanism == "sampling_noise" else min(place, _without(gone, levels))]
-            found.append((levels[place], max(still, key=lambda each: (each.share, each.tally.runs), default=None)))
+            found.append(
+                (levels[place], max(reversed(still), key=lambda each: (each.share, each.tally.runs), default=None))
+            )
 
     def gains(pair: tuple[Level, Level | None]) -> tuple[float, bool]:
         """Of equals that in which nothing was taken away tells more of what is drawn again."""

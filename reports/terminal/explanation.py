@@ -30,7 +30,7 @@ BAR_CELLS, SHARE_CELLS, ANSWER_CELLS, EVENT_CELLS = 10, 7, 12, 5
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 FULL, EMPTY, FALLS = "█", "·", "↓"
-SHOWN_CALLS = 2
+SHOWN_CALLS, BOTH_CELLS = 2, 17
 NO_ANSWER = "(none)"
 _SKIPPED = ("import ", "from ", "#")
 
@@ -68,7 +68,8 @@ def steps_table(told: Explanation, room: int) -> Table:
             if place - 1 in shown:
                 table.add_row("", Text(f"... {_gap(place, shown)} steps more", style="dim"))
             continue
-        number = "" if line.event is None else str(line.event)
+        # After the last reply there is only the end.
+        number = _events(line, lines[place + 1].event if place + 1 < len(lines) else None)
         falls = _falls(told, line)
         what = Text(line.what, style="bold" if falls else "")
         table.add_row(number, what, *(_belief(line, falls=falls) if probed else ()))
@@ -76,6 +77,13 @@ def steps_table(told: Explanation, room: int) -> Table:
         answer = one_line(", ".join(told.explained.evidence.score.extracted)) or NO_ANSWER
         table.add_row("", "its answer", _verdict(told.explained.evidence.score), "", shortened(answer, ANSWER_CELLS))
     return table
+
+
+def _events(line: BeliefStep, following: int | None) -> str:
+    """`3`, or `3-5` of a line that stands for several."""
+    if line.event is None:
+        return ""
+    return str(line.event) if following is None or following <= line.event + 1 else f"{line.event}-{following - 1}"
 
 
 def _shown(told: Explanation, lines: Sequence[BeliefStep]) -> Set[int]:
@@ -177,7 +185,9 @@ def _said(call: ModelCall) -> str:
 
 def _calls_listed(say: Callable[[T], str], each: Sequence[T]) -> str:
     more = f"; and {len(each) - SHOWN_CALLS} more" if len(each) > SHOWN_CALLS else ""
-    return "; ".join(map(say, each[:SHOWN_CALLS])) + more
+    shown = list(map(say, each[:SHOWN_CALLS]))
+    # Of two on one line both are seen.
+    return "; ".join(shown if len(shown) == 1 else (shortened(one, BOTH_CELLS) for one in shown)) + more
 
 
 def _argument(arguments: str) -> str:
@@ -211,7 +221,9 @@ def early_legend(told: Explanation) -> str:
     there = "".join(line.answer if line.samples else "" for line in lines)
     there += FALLS if any(_falls(told, line) for line in lines) else ""
     signs = "".join(f" {sign.strip()}: {means}." for sign, means in _LEGEND if sign in there)
-    asked = "Early answers: after a step it was asked to answer at once. 1/2: one of two is right"
+    asked = (
+        "Early answers: after a step it was asked to answer at once. 1/2: one of two is right. Beside: what most say"
+    )
     last, runs = last_reply_step(told.explained.evidence), told.explained.evidence.all_runs
     drawn = [line for line in lines if line.samples and line.step == last]
     same = " The last are its last reply drawn again, the same runs as below" if drawn else ""
@@ -222,7 +234,7 @@ def early_legend(told: Explanation) -> str:
     ):
         same += ", where what could not be read was asked for once more"
     same += "." if same else ""
-    return f"{asked}; then what most say.{same}{signs}"
+    return f"{asked}.{same}{signs}"
 
 
 def explanation_view(told: Explanation) -> RenderableType:

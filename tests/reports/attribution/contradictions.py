@@ -66,6 +66,7 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     yield from _of_sums(told, whole)
     yield from _of_intervals(text.get("How this is known", ""))
     yield from _of_few_runs(whole)
+    yield from _of_the_last_reply(told, text.get("What it did", ""))
     yield from _of_the_same_answer(told, whole)
     yield from _of_places(told, whole)
     yield from _of_advice(told, f"{whole} {text.get('Runs to compare with', '')}")
@@ -222,16 +223,27 @@ def _of_intervals(known: str) -> Iterator[str]:
 
 def _of_few_runs(whole: str) -> Iterator[str]:
     """Said once, of the runs just counted, where some are few; and then the page has what would tell more."""
-    said = re.findall(r"Few runs: (\d+)(?: and \d+)*(?: without it, (\d+) with it)?\.", whole)
+    said = re.findall(r"Few runs(?: of these two kinds)?: (\d+)(?: and \d+)*(?: without it, (\d+) with it)?\.", whole)
     if len(said) > 1 or (said and said[0][1] and min(map(int, said[0])) >= 8):
         yield f"few runs, {said}: {whole}"
-    before = _COUNT.findall(whole.partition("Few runs:")[0])
+    before = _COUNT.findall(whole.partition("Few runs")[0])
     if said and said[0][1] and [runs for _, runs in before[-2:]] != list(said[0]):
         yield f"few runs of others than {before[-2:]}: {whole}"
     if said and not re.search(
-        r"few tell it roughly|recordings|cannot be asked|not been run again|in the last sample", whole
+        r"too few to say|recordings|cannot be asked|not been run again|in the last sample", whole
     ):
         yield f"few runs, and nothing that would tell more: {whole}"
+
+
+def _of_the_last_reply(told: Explanation, did: str) -> Iterator[str]:
+    """What the steps and the table both count is the same, or it is said how it differs."""
+    row = next((row for row in levels_of(told.explained.evidence) if row.changed == LAST_REPLY), None)
+    last = _beliefs(told)[-1] if _beliefs(told) else None
+    if row is None or last is None or "the same runs as below" not in did:
+        return
+    alike = (row.right, row.runs) == (round(last.right.mean * last.samples), last.samples)
+    if alike == ("asked for once more" in did):
+        yield f"the last reply drawn again, {row}, and in the steps {last}: {did}"
 
 
 def _of_the_same_answer(told: Explanation, whole: str) -> Iterator[str]:
@@ -245,7 +257,9 @@ def _of_the_same_answer(told: Explanation, whole: str) -> Iterator[str]:
 
 def _of_places(told: Explanation, whole: str) -> Iterator[str]:
     """Events to look at have a line on the page; none is named where early answers show no place."""
-    shown = [int(number) for number in re.findall(r"^ {1,6}(\d+) (?! )", page(steps_table(told, 78)), re.MULTILINE)]
+    shown = [
+        int(number) for number in re.findall(r"^ {1,6}(\d+)(?:-\d+)? (?! )", page(steps_table(told, 78)), re.MULTILINE)
+    ]
     if len(shown) > MOST_LINES - 8:
         return
     for events in re.findall(r"Look at events? ([\d, ]+)", whole):

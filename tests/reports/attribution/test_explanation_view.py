@@ -134,7 +134,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15}))
     assert part(told, "What went wrong") == (
         "Very likely wrong because of what its search found (retrieval distraction): probability .82."
-        " Measured by replays: runs with something changed, counted below."
+        " Measured by replays: runs with something changed or drawn again, counted below."
         " How, by the words of results and reply: it adopted what misleads (misleading content adopted)."
     )
     assert part(told, "How this is known") == (
@@ -142,7 +142,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " 20 (not counted: told to ignore its tool results, which asks otherwise; asked once more after its final"
         " reply, which asks otherwise)."
         " Without this cause (with no result at event 1), 3 of 4 answers are right; at best with it (with the same"
-        " results, all replies to them drawn again), 2 of 8. Few runs: 4 without it, 8 with it."
+        " results, all replies to them drawn again), 2 of 8. Few runs of these two kinds: 4 without it, 8 with it."
         " Their 95 % intervals, .30 to .95 and .07 to .59, overlap: these runs alone do not decide it."
         " Told to ignore its tool results, 7 of 8 answers are right."
         " Right before any tool: 8 of 8 early answers, asked for before the first call, are right."
@@ -156,9 +156,9 @@ def test_a_trial_is_told_in_four_parts() -> None:
         == "It may instead be its computation (computational lock-in): probability .15."
     )
     unknown = (
-        "How often such runs are right: few tell it roughly. With up to 8 runs for each row of 'This trial run again,"
-        " each time as it says' below: about 8 requests to its model, and as many for each other trial that the command"
-        " replays. It tells the cost first"
+        "These runs are too few to say how often such a run is right. With up to 8 runs for each row of 'This trial"
+        " run again, each time as it says' below, about 8 requests go to its model, and as many for each other trial"
+        " that the command replays. It tells the cost first"
     )
     assert part(told, "What is not known").startswith(unknown)
 
@@ -209,7 +209,7 @@ def test_an_error_of_the_models_own_is_wrong_before_any_tool() -> None:
     told = explanation(explained(found, mechanism="own_error", confidence=0.4, distraction=None))
     assert part(told, "What went wrong") == (
         "No cause is more likely than not. The likeliest is the model's own error, which needs no tool: probability .40."
-        " Measured by replays: runs with something changed, counted below."
+        " Measured by replays: runs with something changed or drawn again, counted below."
     )
     assert "So no call is needed for the error." in part(told, "How this is known")
     assert "Without tools, 3 of 4 answers are right." in part(told, "What speaks against it")

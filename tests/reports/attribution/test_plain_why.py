@@ -169,7 +169,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "another cause first": ("plain_why.ranked", lambda of: list(reversed(ranked(of)))),
     "a probability of its own": ("plain_why.probable", lambda _: ".99"),
     "because of what restores nothing": ("plain_why.restores", lambda *_: True),
-    "measured, of a trace": ("plain_why._basis", lambda _: "Measured by replays."),
+    "measured, of a trace": ("plain_why._basis", lambda *_: "Measured by replays."),
     "a count that no run has": (
         "changed_runs.Row.said",
         property(lambda row: f"{row.right + 1:g} of 9 answers are right"),
