@@ -66,8 +66,8 @@ class Nodes:
 
 
 def ray_env(folder: Path, token: str) -> dict[str, str]:
-    """What processes of a cluster, and drivers that join it, are started with."""
-    return {**os.environ, **_SETTINGS, "RAY_AUTH_TOKEN": token, "RAY_TMPDIR": str(folder)}
+    """What processes of a cluster, and drivers that join it, are started with. What these say is on one line each."""
+    return {**os.environ, **_SETTINGS, "RAY_AUTH_TOKEN": token, "RAY_TMPDIR": str(folder), "COLUMNS": "500"}
 
 
 @contextmanager

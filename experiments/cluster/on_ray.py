@@ -1,6 +1,7 @@
 """Workers as actors of Ray, the extra `cluster`. Beside `joining` no other module knows it."""
 
 import asyncio
+import gc
 import os
 import pickle
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -31,8 +32,10 @@ def _unpacked(packed: bytes, threads: str | None) -> Any:
 class RayWorker:
     """A `Worker` in a process of Ray."""
 
-    def __init__(self, packed: bytes, threads: str | None) -> None:
+    def __init__(self, packed: bytes, threads: str | None, collected_after: tuple[int, int, int]) -> None:
         opener, lines = _unpacked(packed, threads)
+        # By default Python looks for cycles so often that it is a fifth of a run's CPU.
+        gc.set_threshold(*collected_after)
         self._worker = Worker(opener, lines)
         self._running: asyncio.Task[None] | None = None
 
@@ -94,7 +97,8 @@ class RayEngine:
 
         options = {"num_cpus": self._cpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         try:
-            actor = ray.remote(RayWorker).options(**options).remote(self._packed, os.environ.get(_THREADS))
+            given = self._packed, os.environ.get(_THREADS), gc.get_threshold()
+            actor = ray.remote(RayWorker).options(**options).remote(*given)
         except ray.exceptions.RayError as error:
             raise WorkerLost(one_line(str(error), 200)) from None
         return RayChannel(actor)

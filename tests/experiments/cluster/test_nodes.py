@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.cluster.costs import Bench
 from bench.cluster.kills import kill_while_running
 from bench.cluster.nodes import Nodes, open_nodes, processes_of
 from bench.runner.processes import serving
@@ -48,3 +49,12 @@ def test_whatever_is_killed_no_trial_is_lost_or_doubled_or_scored_for_it(nodes: 
     assert report.wrong == [], (tmp_path / "said.txt").read_text(encoding="utf-8")
     assert report.kills.total() == len(kinds)
     assert report.lost["worker_lost"] >= 2
+
+
+def test_what_a_trial_costs_on_workers_can_be_told(nodes: Nodes, tmp_path: Path) -> None:
+    with serving() as served:
+        bench = Bench(nodes, served, tmp_path, lambda _: None)
+        watch, driver, in_all, services = bench.adding(nodes.address, 3, 2)
+    assert len(watch.came) == len(watch.left) == 15
+    assert 0 < driver < in_all
+    assert services >= 0
