@@ -28,8 +28,7 @@ class Trial(TaggedRecord):
 
     @classmethod
     def repeated(cls, question: str, model: str, condition: str, repeats: int) -> list[Self]:
-        """The trials 0 to `repeats` - 1 of three ids, as if each was validated, with their ids: a plan may call for a
-        million, of which each takes as long as a third of that."""
+        """Repeats 0 to `repeats` - 1, as validated and with their ids, in half the time: a plan may have a million."""
         digests = question, model, condition
         if not all(map(str.isalnum, digests)):
             return [cls(question=question, model=model, condition=condition, repeat=each) for each in range(repeats)]
