@@ -8,7 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from toolablate.analysis.attribution.change_rates import ChangeRates, fitted_rates
+from toolablate.analysis.attribution.arm_rules import blame_by_arms, fitted_signs, has_no_answer, stepped_by_arms
+from toolablate.analysis.attribution.change_rates import ChangeRates, arm_rate, fitted_rates
 from toolablate.analysis.attribution.decomposition import (
     Decomposition,
     DecompositionInputs,
@@ -19,17 +20,16 @@ from toolablate.analysis.attribution.decomposition import (
     is_sampled,
 )
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
-from toolablate.analysis.attribution.expected_failures import Pool, tally
+from toolablate.analysis.attribution.expected_failures import Expected, Pool, tally
 from toolablate.analysis.attribution.fall_search import likeliest_fall
 from toolablate.analysis.attribution.forced_answers import ForcedAndFree, Forcing, forcing_of
 from toolablate.analysis.attribution.replay_rules import (
     attribute_by_replay,
-    blame_by_arms,
     is_wrong_and_replayed,
     stepped,
 )
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import attribute_by_trace
+from toolablate.analysis.attribution.trace_rules import attribute_by_trace, outside_signs
 from toolablate.analysis.from_store import chosen_run, observe
 from toolablate.analysis.pairing import RIGHT, counts, mean, unit
 from toolablate.experiments.attribution.cases import scorers_of
@@ -91,13 +91,21 @@ class Pools:
 # What the other repeats of a trial tell of it: to the model they are one with it until something is called.
 
 
-def beside_repeats(found: Sequence[Evidence]) -> list[Evidence]:
+def beside_repeats(found: Sequence[Evidence], tools_of: Callable[[str], str] = str) -> list[Evidence]:
     """Each with the scores of the others of its model, question and condition, and what they were asked at their
-    outset."""
+    outset; and with scores of trials that had the same tools, by `tools_of` their condition, with and without its
+    signs."""
     groups: dict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
+    with_tools: dict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
     for each in found:
         groups[_start(each)].append(each)
-    return [_beside(each, groups[_start(each)]) for each in found]
+        with_tools[each.model, each.question, tools_of(each.condition)].append(each)
+    return [
+        _beside_signs(
+            _beside(each, groups[_start(each)]), with_tools[each.model, each.question, tools_of(each.condition)]
+        )
+        for each in found
+    ]
 
 
 def _beside(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
@@ -107,6 +115,29 @@ def _beside(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
         repeats=tuple(each.inputs.score for each in others),
         outset=tuple(score for each in others for score in _at_outset(each)),
     )
+
+
+def _beside_signs(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
+    """Trials that called, or not, as this one did. An answer that could not be read tells nothing of what it says."""
+    own = _signs(evidence)
+    alike = [
+        each
+        for each in group
+        if each.inputs.trial == evidence.inputs.trial or (each.called == evidence.called and not has_no_answer(each))
+    ]
+    if not own:
+        return replace(
+            evidence, signed=tuple(each.inputs.score for each in alike if each.condition == evidence.condition)
+        )
+    return replace(
+        evidence,
+        signed=tuple(each.inputs.score for each in alike if own <= _signs(each)),
+        unsigned=tuple(each.inputs.score for each in alike if not own & _signs(each)),
+    )
+
+
+def _signs(evidence: Evidence) -> frozenset[str]:
+    return frozenset(outside_signs(evidence.signals, evidence.score))
 
 
 def _start(evidence: Evidence) -> tuple[str, str, str]:
@@ -190,15 +221,15 @@ def _gathered(
             and each.model in (models or (each.model,))
         ]
         if trial is not None:
-            wanted = _of_one_start(wanted, trial)
+            wanted = [each for each in wanted if each.trial == trial]
         asked = json.dumps([run, scorer, design.identity() if design else None])
         rates = readings.rates(stamp, asked)
         if rates is None:
-            rates = _rates(reading if trial is None else _read(store, run, scorer, design, None, readings))
+            whole = reading if trial is None else _read(store, run, scorer, design, None, readings)
+            rates = _with_arm_rates(_rates(whole), whole)
             readings.put_rates(stamp, asked, rates)
         found = _found(wanted, reading, rates, told or _nobody, of)
     lonely = len(wanted) - len(found)
-    found = [each for each in found if trial in (None, each.evidence.inputs.trial)]
     all_inputs = [each.evidence.inputs for each in found]
     unreplayed = sum(reading.chosen(inputs.trial) and inputs.replay is None for inputs in all_inputs)
     return Gathered(
@@ -287,12 +318,6 @@ def _read(
     )
 
 
-def _of_one_start(seen: Sequence[TrialSummary], trial: str) -> list[TrialSummary]:
-    """A trial and the others of its model, question and condition."""
-    own = {(each.model, each.question, each.condition) for each in seen if each.trial == trial}
-    return [each for each in seen if (each.model, each.question, each.condition) in own]
-
-
 _FITTED = 400
 """Replayed trials that rates are fitted to at most: more change them little, and each trace has to be read."""
 
@@ -309,10 +334,7 @@ def _rates(reading: _Reading) -> ChangeRates:
         and reading.replays.of(seen.trial)
     ]
     sample = sorted(replayed, key=lambda seen: digest_text(seen.trial))[:_FITTED]
-    no_tools = (each.trial for seen in sample for each in reading.ladders.without_tools(seen))
-    reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in sample), *no_tools)))
-    found = [each for seen in sample if (each := _evidence(seen, reading)) is not None]
-    reading.known.keep()
+    found = _all_evidence(sample, reading)
     forcing = _forcing(found)
     trials = [
         stepped(each, forcing.get(each.model, Forcing()))
@@ -320,6 +342,40 @@ def _rates(reading: _Reading) -> ChangeRates:
         if is_wrong_and_replayed(each)
     ]
     return replace(fitted_rates(trials), forcing=forcing)
+
+
+_FITTED_ARMS = 400
+"""Trials that rates of arms are fitted to at most, right ones among them."""
+
+
+def _with_arm_rates(rates: ChangeRates, reading: _Reading) -> ChangeRates:
+    """With those by which arms and signs are weighed where nothing is replayed: fitted to whole questions of a sample,
+    whichever trials are asked about. None where no condition has an arm between no tools and all."""
+    with_tools = reading.ladders.with_tools
+    if not any(map(reading.ladders.has_arms, with_tools)):
+        return rates
+    questions: dict[tuple[str, str], list[TrialSummary]] = defaultdict(list)
+    for seen in reading.seen:
+        if seen.condition in with_tools:
+            questions[seen.model, seen.question].append(seen)
+    sample: list[TrialSummary] = []
+    for key in sorted(questions, key=lambda each: digest_text(" ".join(each))):
+        if len(sample) + len(questions[key]) <= _FITTED_ARMS or not sample:
+            sample += questions[key]
+    found = beside_repeats(_all_evidence(sample[:_FITTED_ARMS], reading), reading.ladders.tools_of)
+    wrong = [each for each in found if (each.score.value or 0.0) < RIGHT]
+    trials = [stepped for each in wrong if (stepped := stepped_by_arms(each)) is not None]
+    rates = replace(rates, arms=fitted_rates(trials, arm_rate).groups)
+    told = [
+        (each, arms, _expected(each, reading)) for each in wrong if (arms := blame_by_arms(each, rates)) is not None
+    ]
+    return replace(rates, signs=fitted_signs(told))
+
+
+def _expected(evidence: Evidence, reading: _Reading) -> Expected:
+    pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
+    scores = [each.score.value for each in evidence.no_tools if each.score.value is not None]
+    return pool.expected(tally(scores, (evidence.score.value or 0.0, *evidence.repeats)))
 
 
 def _forcing(found: Sequence[Evidence]) -> dict[str, Forcing]:
@@ -358,20 +414,44 @@ def _found(
     of: Callable[[Explained], T],
 ) -> list[T]:
     """Of those with trials without tools to set them against, in their order."""
-    done, found = 0, list[T]()
-    for chunk in _chunks(wanted):
-        no_tools = (each.trial for seen in chunk for each in reading.ladders.without_tools(seen))
-        reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *no_tools)))
-        evidence = []
-        for seen in chunk:
-            told(done, len(wanted))
-            done += 1
-            if (each := _evidence(seen, reading)) is not None:
-                evidence.append(each)
-        reading.known.keep()
-        found += [of(_explained(each, reading, rates)) for each in beside_repeats(evidence)]
+    found, named = list[T](), {seen.trial for seen in wanted}
+    read = _with_the_same_tools(wanted, reading)
+    done = iter(range(len(read)))
+    for chunk in _chunks(read):
+        evidence = _all_evidence(chunk, reading, lambda: told(next(done), len(read)))
+        found += [
+            of(_explained(each, reading, rates))
+            for each in beside_repeats(evidence, reading.ladders.tools_of)
+            if each.inputs.trial in named
+        ]
     order = {seen.trial: place for place, seen in enumerate(wanted)}
     return sorted(found, key=lambda each: order[each.evidence.inputs.trial])
+
+
+def _with_the_same_tools(wanted: Sequence[TrialSummary], reading: _Reading) -> list[TrialSummary]:
+    """Those asked about, and the others of their questions with the same tools: all have one label, whoever asks."""
+    tools = {name: reading.ladders.tools_of(name) for name in reading.ladders.with_tools}
+    starts = {(seen.model, seen.question, tools[seen.condition]) for seen in wanted}
+    return [
+        seen
+        for seen in reading.seen
+        if seen.condition in tools and (seen.model, seen.question, tools[seen.condition]) in starts
+    ]
+
+
+def _all_evidence(
+    trials: Sequence[TrialSummary], reading: _Reading, told: Callable[[], None] = lambda: None
+) -> list[Evidence]:
+    """Of those with trials without tools to set them against. `told` is called before each."""
+    no_tools = (each.trial for seen in trials for each in reading.ladders.without_tools(seen))
+    reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in trials), *no_tools)))
+    found = []
+    for seen in trials:
+        told()
+        if (each := _evidence(seen, reading)) is not None:
+            found.append(each)
+    reading.known.keep()
+    return found
 
 
 def _chunks(wanted: Sequence[TrialSummary]) -> Iterator[list[TrialSummary]]:
@@ -397,7 +477,7 @@ def _explained(evidence: Evidence, reading: _Reading, rates: ChangeRates) -> Exp
     pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
     by_trace = attribute_by_trace(
         *(evidence.signals, evidence.score, evidence.no_tools, evidence.repeats, pool, evidence.inputs.arms.scaffold),
-        blame_by_arms(evidence),
+        *(blame_by_arms(evidence, rates), rates.signs),
     )
     by_replay = attribute_by_replay(evidence, rates)
     if by_replay is None:
