@@ -1,5 +1,6 @@
 """What works on each node of a cluster, and what a plan needs of it, found out by trying it there."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -11,12 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from toolablate.experiments.cluster.opening import (
-    PlanOpener,
-    absolute,
-    refuse_other_environment,
-    refuse_what_has_one_owner,
-)
+from toolablate.experiments.cluster.opening import PlanOpener, absolute, refuse_other_environment
 from toolablate.experiments.doctor import CheckResult, State, cgroup_findings, key_findings
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
@@ -77,14 +73,15 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     """All at once; those without enough processors have no workers, and are not tried. "" is the plan's own address.
     Raises InputError for a plan that cannot be on a cluster, and for a cluster that cannot be had."""
     from toolablate.experiments.cluster.on_ray import ask_each_node
+    from toolablate.experiments.cluster.services import lent_to_be
 
     plan = plan.on_cluster(address or (plan.cluster.address if plan.cluster else "auto"))
     if plan.cluster is None:
         raise InputError("--cluster: 'none' has no nodes", hint="leave out --cluster", code="usage")
     conditions = plan.resolved_conditions()
     fingerprint = fingerprint_of(plan, conditions)
-    refuse_what_has_one_owner(fingerprint, None)
-    opener = PlanOpener(plan, conditions, fingerprint, absolute(plan.file))
+    lent = asyncio.run(lent_to_be(plan, conditions))
+    opener = PlanOpener(plan, conditions, fingerprint, absolute(plan.file), lent)
     asked = NodeCheck(opener, plan.cluster, versions())
     with ExitStack() as stack:
         said = ask_each_node(plan.cluster, asked, NODE_SECONDS, stack, tell)

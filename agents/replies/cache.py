@@ -6,17 +6,15 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from toolablate.agents.pacing.waits import Waited
 from toolablate.agents.replies.cache_file import close_reading, open_reading, open_recording, reading_of, using
+from toolablate.agents.replies.keeping import Keeping
 from toolablate.agents.replies.recorded import (
     AskedRequest,
-    Came,
     KeptReply,
     find_text,
     message_ids,
@@ -24,7 +22,6 @@ from toolablate.agents.replies.recorded import (
     read_kept,
     read_text,
 )
-from toolablate.tools.recorded.lookups import SingleFlight
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records.difference import Difference, first_difference, shared_start
 
@@ -182,7 +179,7 @@ def _in_order(model: Any, messages: list[Any], tools: Any, parameters: Any, repe
 Waiting = tuple[AskedRequest, KeptReply, "asyncio.Future[KeptReply]"]
 
 
-class ResponseCache:
+class ResponseCache(Keeping):
     """Reads, and with `write` records, also while other processes record into the same file.
 
     To be used inside one event loop. Opening raises InputError; all else raises StoreError where the file cannot be
@@ -190,10 +187,8 @@ class ResponseCache:
     """
 
     def __init__(self, path: str | PathLike[str], *, write: bool = False) -> None:
+        super().__init__()
         self.path = Path(path)
-        self.flight: SingleFlight[Came] = SingleFlight()
-        """What is being asked just now, so that who asks the same at the same time shares the one reply."""
-        self._asking: dict[str, Waited] = {}
         self._writer = open_recording(self.path) if write else None
         # When recording it is a second connection, so that reading never waits for a disk that writes.
         self._reader = open_recording(self.path) if write else open_reading(self.path)
@@ -228,23 +223,7 @@ class ResponseCache:
         with using(self.path, "read"):
             return read_kept(self._reader, asked.key, asked.repeat)
 
-    @contextmanager
-    def asking(self, name: str, waited: Waited) -> Iterator[None]:
-        """While what goes by that name is asked; `waited` tells whether it is still in line."""
-        self._asking[name] = waited
-        try:
-            yield
-        finally:
-            del self._asking[name]
-
-    def is_out(self, name: str) -> bool:
-        """Whether a request of that name has been sent and not been answered."""
-        waited = self._asking.get(name)
-        return waited is not None and not waited.in_line
-
     async def keep(self, asked: AskedRequest, kept: KeptReply) -> KeptReply:
-        """What counts for that request from now on: what was there before, else this. When it returns, that is on the
-        disk. One who is cancelled meanwhile leaves it to be written."""
         future: asyncio.Future[KeptReply] = asyncio.get_running_loop().create_future()
         self._waiting.append((asked, kept, future))
         if self._writing is None or self._writing.done():

@@ -7,6 +7,7 @@ from functools import partial
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
 from toolablate.agents.pacing.waits import counting_waits, note_in_line, note_wait
 from toolablate.agents.replies.cache import ResponseCache
+from toolablate.agents.replies.keeping import Keeping
 from toolablate.agents.replies.recorded import NONE_OF_THE_MODEL, AskedRequest, Came, KeptReply, NoReply, asked
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, Question, ServedModel
@@ -47,22 +48,13 @@ class RecordedSource:
         await self._source.close()
 
 
-class ReplayedChat:
+class _KeptChat:
     """One trial's requests. `_told` holds, by request, the replies that were none and after which it asked again."""
 
-    def __init__(self, model: ServedModel, cache: ResponseCache, repeat: int) -> None:
+    def __init__(self, model: ServedModel, repeat: int) -> None:
         self._model = model
-        self._cache = cache
         self._repeat = repeat
         self._told: dict[bytes, list[NoReply]] = {}
-
-    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
-        """Raises ModelError with the code `not_recorded`; NoReplyError where that is what was recorded."""
-        wanted = asked(self._model, request, self._repeat)
-        kept = self._cache.get(wanted)
-        if kept is None:
-            raise self._cache.not_recorded(wanted)
-        return self._give(wanted, kept)
 
     def _give(self, wanted: AskedRequest, kept: KeptReply) -> ModelReply:
         told = self._told.setdefault(wanted.key, [])
@@ -72,9 +64,24 @@ class ReplayedChat:
         return kept.given()
 
 
-class RecordedChat(ReplayedChat):
-    def __init__(self, inner: ChatModel, model: ServedModel, cache: ResponseCache, repeat: int) -> None:
-        super().__init__(model, cache, repeat)
+class ReplayedChat(_KeptChat):
+    def __init__(self, model: ServedModel, cache: ResponseCache, repeat: int) -> None:
+        super().__init__(model, repeat)
+        self._cache = cache
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        """Raises ModelError with the code `not_recorded`; NoReplyError where that is what was recorded."""
+        wanted = asked(self._model, request, self._repeat)
+        kept = self._cache.get(wanted)
+        if kept is None:
+            raise self._cache.not_recorded(wanted)
+        return self._give(wanted, kept)
+
+
+class RecordedChat(_KeptChat):
+    def __init__(self, inner: ChatModel, model: ServedModel, cache: Keeping, repeat: int) -> None:
+        super().__init__(model, repeat)
+        self._cache = cache
         self._inner = inner
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
@@ -122,11 +129,14 @@ class RecordedChat(ReplayedChat):
 
     async def _ask(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> Came:
         """For all who join: their waits are counted by each of them."""
-        began = time.monotonic()
-        with counting_waits() as waited, self._cache.asking(wanted.name, waited):
-            what = await self._tried(wanted, request, seconds)
-        took = time.monotonic() - began - waited.seconds
-        return Came(await self._cache.keep(wanted, what) if isinstance(what, KeptReply) else what, took, self)
+        async with self._cache.turn(wanted) as had:
+            if had is not None:
+                return Came(had, 0.0, self)
+            began = time.monotonic()
+            with counting_waits() as waited, self._cache.asking(wanted.name, waited):
+                what = await self._tried(wanted, request, seconds)
+            took = time.monotonic() - began - waited.seconds
+            return Came(await self._cache.keep(wanted, what) if isinstance(what, KeptReply) else what, took, self)
 
     async def _ask_alone(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> KeptReply:
         what = await self._tried(wanted, request, seconds)

@@ -31,8 +31,8 @@ class EvidenceOutline:
     """Of one trial of a condition with tools what lists and decompositions are made of, of however many trials.
 
     score       without what a judge was asked
-    inputs       what the decomposition needs
-    steps       the events of its `belief_steps`; step k of the trajectory is before event steps[k]
+    inputs       what the decomposition needs; `tools` of those alone that are wrong or were replayed
+    steps       the events of its `belief_steps`; step k of the trajectory is before event steps[k]; of the same alone
     trajectory  by answers asked for before these; None where none were, or too few steps
     flip        where the belief in the right answer falls for good
     diagnoses   labels of judges, without what these were asked
@@ -92,7 +92,12 @@ class Evidence(EvidenceOutline):
 
     def outline(self) -> EvidenceOutline:
         known = {each.name: getattr(self, each.name) for each in fields(EvidenceOutline)}
-        return EvidenceOutline(**{**known, "score": self.score.model_copy(update={"judgement": None, "mapping": None})})
+        return EvidenceOutline(**{**known, "score": without_judge(self.score)})
+
+
+def without_judge(score: Score) -> Score:
+    """Without what a judge was asked."""
+    return score.model_copy(update={"judgement": None, "mapping": None})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,14 @@ from toolablate.analysis.attribution.decomposition import (
     inclusion_probability,
     is_sampled,
 )
-from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
+from toolablate.analysis.attribution.evidence import (
+    Evidence,
+    EvidenceOutline,
+    Explained,
+    Outlined,
+    decomposition_signals,
+    without_judge,
+)
 from toolablate.analysis.attribution.expected_failures import Expected, Pool, tally
 from toolablate.analysis.attribution.fall_search import likeliest_fall
 from toolablate.analysis.attribution.forced_answers import ForcedAndFree, Forcing, forcing_of
@@ -91,14 +98,19 @@ class Pools:
 # What the other repeats of a trial tell of it: to the model they are one with it until something is called.
 
 
-def beside_repeats(found: Sequence[Evidence], tools_of: Callable[[str], str] = str) -> list[Evidence]:
+def beside_repeats(
+    found: Sequence[Evidence],
+    outlines: Sequence[EvidenceOutline] | None = None,
+    tools_of: Callable[[str], str] = str,
+) -> list[Evidence]:
     """Each with the scores of the others of its model, question and condition, and what they were asked at their
-    outset; and with scores of trials that had the same tools, by `tools_of` their condition, with and without its
-    signs."""
-    groups: dict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
+    outset; `outlines` are all of these, by default those that are found. And with scores of those found that had the
+    same tools, by `tools_of` their condition, with and without its signs."""
+    groups: dict[tuple[str, str, str], list[EvidenceOutline]] = defaultdict(list)
     with_tools: dict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
+    for outline in found if outlines is None else outlines:
+        groups[_start(outline)].append(outline)
     for each in found:
-        groups[_start(each)].append(each)
         with_tools[each.model, each.question, tools_of(each.condition)].append(each)
     return [
         _beside_signs(
@@ -108,7 +120,7 @@ def beside_repeats(found: Sequence[Evidence], tools_of: Callable[[str], str] = s
     ]
 
 
-def _beside(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
+def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
     others = [each for each in group if each.inputs.trial != evidence.inputs.trial]
     return replace(
         evidence,
@@ -140,11 +152,11 @@ def _signs(evidence: Evidence) -> frozenset[str]:
     return frozenset(outside_signs(evidence.signals, evidence.score))
 
 
-def _start(evidence: Evidence) -> tuple[str, str, str]:
+def _start(evidence: EvidenceOutline) -> tuple[str, str, str]:
     return evidence.model, evidence.question, evidence.condition
 
 
-def _at_outset(evidence: Evidence) -> Scores:
+def _at_outset(evidence: EvidenceOutline) -> Scores:
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     first = next((each for each in beliefs if each.step == 0), None)
     if first is None:
@@ -179,7 +191,9 @@ def explained(
     takes most of the time. `kept` is a file of one's own for what is read of traces, which is made where it is not
     there, so that none is read twice. Raises InputError for a run or a scorer that is not there, and StoreError.
     """
-    return _gathered(path, run, models, conditions, scorer, trial, design, told, kept, of=lambda each: each)
+    return _gathered(
+        path, run, models, conditions, scorer, trial, design, told, kept, of=lambda each: each, unread=None
+    )
 
 
 def outlined(
@@ -192,8 +206,13 @@ def outlined(
     told: Callable[[int, int], None] | None = None,
     kept: Path | None = None,
 ) -> Gathered[Outlined]:
-    """The same in outline: of a large store the evidence of all trials would be most of what is held."""
-    return _gathered(path, run, models, conditions, scorer, None, None, told, kept, of=Explained.outlined)
+    """The same in outline: of a large store the evidence of all trials would be most of what is held, and reading all
+    traces most of the time. One is read where a wrong or a replayed trial's cause rests on it."""
+    return _gathered(
+        *(path, run, models, conditions, scorer, None, None, told, kept),
+        of=Explained.outlined,
+        unread=lambda outline: Outlined(outline, None),
+    )
 
 
 def _gathered(
@@ -207,7 +226,9 @@ def _gathered(
     told: Callable[[int, int], None] | None,
     kept: Path | None,
     of: Callable[[Explained], T],
+    unread: Callable[[EvidenceOutline], T] | None,
 ) -> Gathered[T]:
+    """`unread` makes a trial of what is known without its trace; None has every trace read."""
     stamp = stamp_of(Path(path))
     with Store(Path(path)) as store, KeptReadings(kept) as readings:
         designs = store.replay_designs()
@@ -228,7 +249,7 @@ def _gathered(
             whole = reading if trial is None else _read(store, run, scorer, design, None, readings)
             rates = _with_arm_rates(_rates(whole), whole)
             readings.put_rates(stamp, asked, rates)
-        found = _found(wanted, reading, rates, told or _nobody, of)
+        found = _found(wanted, reading, rates, told or _nobody, of, unread)
     lonely = len(wanted) - len(found)
     all_inputs = [each.evidence.inputs for each in found]
     unreplayed = sum(reading.chosen(inputs.trial) and inputs.replay is None for inputs in all_inputs)
@@ -362,7 +383,7 @@ def _with_arm_rates(rates: ChangeRates, reading: _Reading) -> ChangeRates:
     for key in sorted(questions, key=lambda each: digest_text(" ".join(each))):
         if len(sample) + len(questions[key]) <= _FITTED_ARMS or not sample:
             sample += questions[key]
-    found = beside_repeats(_all_evidence(sample[:_FITTED_ARMS], reading), reading.ladders.tools_of)
+    found = beside_repeats(_all_evidence(sample[:_FITTED_ARMS], reading), tools_of=reading.ladders.tools_of)
     wrong = [each for each in found if (each.score.value or 0.0) < RIGHT]
     trials = [stepped for each in wrong if (stepped := stepped_by_arms(each)) is not None]
     rates = replace(rates, arms=fitted_rates(trials, arm_rate).groups)
@@ -412,44 +433,63 @@ def _found(
     rates: ChangeRates,
     told: Callable[[int, int], None],
     of: Callable[[Explained], T],
+    unread: Callable[[EvidenceOutline], T] | None,
 ) -> list[T]:
     """Of those with trials without tools to set them against, in their order."""
-    found, named = list[T](), {seen.trial for seen in wanted}
-    read = _with_the_same_tools(wanted, reading)
-    done = iter(range(len(read)))
-    for chunk in _chunks(read):
-        evidence = _all_evidence(chunk, reading, lambda: told(next(done), len(read)))
+    named = {seen.trial for seen in wanted}
+    around, compared = _around(wanted, reading, with_arms=bool(rates.arms))
+    done, found = 0, list[T]()
+    for chunk in _chunks(around):
+        read = {
+            seen.trial
+            for seen in chunk
+            if unread is None or seen.trial in compared or _rests_on_its_trace(seen, reading)
+        }
+        no_tools = (each.trial for seen in chunk if seen.trial in read for each in reading.ladders.without_tools(seen))
+        reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *no_tools)))
+        evidence, outlines = list[Evidence](), list[EvidenceOutline]()
+        for seen in chunk:
+            told(done, len(around))
+            done += 1
+            if unread is not None and seen.trial not in read:
+                if (outline := _outline(seen, reading)) is not None:
+                    outlines.append(outline)
+                    found += [unread(outline)] if seen.trial in named else []
+            elif (each := _evidence(seen, reading, at_once=unread is None)) is not None:
+                outlines.append(each)
+                evidence.append(each)
         found += [
             of(_explained(each, reading, rates))
-            for each in beside_repeats(evidence, reading.ladders.tools_of)
+            for each in beside_repeats(evidence, outlines, reading.ladders.tools_of)
             if each.inputs.trial in named
         ]
+        reading.known.keep()
     order = {seen.trial: place for place, seen in enumerate(wanted)}
     return sorted(found, key=lambda each: order[each.evidence.inputs.trial])
 
 
-def _with_the_same_tools(wanted: Sequence[TrialSummary], reading: _Reading) -> list[TrialSummary]:
-    """Those asked about, and the others of their questions with the same tools: all have one label, whoever asks."""
-    tools = {name: reading.ladders.tools_of(name) for name in reading.ladders.with_tools}
-    starts = {(seen.model, seen.question, tools[seen.condition]) for seen in wanted}
-    return [
-        seen
-        for seen in reading.seen
-        if seen.condition in tools and (seen.model, seen.question, tools[seen.condition]) in starts
-    ]
+def _around(
+    wanted: Sequence[TrialSummary], reading: _Reading, *, with_arms: bool
+) -> tuple[list[TrialSummary], frozenset[str]]:
+    """Those asked about with the others of their questions that bear on their labels, which are the same whoever asks:
+    of the condition, and where arms are weighed, of the same tools. Of these last those that a wrong one is compared
+    with by what their traces show."""
+    tools = {name: reading.ladders.tools_of(name) if with_arms else name for name in reading.ladders.with_tools}
+
+    def start(seen: TrialSummary) -> tuple[str, str, str]:
+        return seen.model, seen.question, tools[seen.condition]
+
+    starts = set(map(start, wanted))
+    around = [seen for seen in reading.seen if seen.condition in tools and start(seen) in starts]
+    wrong = {start(seen) for seen in around if with_arms and (seen.value or 0.0) < RIGHT}
+    return around, frozenset(seen.trial for seen in around if start(seen) in wrong)
 
 
-def _all_evidence(
-    trials: Sequence[TrialSummary], reading: _Reading, told: Callable[[], None] = lambda: None
-) -> list[Evidence]:
-    """Of those with trials without tools to set them against. `told` is called before each."""
+def _all_evidence(trials: Sequence[TrialSummary], reading: _Reading) -> list[Evidence]:
+    """Of those with trials without tools to set them against."""
     no_tools = (each.trial for seen in trials for each in reading.ladders.without_tools(seen))
     reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in trials), *no_tools)))
-    found = []
-    for seen in trials:
-        told()
-        if (each := _evidence(seen, reading)) is not None:
-            found.append(each)
+    found = [each for seen in trials if (each := _evidence(seen, reading)) is not None]
     reading.known.keep()
     return found
 
@@ -487,8 +527,32 @@ def _explained(evidence: Evidence, reading: _Reading, rates: ChangeRates) -> Exp
     return Explained(shown, by_replay, () if by_trace is None else (by_trace,))
 
 
-def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
-    """None where there is no trial without tools to set it against."""
+def _rests_on_its_trace(seen: TrialSummary, reading: _Reading) -> bool:
+    """Whether anything that an outline tells of a trial does: of a right one that nothing goes on from, nothing."""
+    return (seen.value or 0.0) < RIGHT or bool(reading.replays.of(seen.trial))
+
+
+def _outline(seen: TrialSummary, reading: _Reading) -> EvidenceOutline | None:
+    """Of one whose trace is not read; None where there is no trial without tools to set it against."""
+    arms = reading.ladders.below(seen)
+    if arms is None:
+        return None
+    score, value, chosen = reading.known.score(seen.trial), seen.value or 0.0, reading.chosen(seen.trial)
+    inputs = DecompositionInputs(
+        *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms),
+        re_asked=None if score.verdict == "unparsed" else value,
+        inclusion_probability=reading.inclusion_probability(seen.trial),
+        sampled=chosen,
+    )
+    return EvidenceOutline(
+        *(seen.model, seen.condition, seen.question, seen.domain, without_judge(score), inputs),
+        diagnoses=tuple(reading.diagnoses.get(seen.trial, ())),
+    )
+
+
+def _evidence(seen: TrialSummary, reading: _Reading, *, at_once: bool = True) -> Evidence | None:
+    """None where there is no trial without tools to set it against. Unless all is to be read `at_once`, the traces of
+    these are read where a cause asks for what they say, before others are turned to."""
     arms = reading.ladders.below(seen)
     if arms is None:
         return None
@@ -499,6 +563,7 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     own = () if score.verdict == "unparsed" else (value,)
     design = reading.design or ReplayDesign()
     chosen = reading.chosen(seen.trial)
+    no_tools = known.no_tools if at_once else known.no_tools_unread
     found = replays_of(
         *(case, signals, own, reading.replays.of(seen.trial), reading.re_asks, reading.store.trace, design.rollouts)
     )
@@ -512,7 +577,7 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     return Evidence(
         *(seen.model, seen.condition, seen.question, seen.domain, score, inputs, signals),
         runs=found.runs if chosen else None,
-        no_tools=tuple(known.no_tools(each.trial) for each in reading.ladders.without_tools(seen)),
+        no_tools=tuple(no_tools(each.trial) for each in reading.ladders.without_tools(seen)),
         steps=case.steps,
         trajectory=found.trajectory,
         flip=found.flip,

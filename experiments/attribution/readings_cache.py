@@ -275,8 +275,7 @@ class Known:
         named = tuple(trials)
         self._scores = self._store.scores_of(named)
         self._attempts = self._store.current_attempts(named)
-        self._readings = self._kept.of(trace for _, trace in self._attempts.values())
-        self._new = {}
+        self._readings, self._new = {}, {}
 
     def keep(self) -> None:
         """What had to be read of those that it was turned to."""
@@ -284,6 +283,9 @@ class Known:
 
     def reading(self, trial: str) -> TraceReading:
         attempt, digest = self._attempts[trial]
+        if digest not in self._readings:
+            # One by one, as they are asked for: of most trials nothing is.
+            self._readings |= self._kept.of((digest,))
         if digest not in self._readings:
             # Of this attempt, whatever is current by now: its digest tells what it says.
             self._readings[digest] = self._new[digest] = self._read(trial, attempt)
@@ -296,8 +298,25 @@ class Known:
     def no_tools(self, trial: str) -> NoToolTrial:
         return NoToolTrial(self.reading(trial).signals, self.score(trial))
 
+    def no_tools_unread(self, trial: str) -> NoToolTrial:
+        """The same, whose trace is read when its signals are asked for: until another is turned to."""
+        return _UnreadTrial(self, trial)
+
     def _read(self, trial: str, attempt: int) -> TraceReading:
         trace = self._store.trace(trial, attempt=attempt)
         condition = self._condition(trace.trial.condition)
         signals = signals_of(trace, self._question(trace.trial.question), condition)
         return TraceReading(signals, case_of(trace, condition, signals))
+
+
+class _UnreadTrial(NoToolTrial):
+    __slots__ = ("_known", "_trial")
+
+    def __init__(self, known: Known, trial: str) -> None:
+        object.__setattr__(self, "score", known.score(trial))
+        object.__setattr__(self, "_known", known)
+        object.__setattr__(self, "_trial", trial)
+
+    @property
+    def signals(self) -> Signals:
+        return self._known.reading(self._trial).signals

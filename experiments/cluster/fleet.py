@@ -30,7 +30,7 @@ from toolablate.experiments.cluster.messages import (
     Unpacker,
     WorkerLost,
 )
-from toolablate.experiments.cluster.proxies import Begun, Desk, Services, answer_of
+from toolablate.experiments.cluster.services import Begun, Desk, Services, answer_of
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError

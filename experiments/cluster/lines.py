@@ -56,7 +56,7 @@ class Asking:
 
     def tell(self, service: str, *arguments: object) -> None:
         """As `ask`, of who waits for no answer."""
-        self.say(Asks(ATTEMPT.get(), next(self.tickets.numbers), service, arguments), at_once=True)
+        self.say(Asks(ATTEMPT.get(), next(self.tickets.numbers), service, arguments), at_once=False)
 
     async def answered(self, message: Callable[[Attempt, int], Enters | Asks]) -> tuple[int, Any]:
         """The ticket that the message was sent with, and the answer."""

@@ -2,28 +2,29 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
 from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
+from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import Plan, PlannedTrial, find_modules_beside, with_source
-from toolablate.experiments.plans.sections import ClusterSection
+from toolablate.experiments.plans.sections import ClusterSection, RepliesSection
 from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import REPLIES, Condition
+from toolablate.traces.records import Condition
 from toolablate.traces.store import DriverLock
 
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
     from toolablate.experiments.cluster.fleet import FleetExecutor
-    from toolablate.experiments.cluster.proxies import Lent, Services
+    from toolablate.experiments.cluster.services import Services
     from toolablate.experiments.cluster.worker import Opener
 
 
@@ -40,13 +41,16 @@ class PlanOpener:
     conditions: tuple[Condition, ...]
     fingerprint: Mapping[str, str]
     file: Path | None
-    lent: "Lent | None" = None
+    lent: Lent = field(default_factory=Lent)
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
-        lent = None if self.lent is None else self.lent.web()
-        return await open_executor(self.plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
+        # What the driver records is asked here as if nothing did.
+        plan = self.plan.model_copy(update={"replies": RepliesSection()}) if self.lent.replies else self.plan
+        lent = await self.lent.web(self.plan)
+        executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
+        return self.lent.recording(executor, self.plan.models)
 
 
 def refuse_other_environment(
@@ -89,8 +93,13 @@ async def _open_fleet(
 ) -> RunExecutor:
     """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
     another process drives a cluster on its store."""
-    refuse_what_has_one_owner(fingerprint, batches)
-    from toolablate.experiments.cluster.proxies import open_services
+    if batches is not None:
+        raise InputError(
+            "cluster: models that are asked in batches cannot be on a cluster yet",
+            hint="run on one machine (--cluster none), or take batch = true out of the plan",
+            code="not_on_cluster",
+        )
+    from toolablate.experiments.cluster.services import open_services
 
     services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
     opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent())
@@ -140,19 +149,3 @@ async def open_fleet(
 
 def absolute(file: Path | None) -> Path | None:
     return file and Path.cwd() / file
-
-
-def refuse_what_has_one_owner(fingerprint: Mapping[str, str], batches: "Batches | None") -> None:
-    """A recording of replies has one writer, a server of tools one client, a batch one who sends it."""
-    web = fingerprint.get("web", "")
-    refused = {
-        "a recording of replies": fingerprint.get(REPLIES, "").startswith("record"),
-        "MCP servers": any(name.startswith("mcp ") for name in fingerprint) and not web.startswith("replay"),
-        "models that are asked in batches": batches is not None,
-    }
-    if found := [what for what, is_there in refused.items() if is_there]:
-        raise InputError(
-            f"cluster: {' and '.join(found)} cannot be on a cluster yet",
-            hint="record on one machine (--cluster none), and replay on the cluster",
-            code="not_on_cluster",
-        )

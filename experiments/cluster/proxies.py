@@ -1,27 +1,20 @@
-"""What has one owner, the driver: the web that is live or recorded. Trials on workers ask the driver for it."""
+"""On a worker, what the driver has: as it is on one machine, and each use of it is asked of the driver."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
-from toolablate.agents.pacing import LetGo
+from toolablate.agents import ChatModel, ModelSource
+from toolablate.agents.replies import AskedRequest, Keeping, KeptReply, RecordedChat
 from toolablate.experiments.cluster.lines import ASKING
-from toolablate.experiments.cluster.messages import Asks
-from toolablate.experiments.cluster.worker import crossing
-from toolablate.experiments.environment.environment import needed
-from toolablate.experiments.environment.web import OpenedWeb, Tell, offline, open_web
-from toolablate.experiments.plans.plan import Plan
-from toolablate.tools import PageUnreadableError
-from toolablate.traces.errors import InternalError
-from toolablate.traces.records import Condition
+from toolablate.traces.records import Condition, Lookup, Question, ServedModel
 
 if TYPE_CHECKING:
-    from toolablate.tools.browser import Page, PageSource
-    from toolablate.tools.search import SearchOutcome, SearchQuery, SearchSource
+    from pydantic import JsonValue
 
-# On a worker: as what is there on one machine.
+    from toolablate.tools.browser import Page
+    from toolablate.tools.search import SearchOutcome, SearchQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,79 +37,53 @@ class RemotePages:
 
 
 @dataclass(frozen=True, slots=True)
-class Lent:
-    """What workers are told of what the driver has. `search` is the provider's name, "" where each worker searches by
-    itself, if at all."""
+class RemoteCalls:
+    """The `Calls` of a server that the driver has listed, and is connected to."""
 
-    search: str = ""
-    pages: bool = False
+    listing: bytes
 
-    def web(self) -> OpenedWeb:
-        return OpenedWeb(
-            search=RemoteSearch(self.search) if self.search else None,
-            pages=RemotePages() if self.pages else None,
-        )
+    async def call(
+        self, server: str, tool: str, arguments: "Mapping[str, JsonValue]", live: object
+    ) -> tuple[bytes | None, Lookup]:
+        given: tuple[bytes | None, Lookup] = await ASKING.get().ask("mcp", server, tool, dict(arguments))
+        return given
+
+    async def tools(self, server: str, live: object) -> bytes:
+        return self.listing
 
 
-# At the driver.
+class RemoteReplies(Keeping):
+    """For one trial: what one trial asks must not end with another. All of a run take turns at the driver."""
+
+    def get(self, asked: AskedRequest) -> KeptReply | None:
+        """Its turn will tell."""
+        return None
+
+    async def keep(self, asked: AskedRequest, kept: KeptReply) -> KeptReply:
+        counts: KeptReply = await ASKING.get().ask("keep", asked, kept)
+        return counts
+
+    @asynccontextmanager
+    async def turn(self, asked: AskedRequest) -> AsyncIterator[KeptReply | None]:
+        asking, had = ASKING.get(), None
+        try:
+            had = await asking.ask("turn", asked)
+            yield had
+        finally:
+            if had is None:
+                asking.tell("pass", asked.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """What the driver has that workers have not: the very objects that a run on one machine uses."""
+class RemotelyRecordedSource:
+    """A `ModelSource` that asks `source` here, and has the replies kept by the driver."""
 
-    search: "SearchSource | None" = None
-    pages: "PageSource | None" = None
+    source: ModelSource
+    model: ServedModel
 
-    def lent(self) -> Lent:
-        return Lent(self.search.name if self.search else "", self.pages is not None)
-
-
-async def open_services(
-    plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, *, tell: Tell, warn: Tell
-) -> Services:
-    """Of what these conditions need that which has one owner; the stack closes it. Raises InputError as `open_web`."""
-    if plan.web.mode == "replay":
-        return Services()
-    parts = needed(conditions) & (frozenset() if offline(plan) else {"search", "pages"})
-    web = await open_web(plan, parts, stack, tell=tell)
-    for warning in web.warnings:
-        warn(warning)
-    return Services(web.search, web.pages)
-
-
-Begun = Callable[[], Awaitable[object]]
-"""What was asked for, once it is awaited."""
-
-
-class Desk:
-    """Where one attempt asks for what the driver has."""
-
-    def __init__(self, services: Services) -> None:
-        self._services = services
-
-    def begin(self, asked: Asks) -> Begun:
-        services = self._services
-        match asked.service:
-            case "search" if services.search is not None:
-                return partial(services.search.find, *asked.arguments)  # type: ignore[arg-type]
-            case "pages" if services.pages is not None:
-                return partial(services.pages.read, *asked.arguments)  # type: ignore[arg-type]
-        return partial(_no_service, asked.service)
+    def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
+        inner = self.source.session(question, condition, repeat)
+        return RecordedChat(inner, self.model, RemoteReplies(), repeat)
 
     async def close(self) -> None:
-        """Whatever the attempt had opened is closed."""
-
-
-async def _no_service(name: str) -> object:
-    raise InternalError(f"the driver has no {name}")
-
-
-async def answer_of(begun: Begun) -> object:
-    """What came of it, or the error that it ended with, as it can be sent."""
-    try:
-        return await begun()
-    except (PageUnreadableError, LetGo) as error:
-        return error
-    except Exception as error:  # noqa: BLE001 - a bug in a provider must cost one trial, and be seen
-        return crossing(error)
+        await self.source.close()

@@ -150,13 +150,18 @@ class McpServer:
         self.name = name
         self._address = address
         self._calls = calls
-        self._connect = partial(Session, name, address, seconds, start_seconds)
+        self._session = partial(Session, name, address, seconds, start_seconds)
         self._listed: tuple[ListedTool, ...] | None = None
 
     @property
     def identity(self) -> str:
         """Name and address, without anything secret."""
         return f"{self.name}/{self._address.identity[:12]}"
+
+    @property
+    def listing(self) -> bytes:
+        """The tools as they were listed, to be given by other `Calls`."""
+        return LISTING.dump_json(self._tools())
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -180,8 +185,12 @@ class McpServer:
                 code="unknown_tool",
             )
         chosen = self._tools() if names is None else [found[name] for name in names]
-        line = _Line(self._connect)
-        return [_McpTool(self.identity, each, line, self._calls) for each in chosen]
+        connection = self.connect()
+        return [_McpTool(each, connection) for each in chosen]
+
+    def connect(self) -> "Connection":
+        """That of one trial's tools; nothing is opened before the first call."""
+        return Connection(self.identity, self._session, self._calls)
 
     def _tools(self) -> tuple[ListedTool, ...]:
         if self._listed is None:
@@ -190,21 +199,31 @@ class McpServer:
 
     async def _list_live(self) -> bytes:
         require_client()
-        session = self._connect()
+        session = self._session()
         try:
             return LISTING.dump_json(listing(self.name, await session.tools()))
         finally:
             await session.close()
 
 
-class _Line:
-    """The one connection of a trial's tools of one server: opened by the first call, anew after one that failed."""
+class Connection:
+    """The one of a trial's tools of one server: opened by the first call, anew after one that failed."""
 
-    def __init__(self, connect: Callable[[], Session]) -> None:
+    def __init__(self, server: str, connect: Callable[[], Session], calls: Calls) -> None:
+        self._server = server
         self._connect = connect
+        self._calls = calls
         self._session: Session | None = None
 
-    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> ToolReply:
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> tuple[bytes | None, Lookup]:
+        """As `Calls.call` gives it, of a tool by the server's own name for it. Raises ToolError."""
+
+        async def live() -> bytes:
+            return (await self._called(tool, arguments)).to_json().encode()
+
+        return await self._calls.call(self._server, tool, arguments, live)
+
+    async def _called(self, tool: str, arguments: Mapping[str, JsonValue]) -> ToolReply:
         if self._session is None:
             require_client()
             self._session = self._connect()
@@ -225,12 +244,10 @@ class _Line:
 
 
 class _McpTool:
-    def __init__(self, server: str, listed: ListedTool, line: _Line, calls: Calls) -> None:
+    def __init__(self, listed: ListedTool, connection: Connection) -> None:
         self.spec = listed.spec
-        self._server = server
         self._own_name = listed.own_name
-        self._line = line
-        self._calls = calls
+        self._connection = connection
 
     @property
     def template(self) -> ResultTemplate:
@@ -240,10 +257,7 @@ class _McpTool:
         return None
 
     async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult:
-        async def live() -> bytes:
-            return (await self._line.call(self._own_name, arguments)).to_json().encode()
-
-        content, lookup = await self._calls.call(self._server, self._own_name, arguments, live)
+        content, lookup = await self._connection.call(self._own_name, arguments)
         if content is None:
             assert lookup.miss is not None
             output = told(MISS_MESSAGES[lookup.miss])
@@ -252,4 +266,4 @@ class _McpTool:
         return ToolResult(reply.output, reply.status, reply.error, reply.truncated, reply.artifacts, lookup=lookup)
 
     async def close(self) -> None:
-        await self._line.close()
+        await self._connection.close()

@@ -35,7 +35,7 @@ from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate
 from toolablate.analysis.attribution.evidence import Explained
 from toolablate.experiments.attribution import explained as reading
 from toolablate.experiments.attribution import readings_cache as kept
-from toolablate.experiments.attribution.explained import Gathered, explained
+from toolablate.experiments.attribution.explained import Gathered, explained, outlined
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
 from toolablate.experiments.attribution.replay_rounds import attribute
 from toolablate.traces import kept as stamps
@@ -162,6 +162,32 @@ async def test_a_trace_is_read_once(tmp_path: Path, read: list[str]) -> None:
     await changed(store, [("answered", PLANNED[-1], False)])
     explained(store, kept=place)
     assert sorted(read) == sorted([PLANNED[-1].id, PLANNED[-4].id])
+
+
+async def test_an_outline_reads_the_traces_that_causes_rest_on_and_says_the_same(
+    tmp_path: Path, read: list[str]
+) -> None:
+    store = tmp_path / "s.sqlite"
+    await filled(store, 7)
+    await changed(store, [("answered", PLANNED[-1], False)])
+    whole = explained(store)
+    read.clear()
+    found = outlined(store)
+    assert [(each.evidence.inputs.trial, each.attribution) for each in found.explained] == [
+        (each.evidence.inputs.trial, each.attribution) for each in whole.explained
+    ]
+    assert (found.decompositions, found.notes) == (whole.decompositions, whole.notes)
+    for one, other in zip(whole.explained, found.explained, strict=True):
+        kept = one.attribution is not None
+        inputs = replace(one.evidence.inputs, tools=one.evidence.inputs.tools if kept else frozenset())
+        outline = replace(one.outlined().evidence, inputs=inputs, steps=one.evidence.steps if kept else ())
+        assert other.evidence == outline
+    wrong = {each.evidence.inputs.trial for each in whole.explained if each.attribution}
+    right = {each.evidence.inputs.trial for each in whole.explained} - wrong
+    assert wrong
+    assert right
+    assert wrong <= set(read)
+    assert not right & set(read)
 
 
 DAMAGES = {

@@ -67,7 +67,7 @@ def coding(request: dict[str, Any]) -> Step:
     return reply("Answer: 1")
 
 
-def test_recorded_replies_give_the_same_trials_on_ray_and_a_cell_over_its_limit_keeps_its_state(
+def test_replies_recorded_on_ray_give_the_same_trials_here_and_a_cell_over_its_limit_keeps_its_state(
     chat_server: ChatServer, tmp_path: Path, ray_folder: Path, cli: Cli
 ) -> None:
     sandbox = "sandbox = { backend = 'bubblewrap', pool = 0, limits = { cell_seconds = 1 } }"
@@ -78,14 +78,16 @@ def test_recorded_replies_give_the_same_trials_on_ray_and_a_cell_over_its_limit_
     replaying.write_text(recording.replace("'record'", "'replay'"), encoding="utf-8")
     here, there = tmp_path / "here.sqlite", tmp_path / "there.sqlite"
     chat_server.answers(coding)
-    assert run(path, here).missing == 0
-    ran = on_ray(replaying, there, ray_folder)
+    ran = on_ray(path, there, ray_folder)
     said, _ = ran.communicate(timeout=300)
     assert ran.returncode == 0, said
     assert "Starting 2 workers" in said
-    again = run(replaying, there)
+    asked = len(chat_server.requests)
+    again = run(path, there)
     assert (again.done_before, again.missing) == (4, 0)
-    compared = cli("verify", there, "--same-as", here)
+    assert run(replaying, here).missing == 0
+    assert len(chat_server.requests) == asked
+    compared = cli("verify", here, "--same-as", there)
     assert compared.returncode == 0, compared.stdout
     with Store(there) as opened:
         cells = [

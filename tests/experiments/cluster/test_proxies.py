@@ -1,11 +1,12 @@
 """What only the driver has, asked for from workers: one archive, one pace of a site, each address once."""
 
 import json
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,10 +15,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from tests.experiments.cluster.test_runs import Engine, run
+from tests.experiments.plan_files import endpoint_plan, right
+from tests.servers.chat_server import ChatServer, Slow, Step
+from tests.tools.mcp.conftest import SERVER
 
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import on_ray
 from toolablate.experiments.cluster import worker as workers
+from toolablate.experiments.cluster.opening import PlanOpener
+from toolablate.experiments.cluster.services import lent_to_be
+from toolablate.experiments.environment.environment import fingerprint_of
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools.archive import seal
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
@@ -29,7 +38,7 @@ QUESTIONS = 5
 @dataclass
 class Site:
     """Pages, a search engine before them that speaks SearXNG's JSON, and what no page should be. `asked` are the paths
-    with the moments at which they were asked for; `meanwhile` is done before a page is given."""
+    with the moments at which they were asked for; `meanwhile` is done while the first search is out."""
 
     url: str = ""
     asked: list[tuple[str, float]] = field(default_factory=list)
@@ -47,13 +56,13 @@ class Site:
         self.asked.append((path, time.monotonic()))
         parts = urlsplit(path)
         if parts.path == "/search":
+            if self.meanwhile is not None:
+                self.meanwhile()
             word = parse_qs(parts.query)["q"][0].split()[0]
             found = {"url": f"{self.url}/{word}", "title": word, "content": f"asked {len(self.asked)}", "engine": "own"}
             return "application/json", json.dumps({"results": [found], "unresponsive_engines": []}).encode()
         if parts.path == "/large":
             return "text/plain", b"word " * 1_000_000
-        if self.meanwhile is not None and parts.path.startswith("/page"):
-            self.meanwhile()
         return "text/plain", f"This is {path}, as it was when it was asked for as number {len(self.asked)}.".encode()
 
 
@@ -150,11 +159,14 @@ def web_plan(folder: Path, site: Site, hostile: Sequence[str] = (), delay: float
     }
     if hostile:
         calls["hostile"] = [("browser_open", {"url": url}) for url in hostile]
-    extra = (
+    return write(folder, calls, web_tables(site, delay), "['web_search', 'browser_open']")
+
+
+def web_tables(site: Site, delay: float = 0.0) -> str:
+    return (
         f"[search]\nprovider = 'searxng'\nendpoint = '{site.url}'\n[web]\nmode = 'record'\narchive = 'kept'\n"
         f"allow = ['{site.host}']\ndelay_seconds = {delay}\n{CLUSTER}"
     )
-    return write(folder, calls, extra, "['web_search', 'browser_open']")
 
 
 def changed(plan: Path, name: str, *changes: tuple[str, str]) -> Path:
@@ -177,6 +189,7 @@ def called(store: Path) -> dict[str, list[ToolCall]]:
         }
 
 
+@pytest.mark.deep
 def test_a_web_recorded_from_workers_is_asked_once_and_replays_as_it_was(
     site: Site, tmp_path: Path, engines: list[Engine]
 ) -> None:
@@ -202,3 +215,100 @@ def test_a_web_recorded_from_workers_is_asked_once_and_replays_as_it_was(
     same = same_as(there, here)
     # A failure that is replayed says so, wherever it was recorded.
     assert [(each.path, each.there) for each in same.differences] == [("events[1].lookup.miss", '"recorded_error"')]
+
+
+def kill_a_busy_worker(engine: Engine) -> None:
+    """From another thread."""
+    worker = next(each for each in engine.started if each.worker._trials)
+    worker._running.get_loop().call_soon_threadsafe(worker.kill)
+
+
+def test_a_worker_that_is_lost_during_a_lookup_leaves_it_to_the_others(
+    site: Site, tmp_path: Path, engines: list[Engine]
+) -> None:
+    def dies() -> None:
+        site.meanwhile = None
+        kill_a_busy_worker(engines[0])
+
+    site.meanwhile = dies
+    shared: Call = ("web_search", {"query": "shared words"})
+    calls: dict[str, list[Call]] = {f"q{n}": [shared, ("web_search", {"query": f"own{n}"})] for n in range(QUESTIONS)}
+    plan = write(tmp_path, calls, web_tables(site), "['web_search']")
+    assert run(plan, tmp_path / "run.sqlite").missing == 0
+    assert len(engines[0].started) == 4
+    # Each once, but for a search that nobody waited for any more.
+    assert sum(site.counts.values()) - len(site.counts) <= 1
+
+
+def test_replies_recorded_on_workers_are_asked_once_and_replay_as_they_were(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine]
+) -> None:
+    asked: list[str] = []
+
+    def answers(request: dict[str, Any]) -> Step:
+        asked.append(request["messages"][-1]["content"])
+        if len(asked) == 1:
+            # The other trial that asks the same waits for this reply, which will not come.
+            kill_a_busy_worker(engines[0])
+            return Slow(1, right(request))
+        return Slow(0.02, right(request))
+
+    chat_server.answers(answers)
+    recording = f"[replies]\nmode = 'record'\n{CLUSTER}"
+    plan = endpoint_plan(tmp_path, chat_server.url, count=6, extra=recording, concurrency=4)
+    more = "['none', { name = 'patient', base = 'none', budget = { turns = 24 } }]"
+    plan = changed(plan, "record.toml", ("['none']", more))
+    there, here = tmp_path / "there.sqlite", tmp_path / "here.sqlite"
+    assert run(plan, there).missing == 0
+    assert len(engines[0].started) == 4
+    lost = Counter(asked) - Counter(set(asked))
+    assert set(lost.values()) == {1}
+    assert lost.total() <= 2, "at most what was out on the worker that was lost"
+    replaying = changed(plan, "replay.toml", ("'record'", "'replay'"), (CLUSTER, ""))
+    before = len(asked)
+    assert run(replaying, here).missing == 0
+    assert len(asked) == before
+    assert same_as(there, here).same == 12
+    assert same_as(there, here).ok
+
+
+@pytest.mark.deep
+def test_tools_of_an_mcp_server_are_called_by_the_driver_in_sessions_of_their_trials(
+    tmp_path: Path, engines: list[Engine]
+) -> None:
+    calls: dict[str, list[Call]] = {
+        f"q{n}": [
+            ("remember", {"text": f"first {n}"}),
+            ("remember", {"text": f"second {n}"}),
+            ("fails", {}),
+            ("dies", {}) if n == 0 else ("add", {"left": n, "right": n}),
+        ]
+        for n in range(2)
+    }
+    program = tmp_path / "library.py"
+    program.write_bytes(SERVER.read_bytes())
+    server = f"[[mcp]]\nname = 'library'\ncommand = ['{sys.executable}', '{program}']"
+    extra = f"{server}\n[web]\nmode = 'record'\narchive = 'kept'\n{CLUSTER}"
+    plan = write(tmp_path, calls, extra, "['mcp:library']")
+    there, here = tmp_path / "there.sqlite", tmp_path / "here.sqlite"
+    ran = run(plan, there)
+    assert [(each.code, each.count) for each in ran.failures] == [("mcp_failed", 1)]
+    first, second, fails, add = called(there)["q1"]
+    assert (first.output, second.output, add.output) == ("first 1", "first 1, second 1", "2")
+    assert "the shelf is empty" in fails.output
+    seal(tmp_path / "kept")
+    program.unlink()
+    replaying = changed(plan, "replay.toml", ("'record'", "'replay'"), (CLUSTER, ""))
+    assert run(replaying, here).missing == 0
+    assert same_as(there, here).same == 1
+
+
+async def test_a_node_is_checked_for_a_plan_that_records_and_nothing_is_recorded(site: Site, tmp_path: Path) -> None:
+    plan, _ = load_plan(web_plan(tmp_path, site))
+    plan = plan.model_copy(update={"replies": RepliesSection(mode="record", file=str(tmp_path / "replies.sqlite"))})
+    conditions = plan.resolved_conditions()
+    lent = await lent_to_be(plan, conditions)
+    async with AsyncExitStack() as stack:
+        await PlanOpener(plan, conditions, fingerprint_of(plan, conditions), plan.file, lent).open(stack, {})
+    assert (lent.search, lent.pages, site.asked) == ("searxng", True, [])
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["plan.toml", "questions.jsonl", "script.jsonl"]

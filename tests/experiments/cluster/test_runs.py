@@ -194,11 +194,10 @@ def test_an_address_that_is_none_names_the_key(write_plan: WritePlan, address: s
     assert asyncio.iscoroutinefunction(opens_of(plan))
 
 
-def test_what_has_one_owner_is_refused(chat_server: ChatServer, tmp_path: Path) -> None:
-    path = endpoint_plan(
-        tmp_path, chat_server.url, count=1, extra="[replies]\nmode = 'record'\n[cluster]\naddress = 'local'"
-    )
-    with pytest.raises(InputError, match="a recording of replies cannot be on a cluster yet") as refused:
+def test_models_asked_in_batches_are_refused(chat_server: ChatServer, tmp_path: Path) -> None:
+    cluster = "[cluster]\naddress = 'local'"
+    path = endpoint_plan(tmp_path, chat_server.url, count=1, extra=cluster, model="batch = true")
+    with pytest.raises(InputError, match="asked in batches cannot be on a cluster yet") as refused:
         run(path, tmp_path / "run.sqlite")
     assert refused.value.code == "not_on_cluster"
 
