@@ -12,13 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from toolablate.experiments.cluster.opening import PlanOpener, absolute, refuse_other_environment
+from toolablate.experiments.cluster.opening import PlanOpener, absolute
 from toolablate.experiments.doctor import CheckResult, State, cgroup_findings, key_findings
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
     needed,
-    open_tried_sandbox,
-    recorded_environment,
     recorded_versions,
 )
 from toolablate.experiments.environment.replies import asked_lines
@@ -28,7 +26,7 @@ from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.sandbox import KernelUnavailable, open_sandbox
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.records import REPLIES, Environment
+from toolablate.traces.records import Environment
 
 NODE_SECONDS = 120.0
 """Importing everything, starting kernels and hashing archives take long on a node that has done none of it yet."""
@@ -158,7 +156,7 @@ class NodeCheck:
         plan, conditions = self.opener.plan, self.opener.conditions
         try:
             async with AsyncExitStack() as stack:
-                environment = await self._environment(stack)
+                environment = (await self.opener.open(stack, asked_lines(plan))).environment
         except ToolablateError as error:
             if error.code in ("missing_key", "bad_key"):
                 # Told of with the others' keys.
@@ -172,20 +170,6 @@ class NodeCheck:
         if "sandbox" in needed(conditions):
             findings.append(await _interrupted(plan.sandbox))
         return findings, environment
-
-    async def _environment(self, stack: AsyncExitStack) -> Environment:
-        """What the driver has for all workers (the live web, recordings) is not opened here."""
-        plan, conditions, fingerprint = self.opener.plan, self.opener.conditions, self.opener.fingerprint
-        if not _has_one_owner(fingerprint):
-            return (await self.opener.open(stack, asked_lines(plan))).environment
-        refuse_other_environment(plan, conditions, fingerprint, self.opener.file)
-        return recorded_environment(await open_tried_sandbox(plan, conditions, stack), fingerprint)
-
-
-def _has_one_owner(fingerprint: Mapping[str, str]) -> bool:
-    web, replies = fingerprint.get("web", ""), fingerprint.get(REPLIES, "")
-    asks = web.startswith(("live", "record")) or any(name.startswith("mcp ") for name in fingerprint)
-    return replies.startswith("record") or (asks and not web.startswith("replay"))
 
 
 async def _interrupted(section: SandboxSection) -> CheckResult:

@@ -65,6 +65,11 @@ def chance(value: float) -> str:
     return shown[1:] if shown.startswith("0") else shown[:-1]
 
 
+def probable(value: float) -> str:
+    """The probability of a cause: `.82`, `under .50`. What is less likely than not is never shown as one half."""
+    return "under .50" if 0.495 <= value < 0.5 else "over .50" if 0.5 < value < 0.505 else chance(value)
+
+
 def right_in(scores: tuple[float, ...]) -> int:
     return sum(score >= RIGHT for score in scores)
 

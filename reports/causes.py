@@ -4,14 +4,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.analysis.attribution.belief import share
-from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.evidence import Evidence, shown_chars
 from toolablate.analysis.attribution.levels import (
     AGAIN,
+    BEFORE_CALLS,
     EXTENDED,
     LAST_REPLY,
+    OFFERED,
+    OUTSET,
     PLACEBO,
     REPAIRED,
     REPEATED,
+    SHAM,
     WITHOUT_TOOLS,
     swapped_results,
 )
@@ -21,7 +25,6 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.changed_runs import (
-    BEFORE_CALLS,
     RE_ASKED,
     REDRAWN,
     REPAIRED_TOO,
@@ -34,7 +37,15 @@ from toolablate.reports.changed_runs import (
 )
 from toolablate.traces.records import Attribution, Mechanism
 
-WORDS: tuple[tuple[float, str], ...] = ((0.95, "almost certainly"), (0.8, "very likely"), (LIKELY, "probably"))
+FEW = 8
+"""Fewer runs of a kind are called few."""
+
+WORDS: tuple[tuple[float, str], ...] = (
+    (0.95, "almost certainly"),
+    (0.8, "very likely"),
+    (0.6, "probably"),
+    (LIKELY, "more likely than not"),
+)
 """How sure a cause is called, from which probability on."""
 
 CAUSES: Mapping[Mechanism, str] = {
@@ -134,7 +145,14 @@ def decided(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
             came = f" ({with_tools.changed}), {with_tools.count}" if with_tools else ", this trial is wrong"
             yield f"{known[WITHOUT_TOOLS].sentence}; with the condition's tools{came}."
     elif found and restores(cause, evidence):
-        yield f"{_beside_kinds(of_kinds(evidence), found[1]) if cause == 'interaction' else beside(*found)}."
+        # What all tools bring goes together there.
+        whole = found[0].changed == WITHOUT_TOOLS and not_apart(cause, evidence)
+        what = f"this cause{_ALL_ELSE}" if whole else "this cause"
+        both = _beside_kinds(of_kinds(evidence), found[1]) if cause == "interaction" else beside(*found, what=what)
+        yield f"{both}."
+
+
+_ALL_ELSE = " and all else that tools bring"
 
 
 def beside(undone: Row, before: Row | None, *, what: str = "this cause") -> str:
@@ -182,27 +200,40 @@ def deciding_told(attribution: Attribution, evidence: Evidence) -> Iterator[str]
             yield "These runs differ in all that the condition adds: they do not say which part of it did this."
     elif attribution.method != "replay":
         if said:
-            yield "These are trials of this question: they support it, and do not test it on this trial."
+            yield "These are trials of this question: they fit it, and do not test it on this trial."
         elif not rows:
-            yield "No run takes this cause alone away, so no experiment tests it."
+            yield "No run yet takes this cause alone away."
     elif said:
         yield from _how_told(cause, evidence)
     else:
-        yield f"No single kind of run decides it{_all_runs(cause, evidence)}."
+        yield "No single kind of run decides it."
     if said and cause != "interaction":
         yield from intervals_told(rows, compared=True)
+    if said and cause == "volume" and attribution.method == "replay":
+        yield from _not_content(evidence)
 
 
-def _all_runs(cause: Mechanism, evidence: Evidence) -> str:
-    """Of several kinds of runs, each few, how many are right with a cause and without it."""
-    lacking = {row_of(level, evidence) for level in levels_without(cause, evidence)}
-    sides = [[row for row in levels_of(evidence) if (row in lacking) == without] for without in (False, True)]
-    if not all(sides) or any(row.graded for rows in sides for row in rows):
-        return ""
-    with_it, without = (
-        f"{math.fsum(row.right for row in rows):g} of {math.fsum(row.runs for row in rows):g}" for rows in sides
-    )
-    return f": of all runs with it {with_it} are right, of all without it {without}"
+def _not_content(evidence: Evidence) -> Iterator[str]:
+    """Of the length of results: how long they are, and what others as long do."""
+    yield f"All its results together have {shown_chars(evidence.signals):,} characters."
+    alike = [row for row in levels_of(evidence) if "equally long" in row.changed and row.share < RIGHT]
+    yield from (f"Others as long help less: {row.changed}, {row.count}." for row in alike[-1:])
+
+
+def together(cause: Mechanism, evidence: Evidence) -> Sequence[Row]:
+    """Of all runs that a probability weighs the sums: with a cause and without it, or of what needs no tool all; empty
+    where there are none of a kind, or scores between right and wrong."""
+    lacking = {row_of(level, evidence) for level in levels_without(cause, evidence)} if cause not in BY_CHANCE else ()
+    weighed = levels_of(evidence)
+    sides = [[row for row in weighed if (row in lacking) == without] for without in (False, True)]
+    if cause in BY_CHANCE:
+        sides = sides[:1]
+    if not all(sides) or any(row.graded for row in weighed):
+        return ()
+    return [
+        Row(what, math.fsum(row.runs for row in rows), math.fsum(row.right for row in rows))
+        for what, rows in zip(("with it", "without it"), sides, strict=False)
+    ]
 
 
 def _undecided(rows: Sequence[Row]) -> Iterator[str]:
@@ -230,15 +261,17 @@ def intervals_told(rows: Sequence[Row], *, compared: bool = False) -> Iterator[s
     if not rows or any(row.graded for row in rows):
         return
     found = [share(round(row.right), round(row.runs)) for row in rows]
-    ends = [f"{chance(of.low)} to {chance(of.high)}" for of in found]
+    ends, few = [f"{chance(of.low)} to {chance(of.high)}" for of in found], min(row.runs for row in rows) < FEW
     if not compared or len(found) < 2:
         listed = " and ".join(dict.fromkeys(ends))
-        yield f"95 % interval{'' if len(set(ends)) == 1 else 's'}: {listed}."
+        counted = f"Few runs: {' and '.join(f'{row.runs:g}' for row in rows)}. " if few else ""
+        one = len(set(ends)) == 1
+        yield f"{counted}95 % interval{' of each' if one and len(ends) > 1 else '' if one else 's'}: {listed}."
         return
     without, at_work = found
-    apart = without.low > at_work.high
-    so = "do not overlap" if apart else "overlap: these runs alone do not decide it"
-    yield f"Their 95 % intervals, {ends[0]} and {ends[1]}, {so}."
+    so = "do not overlap" if without.low > at_work.high else "overlap: these runs alone do not decide it"
+    counted = f"Few runs: {rows[0].runs:g} without it, {rows[1].runs:g} with it. " if few else ""
+    yield f"{counted}Their 95 % intervals, {ends[0]} and {ends[1]}, {so}."
 
 
 def rows_of_chance(cause: Mechanism, evidence: Evidence) -> list[Row]:
@@ -259,25 +292,41 @@ def of_chance(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     if cause == "own_error":
         low = [row for row in (without, best) if row is not None and row.share < RIGHT]
         if len(low) > 1 and without and best:
+            mostly = "Mostly wrong" if without.right or best.right else "Wrong"
             yield (
-                f"Mostly wrong whatever is taken away: without tools, {without.said}; at best ({best.changed}),"
+                f"{mostly} whatever is taken away: without tools, {without.said}; at best ({best.changed}),"
                 f" {best.count}."
             )
         else:
-            yield from (f"Mostly wrong {row.changed}: {row.said}." for row in low)
+            yield from (f"{'Mostly wrong' if row.right else 'Wrong'} {row.changed}: {row.said}." for row in low)
         return
     rows, can = deciding_rows(cause, evidence), without is not None and without.share >= RIGHT
     if rows and _more_often(cause, evidence):
         undone = rows[0]
         yield f"{undone.sentence}{f'; without tools, {without.count}' if can and without else ''}."
-        if undone.changed in _NOTHING_TAKEN or (undone.changed == BEFORE_CALLS and not evidence.called):
+        if undone.changed in _NOTHING_TAKEN or (undone.changed.startswith(BEFORE_CALLS) and not evidence.called):
             same = "the same question" if undone.of_others else "this same trial"
             where = "in the first of these" if can else "there"
             yield f"Nothing was taken away {where}: {same} can come out right, so chance is enough."
-        elif undone.changed == PLACEBO:
-            yield "The first reply is drawn anew there as well: it may have been bad luck in this trial."
+        elif evidence.called and undone.changed.startswith((PLACEBO, *_NO_FIRST_CALL)):
+            yield "Its first call is not kept there: that it made this one may have been bad luck."
     elif can and without:
         yield f"{without.sentence}: the model can answer the question."
+
+
+def by_luck(evidence: Evidence) -> str:
+    """Of a cause that replays measured: why it may be chance all the same."""
+    again = [row for row in levels_of(evidence) if row.changed in _NOTHING_TAKEN]
+    if not again or any(row.graded for row in again):
+        return ""
+    runs, right = math.fsum(row.runs for row in again), math.fsum(row.right for row in again)
+    if right:
+        return f" With nothing taken away, {right:g} of {runs:g} answers are right."
+    return (
+        f" With nothing taken away, 0 of {runs:g} answers are right; so few can all be wrong by luck."
+        if runs < FEW
+        else ""
+    )
 
 
 def _comes_out_right(evidence: Evidence) -> Iterator[str]:
@@ -292,4 +341,5 @@ def repeats_of(evidence: Evidence) -> Row | None:
     return of_scores(REPEATS, scores, evidence) if scores else None
 
 
+_NO_FIRST_CALL = (SHAM, BEFORE_CALLS, OUTSET, OFFERED)
 _NOTHING_TAKEN = (AGAIN, LAST_REPLY, REDRAWN, REPEATED)

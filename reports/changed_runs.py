@@ -5,11 +5,19 @@ from dataclasses import dataclass
 
 from toolablate.analysis.attribution.decomposition import Scores
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.levels import AGAIN, REPEATED, WITHOUT_TOOLS, Level, told_levels
+from toolablate.analysis.attribution.levels import (
+    AGAIN,
+    BEFORE_CALLS,
+    BOTH_OUTSETS,
+    OUTSET,
+    REPEATED,
+    WITHOUT_TOOLS,
+    Level,
+    told_levels,
+)
 from toolablate.analysis.attribution.trace_rules import ran_out, repairable
 from toolablate.reports.cause_wording import chance
 
-BEFORE_CALLS = "asked for its answer before any call"
 AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
 IGNORING, RE_ASKED, REPEATS = (
     "told to ignore its tool results",
@@ -58,19 +66,27 @@ class Row:
         return f"{self.count} answers are right"
 
 
-REPLAYS, TRIALS = "This trial run again, with one thing changed", "Trials of this question"
+REPLAYS, TRIALS = "This trial run again, each time as it says", "Trials of this question"
 
 
 def rows(evidence: Evidence) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """Nothing of what was not run. What was measured on this trial itself, then what other trials came to; each from
     the trial as it was to the question without tools."""
     others = (of_scores(changed, scores, evidence) for changed, scores in _others(evidence) if scores)
-    found = (*levels_of(evidence), *others)
+    found = (*levels_of(evidence), *_at_outset(evidence), *others)
     groups = ((title, tuple(row for row in found if row.of_others == of_others)) for title, of_others in _GROUPS)
     return tuple((title, some) for title, some in groups if some)
 
 
 _GROUPS = ((REPLAYS, False), (TRIALS, True))
+
+
+def _at_outset(evidence: Evidence) -> Iterator[Row]:
+    """Where early answers are no levels."""
+    asked, right = evidence.at_outset
+    if evidence.all_runs is None and asked:
+        own = evidence.trajectory is not None
+        yield Row(BEFORE_CALLS if not evidence.outset else BOTH_OUTSETS if own else OUTSET, asked, right)
 
 
 def levels_of(evidence: Evidence) -> list[Row]:

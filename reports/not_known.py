@@ -1,15 +1,17 @@
 """What is not known of why one trial went as it did, and the commands that would tell."""
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.levels import told_levels
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.causes import deciding_rows, named, not_apart, ranked, without_cause
-from toolablate.reports.changed_runs import FROM_START
+from toolablate.reports.causes import FEW, deciding_rows, named, not_apart, ranked, without_cause
+from toolablate.reports.changed_runs import FROM_START, REPLAYS
 from toolablate.reports.turn import AT_CALLS, turn_of
 from toolablate.traces.records import Attribution, ReplayDesign
 from toolablate.traces.terminal_text import ID_CHARS, one_line
@@ -25,10 +27,6 @@ class Apart:
 Said = str | Apart
 
 
-_FEW = 8
-"""Under so many runs chance is named."""
-
-
 def not_known(told: Explanation) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if len(evidence.no_tools) < 2:
@@ -36,7 +34,7 @@ def not_known(told: Explanation) -> Iterator[Said]:
     if told.provider in _NEVER_ASKED:
         yield f"Whether it comes out right with something changed: {_NEVER_ASKED[told.provider]}."
         if attribution is not None and not evidence.diagnoses:
-            yield "What a judge model reads in the trace (NAME: a judge of PLAN):"
+            yield "A judge model can read the trace. NAME is one that PLAN, the plan file of these trials, lists:"
             yield Apart(f"toolablate attribute {_store(told)} --judge NAME --plan PLAN")
         return
     if evidence.inputs.replay is None:
@@ -47,7 +45,7 @@ def not_known(told: Explanation) -> Iterator[Said]:
         yield from _place(attribution, evidence)
         yield from _not_apart(attribution, evidence)
         if not evidence.diagnoses and (asks := _for_judges(attribution)):
-            yield f"{asks}, as a judge reads it (NAME: a judge of the plan):"
+            yield f"{asks}, as a judge model reads it. NAME is one that the plan file lists:"
             yield Apart(f"toolablate attribute {_store(told)} --judge NAME")
 
 
@@ -72,7 +70,7 @@ def _alone(told: Explanation) -> Iterator[Said]:
 
 
 _NEVER_ASKED: Mapping[str, str] = {
-    "scripted": "the model is scripted, and its replies never change",
+    "scripted": "its replies are recordings (a scripted model), so that nothing can be run again",
     "imported": "the trial is from another program's log, and its model cannot be asked again",
 }
 _USUAL: Mapping[str, Any] = {
@@ -105,16 +103,30 @@ def _few_runs(attribution: Attribution, told: Explanation) -> Iterator[Said]:
     rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
     if cause in BY_CHANCE:
         rows += without_cause(cause, evidence)
-    few = [row for row in rows if row.runs < _FEW]
+    few = [row for row in rows if row.runs < FEW]
     if not few:
         return
-    yield "The exact shares: the runs that decide it are few."
+    exactly = "How often such runs are right: few tell it roughly."
     if all(row.changed.startswith(FROM_START) for row in few):
-        yield "Raise `repeats` in the plan, then:"
+        yield f"{exactly} Raise `repeats` in the plan, by one for a trial more of each question and condition, then:"
         yield Apart("toolablate run PLAN")
     else:
-        yield "More runs:"
-        yield Apart(_replaying(told, samples=_FEW, rollouts=_FEW))
+        yield (
+            f"{exactly} With up to {FEW} runs for each row of '{REPLAYS}' below: about {_requests(evidence):.0f}"
+            " requests to its model, and as many for each other trial that the command replays. It tells the cost"
+            " first, and --max-cost refuses more."
+        )
+        yield Apart(_replaying(told, samples=FEW, rollouts=FEW))
+
+
+def _requests(evidence: Evidence) -> float:
+    """About how many it takes until there are FEW runs of each kind that replays make: what the trial itself made from
+    its first result on, or one of an answer."""
+    results = (call.event for call in evidence.signals.calls)
+    again = 1 + sum(step > min(results, default=0) for step in evidence.steps) / 2
+    kinds = {level.purpose: level.tally.runs for levels in told_levels(evidence) for level in levels if level.purpose}
+    each = {purpose: 1.0 if purpose.kind in ("early_answer", "last_reply") else again for purpose in kinds}
+    return math.fsum(max(0.0, FEW - runs) * each[purpose] for purpose, runs in kinds.items())
 
 
 def _place(attribution: Attribution, evidence: Evidence) -> Iterator[str]:

@@ -16,22 +16,34 @@ Every sentence is made of the numbers that stand in the table below it (`rows`) 
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.analysis.attribution.replay_rules import LIKELY
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, expected_in
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import chance, distraction_name
-from toolablate.reports.causes import deciding_told, how_sure, named, not_apart, ranked, restores
-from toolablate.reports.changed_runs import capital, levels_of
+from toolablate.reports.cause_wording import distraction_name, probable
+from toolablate.reports.causes import deciding_told, how_sure, named, not_apart, ranked, restores, together
+from toolablate.reports.changed_runs import IGNORING, RE_ASKED, REPEATS, capital, levels_of, rows
 from toolablate.reports.not_known import Said, not_known
 from toolablate.reports.turn import AT_CALLS, told_turn, turn_of
 from toolablate.reports.why_against import against
-from toolablate.reports.why_signs import early, events_named, ignoring, is_elsewhere, is_late, noted, sign_in
+from toolablate.reports.why_signs import (
+    Sign,
+    early,
+    events_named,
+    first_of,
+    ignoring,
+    is_elsewhere,
+    is_late,
+    lines_of,
+    noted,
+    same_without_tools,
+    sign_in,
+)
 from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism
 from toolablate.traces.terminal_text import one_line
 
@@ -100,19 +112,19 @@ def _basis(attribution: Attribution) -> str:
 
 def _headline(attribution: Attribution, evidence: Evidence) -> str:
     (cause, probability), *others = ranked(attribution)
-    known, name = chance(probability), _named_together(cause, attribution, evidence)
+    known, name = probable(probability), _named_together(cause, attribution, evidence)
     if cause == "unknown":
         return f"The cause is not known. That it is something of the condition, and not chance: probability {known}."
     if others and others[0][1] > probability:
-        together = chance(math.fsum(share for each, share in ranked(attribution) if each in BY_CHANCE))
+        together = probable(math.fsum(share for each, share in ranked(attribution) if each in BY_CHANCE))
         names = " or ".join(named(each) for each in BY_CHANCE)
         return (
             f"{capital(names)}: probability {together} together."
-            f" {capital(named(others[0][0]))} alone: {chance(others[0][1])}."
+            f" {capital(named(others[0][0]))} alone: {probable(others[0][1])}."
         )
     word = how_sure(probability)
     if not word:
-        after = f", then {named(others[0][0])}, {chance(others[0][1])}" if others else ""
+        after = f", then {named(others[0][0])}, {probable(others[0][1])}" if others else ""
         return (
             f"No cause is more likely than not. The likeliest is {name}: probability {known}{after}."
             f"{_without_tools_alike(attribution)}"
@@ -136,7 +148,7 @@ def _without_tools_alike(attribution: Attribution) -> str:
     both = [shares[each] for each in BY_CHANCE if each in shares]
     if len(both) < 2 or math.fsum(both) < LIKELY:
         return ""
-    return f" Chance and the model's own error need no tool: probability {chance(math.fsum(both))} together."
+    return f" Chance and the model's own error need no tool: probability {probable(math.fsum(both))} together."
 
 
 def _how_distracted(attribution: Attribution) -> Iterator[str]:
@@ -163,9 +175,13 @@ def _known(told: Explanation) -> Iterator[Said]:
     if attribution is None:
         return
     cause = ranked(attribution)[0][0]
+    together_first = attribution.method == "replay" and cause != "sampling_noise" and bool(together(cause, evidence))
+    if together_first:
+        yield from _of_probability(attribution, evidence)
     yield from deciding_told(attribution, evidence)
     yield from ignoring(cause, evidence, comes_back=True)
     yield from early(told, "known")
+    yield from same_without_tools(told) if cause in BY_CHANCE else ()
     yield from _sign_of_it(told)
     turn = turn_of(evidence)
     if turn is not None and turn.sure and cause in AT_CALLS and not is_elsewhere(turn, attribution):
@@ -173,7 +189,8 @@ def _known(told: Explanation) -> Iterator[Said]:
     yield from _look_at(told)
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
-    yield from _of_probability(attribution, evidence)
+    if not together_first:
+        yield from _of_probability(attribution, evidence)
 
 
 def _look_at(told: Explanation) -> Iterator[str]:
@@ -185,21 +202,40 @@ def _look_at(told: Explanation) -> Iterator[str]:
     if placed and (turn is None or not turn.sure):
         # What is not known says so.
         return
-    lines = (*evidence.steps, *(call.event for call in evidence.signals.calls if call.by_provider))
-    events = {max((line for line in lines if line <= event), default=event) for event in attribution.evidence}
+    events = set(lines_of(attribution.evidence, evidence))
     if placed and turn is not None:
         events -= set(range(turn.start, turn.end))
+    if (sign := _own_sign(told)) is not None:
+        events -= {*_at_one(sign, evidence), *(sign[1] if cause == "own_error" else ())}
     if events:
-        yield f"Look at {events_named(sorted(events))}."
+        also = " also" if placed else ""
+        yield f"Look{also} at {events_named(sorted(events))}."
+
+
+def _own_sign(told: Explanation) -> Sign | None:
+    """What the trace itself says of the cause, where that does not come too late."""
+    evidence, cause, sign = told.explained.evidence, first_of(told), sign_in(told.explained.evidence)
+    return sign if sign and sign[0] == cause and not is_late(cause, sign[1], evidence) else None
+
+
+def _at_one(sign: Sign, evidence: Evidence) -> Sequence[int]:
+    """Its event, if it has one: of several no one is what the note is of."""
+    if sign[0] == "own_error":
+        # What the program says stands in the reply that calls it.
+        return [max((line for line in evidence.steps if line < event), default=event) for event in sign[1][:1]]
+    found = lines_of(sign[1], evidence)
+    return found if len(found) == 1 else ()
 
 
 def _sign_of_it(told: Explanation) -> Iterator[str]:
-    """What the trace itself says of the cause, where that does not come too late."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     cause, sign = ranked(attribution)[0][0], sign_in(evidence)
-    if sign is not None and sign[0] == cause and not is_late(cause, sign[1], evidence):
-        yield f"The trace has a sign of it: {noted(sign[2])}."
+    if (own := _own_sign(told)) is not None:
+        there, turn = _at_one(own, evidence), turn_of(evidence)
+        earlier = turn is not None and turn.sure and cause in AT_CALLS and there and there[0] < turn.start
+        at = f" ({events_named(there)}{', before early answers get worse' if earlier else ''})" if there else ""
+        yield f"The trace has a sign of it: {noted(own[2])}{at}."
     elif attribution.method == "trace" and cause not in BY_CHANCE and (sign is None or sign[0] != cause):
         yield "The trace itself has no sign of a cause." if sign is None else "The trace itself has no sign of it."
 
@@ -207,12 +243,52 @@ def _sign_of_it(told: Explanation) -> Iterator[str]:
 def _of_probability(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     """What a probability is made of that no two counts give."""
     if attribution.method == "replay":
-        yield "The probability weighs all runs of the table below: few runs weigh little."
+        if ranked(attribution)[0][0] == "format":
+            yield "The probability is the share of these, drawn towards one half as they are few."
+            return
+        yield f"The probability weighs the runs below together{_together(attribution, evidence)}."
+        if ranked(attribution)[0][0] in BY_CHANCE:
+            yield (
+                "Where nothing that is taken away makes it right, it is called chance if the model is right at least"
+                " half the time without tools, else its own error."
+            )
     elif attribution.method == "trace":
         cause, sign = ranked(attribution)[0][0], sign_in(evidence)
         how_often = "how often the model is wrong with and without tools, over all questions"
-        signed = sign is not None and sign[0] == cause and cause not in (*BY_CHANCE, "unknown")
+        signed, expected = sign is not None and sign[0] == cause != "sampling_noise", expected_in(attribution.note)
+        if signed and not expected:
+            yield "The probability is that of such a sign, set by hand."
+            return
         yield f"The probability weighs {'that sign, and ' if signed else ''}{how_often}."
+        if expected:
+            yield (
+                f"Of 100 wrong trials of questions with counts like these, about {expected} are expected to be wrong"
+                " without tools as well: by chance, or by the model's own error."
+            )
+
+
+_ASIDE: Mapping[str, str] = {
+    REPEATS: ", which are other trials",
+    IGNORING: ", which asks otherwise",
+    RE_ASKED: ", which asks otherwise",
+}
+"""Why rows of the table are not weighed."""
+
+
+def _together(attribution: Attribution, evidence: Evidence) -> str:
+    """Which runs these are, and what they come to."""
+    cause = ranked(attribution)[0][0]
+    sums, aside = together(cause, evidence), [row.changed for _, some in rows(evidence) for row in some]
+    aside = [changed for changed in aside if changed not in {row.changed for row in levels_of(evidence)}]
+    listed = "; ".join(f"{each}{_ASIDE.get(each, '')}" for each in aside)
+    left = f" (not counted: {listed})" if aside else ""
+    if len(sums) == 1:
+        return f": of all {sums[0].runs:g}, {sums[0].right:g} are right{left}"
+    return (
+        f": of all runs {sums[0].changed} {sums[0].count} are right, of all {sums[1].changed} {sums[1].count}{left}"
+        if sums
+        else ""
+    )
 
 
 def _read_by(diagnosis: Diagnosis) -> Iterator[str]:

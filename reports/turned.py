@@ -11,7 +11,7 @@ from toolablate.analysis.pairing import RIGHT
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.not_known import Apart, Said
-from toolablate.reports.turn import inferred, turn_of
+from toolablate.reports.turn import inferred, never_fell, turn_of
 from toolablate.traces.records import Event, ModelCall, ToolCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 
@@ -29,11 +29,11 @@ def turned(told: Explanation) -> Iterator[Said]:
         return
     turn = turn_of(evidence)
     if turn is None:
-        yield _never_fell(evidence)
+        yield never_fell(evidence)
         return
     yield from inferred(turn, told.explained.attribution, evidence)
     yield f"The same place comes out in {turn.resamples}."
-    back = [
+    back = turn.sure and [
         each
         for each in evidence.trajectory.beliefs
         if evidence.steps[each.step] > turn.end and each.right.mean >= RIGHT
@@ -118,22 +118,6 @@ def _decoded(arguments: str) -> str:
     if not isinstance(given, dict):
         return arguments
     return "\n".join(each if isinstance(each, str) else str(each) for each in given.values())
-
-
-def _never_fell(evidence: Evidence) -> str:
-    assert evidence.trajectory is not None
-    beliefs = evidence.trajectory.beliefs
-    first, last = beliefs[0].right.mean, beliefs[-1].right.mean
-    counts = [f"{round(each.right.mean * each.samples)} of {each.samples}" for each in (beliefs[0], beliefs[-1])]
-    if len(beliefs) == 1:
-        return f"Early answers before any call: {counts[0]} right."
-    ends = f"{counts[0]} right before any call, {counts[1]} before the final reply"
-    only = "" if len(beliefs) > 2 else ", and no others were asked for"
-    if not any(each.right.mean for each in beliefs):
-        return f"Early answers are never right{only}."
-    if last >= first:
-        return f"Early answers do not get worse: {ends}{only}."
-    return f"Early answers show no clear fall: {ends}{only}."
 
 
 def _by_trace(told: Explanation) -> Iterator[Said]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import AGAIN, LAST_REPLY, REPEATED, WITHOUT_TOOLS
+from toolablate.analysis.attribution.levels import AGAIN, BEFORE_CALLS, LAST_REPLY, REPEATED, WITHOUT_TOOLS
 from toolablate.analysis.attribution.replay_rules import (
     LIKELY,
     OF_PARTS,
@@ -14,9 +14,10 @@ from toolablate.analysis.attribution.replay_rules import (
 )
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import chance
+from toolablate.reports.cause_wording import probable
 from toolablate.reports.causes import (
     beside,
+    by_luck,
     deciding_rows,
     named,
     of_chance,
@@ -26,9 +27,10 @@ from toolablate.reports.causes import (
     rows_of_chance,
     without_cause,
 )
-from toolablate.reports.changed_runs import BEFORE_CALLS, Row, levels_of, row_of
+from toolablate.reports.changed_runs import Row, levels_of, row_of
 from toolablate.reports.not_known import Said
-from toolablate.reports.turn import AT_CALLS, told_turn, turn_of
+from toolablate.reports.numbers import counted
+from toolablate.reports.turn import AT_CALLS, never_fell, told_turn, turn_of
 from toolablate.reports.why_signs import (
     BEFORE_TOOLS,
     early,
@@ -37,14 +39,15 @@ from toolablate.reports.why_signs import (
     is_elsewhere,
     is_late,
     noted,
+    same_without_tools,
     sign_in,
 )
 from toolablate.traces.records import Attribution, Mechanism
 
 _MUCH = 0.5
 """So much more often other trials of the question are right without another cause that a page tells it."""
-_POSSIBLE, MOST_OTHERS = 0.1, 2
-"""Other causes are named from this probability on, and so many at most."""
+_POSSIBLE, MOST_OTHERS, MOST_ROWS = 0.1, 2, 5
+"""Other causes are named from this probability on, and so many at most; so many kinds of runs."""
 
 
 _NOTHING_TAKEN = (AGAIN, LAST_REPLY, REPEATED)
@@ -60,20 +63,23 @@ def against(told: Explanation) -> Iterator[Said]:
         *_turn_against(attribution, evidence),
         *_runs_against(attribution, evidence),
         *ignoring(ranked(attribution)[0][0], evidence, comes_back=False),
+        *(() if ranked(attribution)[0][0] in BY_CHANCE else same_without_tools(told)),
         *_other_causes(attribution, evidence),
         *_other_trials(attribution, evidence),
         *_trace_against(told),
     ]
-    yield from said or ["No run and no sign of the trace."]
+    yield from said or ["No run and no sign in the trace."]
     if not said or not attribution.shares:
-        yield _others_together(attribution)
+        yield _others_together(attribution, untold=not said)
 
 
-def _others_together(attribution: Attribution) -> str:
+def _others_together(attribution: Attribution, *, untold: bool) -> str:
     cause, probability = ranked(attribution)[0]
     others = "Chance" if cause == "unknown" else "Other causes together"
     likelier = ", likelier than this one" if probability < LIKELY else ""
-    return f"{others}: probability {chance(1 - probability)}{likelier}."
+    if untold and not attribution.shares and cause != "unknown":
+        likelier += "; nothing tells which"
+    return f"{others}: probability {probable(1 - probability)}{likelier}."
 
 
 def _turn_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
@@ -81,6 +87,8 @@ def _turn_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]
     cause, turn = ranked(attribution)[0][0], turn_of(evidence)
     if turn is not None and is_elsewhere(turn, attribution):
         yield f"{told_turn(turn)} That is not where the tool failed."
+    if turn is None and cause in AT_CALLS and evidence.trajectory is not None:
+        yield never_fell(evidence)
     if turn is None or not turn.sure or cause in (*AT_CALLS, "unknown"):
         there = [] if turn is None else [call for call in evidence.signals.calls if turn.start <= call.event < turn.end]
         if turn is not None and turn.sure and cause in _OF_RESULTS and there and not any(call.gave for call in there):
@@ -104,10 +112,17 @@ def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]
     elif found := deciding(cause, evidence):
         lacking = (row_of(level, evidence) for level in levels_without(cause, evidence))
         # What was asked before any call is told by itself.
-        others = (row for row in lacking if row.changed != BEFORE_CALLS)
-        worst = min(others, key=lambda row: row.share, default=None)
-        if worst is not None and worst.share < min(RIGHT, found[0].share):
-            yield f"Not all runs without it are right: {worst.changed}, {worst.count}."
+        decides = row_of(found[0], evidence)
+        others = {row for row in lacking if row != decides and not (BEFORE_CALLS in row.changed and row.share > RIGHT)}
+        low = sorted(
+            (row for row in others if row.share < max(decides.share, RIGHT)),
+            key=lambda row: (row.share, -row.runs, row.changed),
+        )
+        if low:
+            listed = "; ".join(f"{row.changed}, {row.count}" for row in low[:MOST_ROWS])
+            left = len(low) - MOST_ROWS
+            more = f"; and {counted(left, 'more kind')}" if left > 0 else ""
+            yield f"Not all other runs without it are right: {listed}{more}."
 
 
 def _rows_against(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
@@ -126,7 +141,7 @@ def _rows_against(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
 
 def _other_causes(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
     for cause, probability in _others(attribution):
-        yield f"It may instead be {named(cause)}: probability {chance(probability)}.{_runs_of(cause, evidence)}"
+        yield f"It may instead be {named(cause)}: probability {probable(probability)}.{_runs_of(cause, evidence)}"
 
 
 def _others(attribution: Attribution) -> list[tuple[Mechanism, float]]:
@@ -136,6 +151,8 @@ def _others(attribution: Attribution) -> list[tuple[Mechanism, float]]:
 
 def _runs_of(cause: Mechanism, evidence: Evidence) -> str:
     """What runs say of another cause, where they say something for it."""
+    if cause == "sampling_noise" and evidence.all_runs is not None:
+        return by_luck(evidence)
     if cause in BY_CHANCE:
         found = next(of_chance(cause, evidence), "")
         return f" {found}" if found else ""
@@ -187,10 +204,10 @@ def _trace_against(told: Explanation) -> Iterator[str]:
 
 def _read_otherwise(other: Attribution, attribution: Attribution) -> str:
     """Another reading, and what replays left of it."""
-    by = "A judge" if other.method == "judge" else "The trace alone"
+    by = "A judge" if other.method == "judge" else "What was known before any replay"
     shares = dict(attribution.shares) if attribution.method == "replay" else {}
-    measured = f"; the replays leave it {chance(shares.get(other.mechanism, 0.0))}" if shares else ""
-    return f"{by} points to {named(other.mechanism)}, a hypothesis: probability {chance(other.confidence)}{measured}."
+    measured = f"; the replays leave it {probable(shares.get(other.mechanism, 0.0))}" if shares else ""
+    return f"{by} points to {named(other.mechanism)}, a hypothesis: probability {probable(other.confidence)}{measured}."
 
 
 def _tested(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:

@@ -27,25 +27,32 @@ def early(told: Explanation, place: _Place) -> Iterator[str]:
     """Nothing where half of them are right, which tells nothing."""
     attribution, trajectory = told.explained.attribution, told.explained.evidence.trajectory
     first = next((each for each in trajectory.beliefs if each.step == 0), None) if trajectory else None
-    if first is None or first.right.mean == RIGHT:
+    if first is None:
         return
-    wrong = first.right.mean < RIGHT
+    asked, right = told.explained.evidence.at_outset
+    if 2 * right == asked:
+        return
+    wrong = 2 * right < asked
     if _place_of(attribution, wrong=wrong) != place:
         return
     before = "wrong before any tool" if wrong else "right before any tool"
-    before = capital(before if first.right.mean in (0.0, 1.0) else f"mostly {before}")
-    right = round(first.right.mean * first.samples)
+    before = capital(before if right in (0, asked) else f"mostly {before}")
+    own = f"{round(first.right.mean * first.samples)} of {first.samples} here, the others in its other repeats"
+    when = (
+        "asked for before the first call" if told.explained.evidence.called else "asked for at once, as it made no call"
+    )
+    of = f" ({own})" if told.explained.evidence.outset else ""
     yield (
-        f"{before}: {right} of {first.samples} early answers, asked for before the first call, are right."
-        f"{_so(attribution, wrong=wrong)}"
+        f"{before}: {right:g} of {asked} early answers, {when}{of}, are right."
+        f"{_so(attribution, wrong=wrong, mostly=right not in (0, asked))}"
     )
 
 
-def _so(attribution: Attribution | None, *, wrong: bool) -> str:
+def _so(attribution: Attribution | None, *, wrong: bool, mostly: bool) -> str:
     if attribution is None:
         return ""
     if not wrong:
-        return " So the model had the right answer before its first call."
+        return f" So the model {'mostly ' if mostly else ''}has the right answer before any call."
     by_tool = ranked(attribution)[0][0] not in BEFORE_TOOLS
     return " So the error may need no tool." if by_tool else " So no call is needed for the error."
 
@@ -64,7 +71,11 @@ def _place_of(attribution: Attribution | None, *, wrong: bool) -> _Place:
 # Signs in the trace.
 
 
-def sign_in(evidence: Evidence) -> tuple[Mechanism, tuple[int, ...], str] | None:
+Sign = tuple[Mechanism, tuple[int, ...], str]
+"""Of what it is a sign, its events, and what it says."""
+
+
+def sign_in(evidence: Evidence) -> Sign | None:
     return sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
 
 
@@ -81,11 +92,37 @@ def is_elsewhere(turn: Turn, attribution: Attribution) -> bool:
 
 
 def ignoring(cause: Mechanism, evidence: Evidence, *, comes_back: bool) -> Iterator[str]:
-    """Of a computation whether the right answer comes back once the model is told to set it aside."""
-    if cause == "lock_in" and evidence.ignore_tools:
+    """Of what results did whether the right answer comes back once the model is told to set them aside."""
+    if (
+        cause in ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
+        and evidence.ignore_tools
+    ):
         row = of_scores(IGNORING, evidence.ignore_tools, evidence)
         if (row.share >= RIGHT) == comes_back:
             yield f"{row.sentence}."
+
+
+def same_without_tools(told: Explanation) -> Iterator[str]:
+    """Where a trial without tools is wrong in the same way."""
+    evidence = told.explained.evidence
+    own = evidence.score.extracted
+    wrong = [each.score for each in evidence.no_tools if each.score.value is not None and each.score.value < RIGHT]
+    times = sum(each.extracted == own for each in wrong) if own else 0
+    if times:
+        often = "once" if times == 1 else f"{times} times"
+        so = "" if first_of(told) in BY_CHANCE else " So the error may need no tool."
+        yield f"Without tools it gave the same wrong answer {often}.{so}"
+
+
+def first_of(told: Explanation) -> Mechanism:
+    assert told.explained.attribution is not None
+    return ranked(told.explained.attribution)[0][0]
+
+
+def lines_of(events: Sequence[int], evidence: Evidence) -> list[int]:
+    """The lines of a page on which events stand, each by its first event."""
+    lines = (*evidence.steps, *(call.event for call in evidence.signals.calls if call.by_provider))
+    return sorted({max((line for line in lines if line <= event), default=event) for event in events})
 
 
 def events_named(events: Sequence[int]) -> str:

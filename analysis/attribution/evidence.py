@@ -1,5 +1,6 @@
 """What is known of one trial with tools when it is said why it went as it did."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
@@ -62,7 +63,7 @@ class Evidence(EvidenceOutline):
                 from outside (a limit, a tool that failed); without such signs of all under the condition
     unsigned    scores of those that show none of these signs
     outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
-                one with this trial there
+                one with this trial there (`at_outset`)
     re_asked     scores of answers that were asked for once more after the final reply
     ignore_tools  scores of answers that were to ignore the tool results
     pivotal     None where the belief did not fall at a result, or nobody looked
@@ -85,6 +86,15 @@ class Evidence(EvidenceOutline):
     def called(self) -> bool:
         """Whether it made any call, be it that all were refused."""
         return bool(self.signals.calls)
+
+    @property
+    def at_outset(self) -> tuple[int, float]:
+        """How many answers were asked for before anything was called, here and in other repeats, and how many of them
+        are right."""
+        beliefs = self.trajectory.beliefs if self.trajectory else ()
+        own = next((each for each in beliefs if each.step == 0), None)
+        asked, right = (own.samples, round(own.right.mean * own.samples)) if own else (0, 0)
+        return asked + len(self.outset), right + math.fsum(self.outset)
 
     @property
     def all_runs(self) -> Replay | None:

@@ -15,7 +15,11 @@ from toolablate.analysis.attribution.signals.signal_types import CallSeen
 from toolablate.analysis.attribution.trace_rules import ran_out, repairable
 from toolablate.traces.records import ReplayPurpose
 
-AGAIN, EXTENDED, REPAIRED = "with the same results, reasoned again", "with twice the budget", "with tools that work"
+AGAIN, EXTENDED, REPAIRED = (
+    "with the same results, all replies to them drawn again",
+    "with twice the budget",
+    "with tools that work",
+)
 LAST_REPLY = "with its last reply drawn again"
 SHORT = "with short results of other questions"
 OFFERED, SHAM, PLACEBO, SCAFFOLD = (
@@ -25,7 +29,8 @@ OFFERED, SHAM, PLACEBO, SCAFFOLD = (
     "from the start, with its prompt and no tools",
 )
 REPEATED, WITHOUT_TOOLS = "as it was, this trial among them", "without tools"
-OUTSET = "in its other repeats, asked before any call"
+BEFORE_CALLS = "asked for its answer before any call"
+OUTSET, BOTH_OUTSETS = f"in its other repeats, {BEFORE_CALLS}", f"{BEFORE_CALLS}, here or in its other repeats"
 """What runs differ in, in the words of a page."""
 
 _RESULTS: dict[ToolKind, str] = {
@@ -162,7 +167,8 @@ def _last_reply_again(evidence: Evidence, replay: Replay, forcing: Forcing) -> I
     if replay.last_reply:
         yield Level("again", tally_of(replay.last_reply), LAST_REPLY, ReplayPurpose(kind="last_reply"))
     elif not any(call.by_provider and call.event >= evidence.steps[-1] for call in evidence.signals.calls):
-        yield _believed("again", evidence, forcing, len(evidence.steps) - 1)
+        last = len(evidence.steps) - 1
+        yield _believed("again", evidence, forcing, last) if last else _at_outset("again", evidence, forcing)
 
 
 def _is_long(event: int, calls: Sequence[CallSeen]) -> bool:
@@ -198,12 +204,10 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
         # Of calls that the provider made nobody can exchange the results: they go with the calls.
         kinds = sorted({KINDS[call.form] for call in evidence.signals.calls if call.by_provider and call.gave})
         yield from (Level(kind, tally_of(()), "") for kind in kinds)
-    if evidence.called:
-        yield _believed("calling", evidence, forcing, 0)
-    outset = forcing.as_free(len(evidence.outset), math.fsum(evidence.outset))
-    offered = LevelTally(len(arms.offered) + outset[0], math.fsum(arms.offered) + outset[1])
-    asked = [*([OFFERED] if arms.offered else []), *([OUTSET] if evidence.outset else [])]
-    yield Level("calling" if evidence.called else "again", offered, ", or ".join(asked))
+    part: Part = "calling" if evidence.called else "again"
+    if evidence.called or len(evidence.steps) > 1:
+        yield _at_outset(part, evidence, forcing)
+    yield Level(part, tally_of(arms.offered), OFFERED)
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
 
 
@@ -214,11 +218,20 @@ def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:
     yield Level("prompt" if prompted else "availability", tally_of(arms.none), WITHOUT_TOOLS)
 
 
+def _at_outset(part: Part, evidence: Evidence, forcing: Forcing) -> Level:
+    """Before any call a trial is in one state with its other repeats: what all of these were asked there is one level,
+    or their difference by chance would be taken for a cause."""
+    own = _believed(part, evidence, forcing, 0)
+    asked, right = evidence.at_outset
+    what = BEFORE_CALLS if not evidence.outset else BOTH_OUTSETS if own.tally.runs else OUTSET
+    return replace(own, tally=LevelTally(*forcing.as_free(asked, right)), what=what)
+
+
 def _believed(part: Part, evidence: Evidence, forcing: Forcing, step: int) -> Level:
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     found = next((belief for belief in beliefs if belief.step == step), None)
     asked, right = (found.samples, found.right.mean * found.samples) if found else (0, 0.0)
-    what = f"asked for its answer before {'any call' if step <= 0 else f'event {evidence.steps[step]}'}"
+    what = f"asked for its answer before event {evidence.steps[step]}" if step > 0 else BEFORE_CALLS
     return Level(part, LevelTally(*forcing.as_free(asked, right)), what, ReplayPurpose(kind="early_answer", step=step))
 
 

@@ -30,7 +30,15 @@ from toolablate.analysis.attribution.level_chances import (
     path_weights,
     paths_of,
 )
-from toolablate.analysis.attribution.levels import SHAM, Level, chains, tally_of, told_levels
+from toolablate.analysis.attribution.levels import (
+    AGAIN,
+    LAST_REPLY,
+    SHAM,
+    Level,
+    chains,
+    tally_of,
+    told_levels,
+)
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
 from toolablate.analysis.attribution.trace_rules import (
@@ -431,8 +439,13 @@ def deciding(mechanism: Mechanism, evidence: Evidence) -> tuple[Level, Level | N
         for place in gone:
             # What is drawn again goes at several levels, a part at each.
             still = levels[: place if mechanism == "sampling_noise" else min(place, _without(gone, levels))]
-            found.append((levels[place], max(reversed(still), key=lambda each: each.share, default=None)))
-    return max(found, key=lambda pair: pair[0].share - (pair[1].share if pair[1] else 0.0), default=None)
+            found.append((levels[place], max(still, key=lambda each: (each.share, each.tally.runs), default=None)))
+
+    def gains(pair: tuple[Level, Level | None]) -> tuple[float, bool]:
+        """Of equals that in which nothing was taken away tells more of what is drawn again."""
+        return pair[0].share - (pair[1].share if pair[1] else 0.0), pair[0].what in (AGAIN, LAST_REPLY)
+
+    return max(found, key=gains, default=None)
 
 
 def levels_without(mechanism: Mechanism, evidence: Evidence) -> Iterator[Level]:

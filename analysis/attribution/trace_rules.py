@@ -1,6 +1,7 @@
 """Trace rules: a first attribution of a wrong trial, from the signals of its trace alone."""
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -336,7 +337,27 @@ def _counted(no_tools: Sequence[NoToolTrial], repeats: Sequence[float]) -> str:
 
 
 def _anyway(expected: Expected) -> str:
-    return f"about {100 * (1 - expected.beyond):.0f} of 100 such failures are expected without tools as well"
+    return f"about {100 * (1 - expected.beyond):.0f} of 100 {_EXPECTED}"
+
+
+_EXPECTED = "such failures are expected without tools as well"
+
+
+def expected_in(note: str) -> str:
+    """Of 100 such failures how many are expected by the note of an attribution by trace; empty where it is silent."""
+    found = re.search(rf"about (\d+) of 100 {_EXPECTED}", note)
+    return found[1] if found else ""
+
+
+_LIMITS = {
+    "tool_calls": "its number of tool calls",
+    "turns": "its number of replies",
+    "messages": "its number of messages",
+    "cost_usd": "its cost",
+    "seconds": "its time",
+    "reply_length": "the length of a reply",
+    "context_length": "what its model can read at once",
+}
 
 
 def _budget(signals: Signals, score: Score) -> _Finding | None:
@@ -347,10 +368,11 @@ def _budget(signals: Signals, score: Score) -> _Finding | None:
         how = "broke off at its length" if ending.cut_off else "stops in the middle of a sentence"
         return _Finding("budget", 0.9, _one(ending.event), f"the reply {how}, without an answer")
     evidence = budget.not_run if budget.event is None else (*budget.not_run, budget.event)
+    limit = _LIMITS.get(budget.stopped, budget.stopped)
     if score.verdict == "unparsed":
-        return _Finding("budget", 0.9, evidence, f"stopped at the limit of {budget.stopped}, without an answer")
+        return _Finding("budget", 0.9, evidence, f"stopped at the limit of {limit}, without an answer")
     left = " with calls unanswered" if budget.not_run else ""
-    return _Finding("budget", 0.75 if left else 0.7, evidence, f"stopped at the limit of {budget.stopped}{left}")
+    return _Finding("budget", 0.75 if left else 0.7, evidence, f"stopped at the limit of {limit}{left}")
 
 
 def _format(signals: Signals, score: Score) -> _Finding | None:
@@ -366,11 +388,13 @@ def _tool_fault(signals: Signals) -> _Finding | None:
     left = unrecovered(signals.troubles)
     if not left:
         return None
-    kinds = ", ".join(dict.fromkeys(trouble.kind.replace("_", " ") for trouble in left))
+    # By the plan, which takes the part of a tool that is broken.
+    words = {"injected": "made to fail on purpose"}
+    kinds = ", ".join(dict.fromkeys(words.get(each.kind, each.kind.replace("_", " ")) for each in left))
     useful = [call for call in signals.calls if call.gave]
     confidence = 0.75 if not useful else 0.5 if _is_last(left[-1], signals.calls) else 0.35
     return _Finding(
-        "tool_fault", confidence, tuple(each.event for each in left), f"a tool failed and never worked again ({kinds})"
+        "tool_fault", confidence, tuple(each.event for each in left), f"a tool failed and never worked again: {kinds}"
     )
 
 

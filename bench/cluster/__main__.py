@@ -2,58 +2,146 @@
 
 import argparse
 import json
+import statistics
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+from bench.cluster.costs import Bench, Costs
 from bench.cluster.kills import Report, kill_while_running, random_kinds
 from bench.cluster.nodes import open_nodes
+from bench.figures import Aim, aims_table, print_tables
 from bench.runner.processes import serving
 from bench.store.reading import load
+from rich.console import Console
 
-TRIALS_PER_KILL = 6
+_TRIALS_PER_KILL = 6
+_SIMULATED_WORKERS = 100
+_SIMULATED_PER_SECOND = 60
+_SIMULATED_TRIAL_SECONDS = 10
+_FAST_TRIALS = 500
+_FLAT_MB = 5.0
 
 
 def main() -> int:
     options = _parser().parse_args()
-    with (
-        tempfile.TemporaryDirectory(prefix="bench-cluster-", dir=options.folder) as name,
-        tempfile.TemporaryDirectory(prefix="tr", dir="/tmp") as ray_folder,
-        serving() as served,
-        open_nodes(Path(ray_folder), 2) as nodes,
-    ):
-        kinds = random_kinds(options.kills, options.seed)
-        trials = TRIALS_PER_KILL * len(kinds)
-        report = kill_while_running(nodes, served, Path(name), kinds, trials=trials, seed=options.seed, say=_say)
-    _print_kills(report)
+    costs = report = None
+    steady: dict[str, Any] = {}
+    fast: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="bench-cluster-", dir=options.folder) as name:
+        folder = Path(name)
+        if options.simulate:
+            per_trial, rate = _SIMULATED_TRIAL_SECONDS, _SIMULATED_PER_SECOND
+            steady = _simulated(folder, _SIMULATED_WORKERS, options.simulate * rate, per_trial * rate, per_trial)
+            fast = [_simulated(folder, 10, trials, 64, 0) for trials in (_FAST_TRIALS // 5, _FAST_TRIALS)]
+        if options.trials or options.kills:
+            with (
+                tempfile.TemporaryDirectory(prefix="tr", dir="/tmp") as ray_folder,
+                serving() as served,
+                open_nodes(Path(ray_folder), 2) as nodes,
+            ):
+                if options.trials:
+                    costs = Bench(nodes, served, folder, _say).measure(options.trials, options.alone)
+                if options.kills:
+                    kinds, trials = random_kinds(options.kills, options.seed), _TRIALS_PER_KILL * options.kills
+                    place = folder / "kills"
+                    place.mkdir()
+                    report = kill_while_running(nodes, served, place, kinds, trials=trials, seed=options.seed, say=_say)
+    aims = [*_of_costs(costs), *_of_kills(report), *_of_simulated(steady, fast)]
+    print_tables([aims_table("Trials on a cluster", aims)], Console(width=140))
+    for wrong in report.wrong if report else ():
+        print(f"WRONG  {wrong}")
+    print(load())
     if options.json:
-        options.json.write_text(json.dumps(asdict(report), indent=1) + "\n", encoding="utf-8")
-    return 1 if report.wrong else 0
+        found = {"costs": costs and asdict(costs), "kills": report and asdict(report), "steady": steady, "fast": fast}
+        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 1 if report and report.wrong else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench.cluster",
-        description="Kills workers, nodes and drivers of a Ray cluster on this machine while a run goes on.",
+        description="Trials on a Ray cluster on this machine beside trials without one, and kills while a run goes on.",
     )
     add = parser.add_argument
-    add("--kills", type=int, default=50, help="at random (%(default)s); about 10 s each")
+    add("--trials", type=int, default=400, help="with four tools, here and there (%(default)s); 0: no costs")
+    add("--alone", type=int, default=40, help="of them one at a time (%(default)s)")
+    add("--kills", type=int, default=50, help="at random (%(default)s), about 14 s each; 0: none")
     add("--seed", type=int, default=0, help="of what is killed when (%(default)s)")
-    add("--folder", type=Path, help="where the store is kept meanwhile; default: the folder for temporary files")
+    add("--simulate", type=int, default=60, help="seconds of a hundred simulated workers (%(default)s); 0: none")
+    add("--folder", type=Path, help="where stores are kept meanwhile; default: the folder for temporary files")
     add("--json", type=Path, help="write the figures to this file")
     return parser
 
 
-def _print_kills(report: Report) -> None:
-    kills = ", ".join(f"{kind} {count}" for kind, count in sorted(report.kills.items()))
-    lost = ", ".join(f"{code} {count}" for code, count in report.lost.items()) or "none"
-    print(f"{report.kills.total()} kills ({kills}) in {report.seconds:.0f} s and {report.runs} runs")
-    print(f"{report.trials} trials; attempts that were lost: {lost}")
-    print(f"nothing of what was killed was left after {max(report.gone, default=0):.2f} s at most")
-    for wrong in report.wrong:
-        print(f"WRONG  {wrong}")
-    print(load())
+def _simulated(folder: Path, workers: int, trials: int, in_flight: int, seconds: float) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="simulated-", dir=folder) as name:
+        options = map(str, (name, workers, trials, in_flight, seconds))
+        command = [sys.executable, "-m", "bench.cluster.simulated", *options]
+        done = subprocess.run(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True, check=True)
+    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    _say(f"simulated: {trials} trials in {seen['seconds']:.0f} s, {seen['cpu']:.1f} s of CPU, {seen['rss'][-1]:.0f} MB")
+    return seen
+
+
+def _of_costs(costs: Costs | None) -> Iterator[Aim]:
+    if costs is None:
+        return
+    driver, in_all = costs.driver / costs.here, costs.in_all / costs.here
+    added = (costs.pause_there - costs.pause_here) * 1000
+    times = costs.rates[4] / costs.rates[1] if costs.rates[1] else 0.0
+    yield Aim(
+        "CPU of the driver for a trial with four tools, of one without a cluster",
+        "<= .3",
+        f"{driver:.2f}",
+        driver <= 0.3,
+    )
+    yield Aim("CPU in all: of driver and workers", "<= 1.3", f"{in_all:.2f}", in_all <= 1.3)
+    yield Aim("CPU of Ray's services meanwhile", "", f"{costs.services / costs.here:.2f}", met=True)
+    yield Aim("added to a request, p50", "<= 20 ms", f"{added:.1f} ms", added <= 20)
+    yield Aim("4 workers of 1, replies of 2 s, places full", ">= 3.8", f"{times:.2f}", times >= 3.8)
+
+
+def _of_kills(report: Report | None) -> Iterator[Aim]:
+    if report is None:
+        return
+    kills = ", ".join(f"{count} {kind}" for kind, count in sorted(report.kills.items()))
+    yield Aim(
+        f"lost, doubled, scored or damaged of {report.trials} trials ({kills} killed)",
+        "0",
+        str(len(report.wrong)),
+        not report.wrong,
+    )
+    if report.noticed:
+        noticed = max(report.noticed)
+        yield Aim("a lost worker is noticed, at the latest", "<= 1 s", f"{noticed:.2f} s", noticed <= 1)
+    if report.gone:
+        gone = max(report.gone)
+        yield Aim("nothing of what was killed is left, at the latest", "<= 5 s", f"{gone:.2f} s", gone <= 5)
+
+
+def _of_simulated(steady: dict[str, Any], fast: Sequence[dict[str, Any]]) -> Iterator[Aim]:
+    if not steady:
+        return
+    few, many = fast
+    per_second = (many["trials"] - few["trials"]) / (many["cpu"] - few["cpu"])
+    yield Aim("50-event trials, for a second of CPU", ">= 100", f"{per_second:.0f}", per_second >= 100)
+    done, rss = steady["done"], steady["rss"]
+    going = [second for second, count in enumerate(done) if steady["trials"] * 0.2 <= count <= steady["trials"] * 0.95]
+    first, last = going[0], going[-1]
+    rate = (done[last] - done[first]) / max(last - first, 1)
+    grown = statistics.linear_regression([done[each] / 1000 for each in going], [rss[each] for each in going]).slope
+    yield Aim(
+        "100 simulated workers, trials per second",
+        f"{_SIMULATED_PER_SECOND}",
+        f"{rate:.0f}",
+        rate >= 0.95 * _SIMULATED_PER_SECOND,
+    )
+    yield Aim("memory for 1,000 trials more", f"<= {_FLAT_MB:g} MB", f"{grown:.1f} MB", grown <= _FLAT_MB)
 
 
 def _say(text: str) -> None:

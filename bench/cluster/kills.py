@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from bench.cluster.costs import run_coding, write_coding
 from bench.cluster.nodes import Nodes, still_there
 from bench.kernels.load import Key, descendants, processes
 from bench.runner.processes import Served
-from bench.runner.work import TOOL_CALLS, write_items
+from bench.runner.work import TOOL_CALLS
 
 from toolablate.traces.records import Failure, ModelCall, ToolCall, Trace
 from toolablate.traces.store import Store
@@ -26,6 +27,8 @@ stopped until it is given up, and then goes on."""
 
 RANDOM_KINDS: tuple[Kind, ...] = ("worker", "raylet", "driver")
 KERNELS_GONE_SECONDS = 5.0
+_LOST = "was lost: "
+_NOTICED_SECONDS = 3.0
 _STUCK_SECONDS = 60.0
 _LAST_RUNS = 5
 _LAST_SECONDS = 600.0
@@ -34,13 +37,15 @@ _LAST_SECONDS = 600.0
 @dataclass(slots=True)
 class Report:
     """`wrong` is what may not be, in words; `lost` counts the attempts that ended for what was killed, by code; `gone`
-    are the seconds after each kill until no process of it was left."""
+    are the seconds after each kill until no process of it was left, `noticed` those until the driver told that a worker
+    was lost."""
 
     kills: Counter[str] = field(default_factory=Counter)
     runs: int = 0
     trials: int = 0
     lost: Counter[str] = field(default_factory=Counter)
     gone: list[float] = field(default_factory=list)
+    noticed: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -58,14 +63,6 @@ class _Killing:
     driver: "subprocess.Popen[bytes] | None" = None
 
     @property
-    def plan(self) -> Path:
-        return self.folder / "plan.toml"
-
-    @property
-    def store(self) -> Path:
-        return self.folder / "store.sqlite"
-
-    @property
     def said(self) -> str:
         return (self.folder / "said.txt").read_text(encoding="utf-8", errors="replace")
 
@@ -73,22 +70,11 @@ class _Killing:
     def asked(self) -> int:
         return len(self.served.watch(self.key).came)
 
-    def write(self, trials: int, latency: float) -> None:
-        write_items(self.folder / "items.jsonl", "four-tools", trials)
-        self.plan.write_text(
-            f"sandbox = {{ backend = 'bubblewrap', pool = 0 }}\n[cluster]\nretries = 3\nkernels = 2\n"
-            f"[questions]\nfile = 'items.jsonl'\n[[conditions]]\nname = 'python'\ntools = ['python']\n"
-            f"[[models]]\nprovider = 'openai'\nname = 'served'\nconcurrency = 4\n"
-            f"endpoint = '{self.served.url(self.key, latency)}'\n",
-            encoding="utf-8",
-        )
-
     def drive(self, cluster: str) -> "subprocess.Popen[bytes]":
-        arguments = [str(self.plan), "--store", str(self.store), "--cluster", cluster]
         self.report.runs += 1
         with (self.folder / "said.txt").open("ab") as said:
             return subprocess.Popen(
-                [sys.executable, "-m", "toolablate", "run", *arguments],
+                [*run_coding(self.folder), "--cluster", cluster],
                 env=self.nodes.env,
                 stdin=subprocess.DEVNULL,
                 stdout=said,
@@ -127,20 +113,28 @@ class _Killing:
         elif kind == "silent":
             self.silence(node, raylet, driver)
         else:
-            for pid in victims:
-                os.kill(pid, signal.SIGKILL)
+            self.kill_worker(victims)
         self.report.kills[kind] += 1
         self.require_gone(kind, below)
         if kind in ("raylet", "silent"):
             self.nodes.add()
 
+    def kill_worker(self, victims: set[int]) -> None:
+        lost = self.said.count(_LOST)
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        since = time.monotonic()
+        # One that was not ready yet is not told of.
+        while self.said.count(_LOST) == lost and time.monotonic() - since < _NOTICED_SECONDS:
+            time.sleep(0.005)
+        if self.said.count(_LOST) > lost:
+            self.report.noticed.append(time.monotonic() - since)
+
     def silence(self, node: int, raylet: int, driver: "subprocess.Popen[bytes]") -> None:
-        lost = self.said.count("was lost: ")
+        lost = self.said.count(_LOST)
         key = processes()[raylet].key
         os.kill(raylet, signal.SIGSTOP)
-        self.wait(
-            lambda: self.said.count("was lost: ") > lost or driver.poll() is not None, "nobody noticed a silent node"
-        )
+        self.wait(lambda: self.said.count(_LOST) > lost or driver.poll() is not None, "nobody noticed a silent node")
         os.kill(raylet, signal.SIGCONT)
         self.wait(lambda: not still_there({key}), "a node that was given up did not end itself")
         self.nodes.remove(node)
@@ -170,28 +164,29 @@ class _Killing:
             if driver.wait(_LAST_SECONDS) == 0:
                 return
 
-    def check(self, trials: int) -> None:
-        wrong, said = self.report.wrong, self.said
-        self.report.trials = trials
-        with Store(self.store) as store:
-            summaries = store.summaries()
-            attempts = [store.attempts(each.trial) for each in summaries]
-        seen = Counter((each.outcome, each.verdict) for each in summaries)
-        if seen != {("answered", "correct"): trials}:
-            wrong.append(f"of {trials} trials, by outcome and verdict: {dict(seen)}")
-        for traces in attempts:
-            done = [each for each in traces if each.outcome == "answered"]
-            self.report.lost.update(_last_code(each) for each in traces if each.outcome != "answered")
-            if len(done) != 1 or _steps(done[0]) != (TOOL_CALLS + 1, TOOL_CALLS):
-                wrong.append(
-                    f"a trial has {len(done)} answers, of {[_steps(each) for each in done]} requests and calls"
-                )
-        if "Traceback" in said:
-            wrong.append("a traceback: " + said[said.index("Traceback") :][:2000])
-        verify = [sys.executable, "-m", "toolablate", "verify", str(self.store)]
-        verified = subprocess.run(verify, capture_output=True, text=True, check=False)
-        if verified.returncode:
-            wrong.append(f"verify: {verified.stdout}{verified.stderr}")
+
+def check(folder: Path, trials: int, report: Report) -> None:
+    """Of a run that has ended: each trial is answered once and right, and nothing is damaged."""
+    wrong, store_path = report.wrong, folder / "store.sqlite"
+    said = (folder / "said.txt").read_text(encoding="utf-8", errors="replace")
+    report.trials = trials
+    with Store(store_path) as store:
+        summaries = store.summaries()
+        attempts = [store.attempts(each.trial) for each in summaries]
+    seen = Counter((each.outcome, each.verdict) for each in summaries)
+    if seen != {("answered", "correct"): trials}:
+        wrong.append(f"of {trials} trials, by outcome and verdict: {dict(seen)}")
+    for traces in attempts:
+        done = [each for each in traces if each.outcome == "answered"]
+        report.lost.update(_last_code(each) for each in traces if each.outcome != "answered")
+        if len(done) != 1 or _steps(done[0]) != (TOOL_CALLS + 1, TOOL_CALLS):
+            wrong.append(f"a trial has {len(done)} answers, of {[_steps(each) for each in done]} requests and calls")
+    if "Traceback" in said:
+        wrong.append("a traceback: " + said[said.index("Traceback") :][:2000])
+    verify = [sys.executable, "-m", "toolablate", "verify", str(store_path)]
+    verified = subprocess.run(verify, capture_output=True, text=True, check=False)
+    if verified.returncode:
+        wrong.append(f"verify: {verified.stdout}{verified.stderr}")
 
 
 def _last_code(trace: Trace) -> str:
@@ -219,7 +214,8 @@ def kill_while_running(
     the other. `folder` is empty."""
     began_at, report = time.monotonic(), Report()
     killing = _Killing(nodes, served, f"kills{seed}", folder, random.Random(seed), report)
-    killing.write(trials, latency)
+    cluster = "retries = 3\nkernels = 2"
+    write_coding(folder, served.url(killing.key, latency), trials=trials, in_flight=4, cluster=cluster)
     try:
         for number, kind in enumerate(kinds, 1):
             killing.kill(kind)
@@ -230,7 +226,7 @@ def kill_while_running(
         if killing.driver is not None:
             killing.driver.kill()
             killing.driver.wait()
-    killing.check(trials)
+    check(folder, trials, report)
     report.seconds = time.monotonic() - began_at
     return report
 

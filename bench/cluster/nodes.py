@@ -65,10 +65,15 @@ class Nodes:
         return _read(self._process)
 
 
+def ray_env(folder: Path, token: str) -> dict[str, str]:
+    """What processes of a cluster, and drivers that join it, are started with."""
+    return {**os.environ, **_SETTINGS, "RAY_AUTH_TOKEN": token, "RAY_TMPDIR": str(folder)}
+
+
 @contextmanager
 def open_nodes(folder: Path, wanted: int) -> Iterator[Nodes]:
     """`folder` has a short path, since sockets lie in it; processes that people start with `env` are known by it."""
-    env = {**os.environ, **_SETTINGS, "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_TMPDIR": str(folder)}
+    env = ray_env(folder, secrets.token_hex(32))
     command = [sys.executable, "-m", __name__, str(folder), str(wanted)]
     with (
         (folder / "nodes.txt").open("wb") as errors,
@@ -101,6 +106,11 @@ def processes_of(folder: Path) -> list[int]:
     """All that were started with `RAY_TMPDIR`, but for kernels, which are told nothing."""
     marked = f"RAY_TMPDIR={folder}".encode()
     return [pid for pid in processes() if marked in _read_of(pid, "environ").split(b"\0")]
+
+
+def is_idle_worker(process: Key) -> bool:
+    """Whether Ray started it for whoever may want it."""
+    return b"ray::IDLE" in _read_of(process[0], "cmdline")
 
 
 def still_there(wanted: set[Key]) -> set[Key]:

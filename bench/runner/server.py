@@ -1,4 +1,4 @@
-"""python -m bench.runner.server: a Chat Completions server on 127.0.0.1 that costs next to nothing.
+"""python -m bench.runner.server [HOST]: a Chat Completions server that costs next to nothing, on 127.0.0.1 by default.
 
 Plain asyncio and the standard library. It prints its port, and serves until its standard input ends.
 
@@ -110,7 +110,8 @@ def _completion(request: dict[str, Any]) -> bytes:
 
 async def _main() -> None:
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Connection, "127.0.0.1", 0, backlog=2048)
+    host = sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1"
+    server = await loop.create_server(Connection, host, 0, backlog=2048)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
 

@@ -311,6 +311,11 @@ class Known:
 
 class _UnreadTrial(NoToolTrial):
     __slots__ = ("_known", "_trial")
+    _known: Known
+    _trial: str
+
+    _known: Known
+    _trial: str
 
     def __init__(self, known: Known, trial: str) -> None:
         object.__setattr__(self, "score", known.score(trial))

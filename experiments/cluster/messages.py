@@ -20,6 +20,8 @@ class Attempt(NamedTuple):
     number: int
 
 
+# What is said for each event and request is a tuple: to unpickle a frozen dataclass takes ten times as long.
+
 # From the driver to a worker.
 
 
@@ -42,8 +44,7 @@ class Cancel:
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """To who `Enters`: a place in line; to who `Asks`: what was asked for. Or why there is none."""
 
     attempt: Attempt
@@ -70,8 +71,7 @@ class Refused:
     error: ToolablateError
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """An event, as the attempt's `Packer` has packed it; `number` counts those of the attempt."""
 
     attempt: Attempt
@@ -79,8 +79,7 @@ class Recorded:
     packed: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Enters:
+class Enters(NamedTuple):
     """A request waits for its place in `line`; `ticket` is what it is known by."""
 
     attempt: Attempt
@@ -91,8 +90,7 @@ class Enters:
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Asks:
+class Asks(NamedTuple):
     """A tool or model wants what only the driver has; who no longer wants it `Tells` that it leaves."""
 
     attempt: Attempt
@@ -101,8 +99,7 @@ class Asks:
     arguments: tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tells:
+class Tells(NamedTuple):
     """What became of a request that has its place, or no longer wants one: as the methods of a `Line` are called."""
 
     attempt: Attempt

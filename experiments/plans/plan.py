@@ -447,9 +447,6 @@ def all_questions(plan: Plan) -> tuple[Question, ...]:
         raise InputError(f"questions.file: {error.message}", hint=error.hint, code=error.code) from None
 
 
-_TRIAL_FIELDS = {"question", "model", "condition", "repeat"}
-
-
 def _expand(
     questions: Sequence[Question], models: Sequence[Model], conditions: Sequence[Condition], repeats: int
 ) -> list[PlannedTrial]:
@@ -457,17 +454,9 @@ def _expand(
     model_ids = [model.identity() for model in models]
     condition_ids = [condition.identity() for condition in conditions]
     return [
-        PlannedTrial(
-            # As validated, with one set of names for all: each of a million would have a set of its own, of 216 bytes.
-            Trial.model_construct(
-                _TRIAL_FIELDS, question=question_id, model=model_id, condition=condition_id, repeat=repeat
-            ),
-            question,
-            model,
-            condition,
-        )
+        PlannedTrial(trial, question, model, condition)
         for question_id, question in zip(question_ids, questions, strict=True)
         for model_id, model in zip(model_ids, models, strict=True)
         for condition_id, condition in zip(condition_ids, conditions, strict=True)
-        for repeat in range(repeats)
+        for trial in Trial.repeated(question_id, model_id, condition_id, repeats)
     ]

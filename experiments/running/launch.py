@@ -4,7 +4,7 @@ import asyncio
 import signal
 import threading
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -290,8 +290,8 @@ async def _launch(
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
         await stack.enter_async_context(scorers)
-        executor, opened = await _open(plan, planned, scorers, progress, run, stack, opens)
         finished = finished_trials(store)
+        executor, opened = await _open(plan, planned, finished, scorers, progress, run, stack, opens)
         await scorers.open(entry.question for entry in planned.trials if entry.trial.id not in finished)
         failures = Failures()
         setting = Setting(
@@ -336,8 +336,8 @@ async def carry_out(
             unscored = await score_unscored(store, planned, scorers, recorder, lambda: stop.stopped)
         with interruptible(stop, progress, opened.lines):
             await gradings.run(lambda: ungraded(store, planned, scorers))
-    finished, taken = recorder.finished_trials(), await recorder.taken()
-    left = [entry.trial.id for entry in planned.trials if entry.trial.id not in finished]
+    finished, taken = recorder.finished_trials() if missing else finished, await recorder.taken()
+    left = [entry.trial.id for entry in missing if entry.trial.id not in finished]
     return Launched(
         run=run,
         store=store,
@@ -356,9 +356,15 @@ async def carry_out(
 
 
 async def _open(
-    plan: Plan, planned: Design, scorers: Scorers, progress: RunProgress, run: Run, stack: AsyncExitStack, opens: Opens
+    plan: Plan,
+    planned: Design,
+    finished: Set[str],
+    scorers: Scorers,
+    progress: RunProgress,
+    run: Run,
+    stack: AsyncExitStack,
+    opens: Opens,
 ) -> tuple[RunExecutor, Opened]:
-    finished = finished_trials(Path(plan.store))
     missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
     left = [condition for condition in planned.conditions if condition.identity() in missing]
     for condition in left:

@@ -19,8 +19,9 @@ from toolablate.reports.changed_runs import rows
 from toolablate.reports.not_known import Apart, Said, trace_command
 from toolablate.reports.plain_why import why_parts
 from toolablate.reports.tables import simulated_banner
+from toolablate.reports.turn import last_reply_step, turn_of
 from toolablate.reports.turned import shapley_lines, turned
-from toolablate.traces.records import Event, ModelCall, ToolCall, ToolRequest
+from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ def steps_table(told: Explanation, room: int) -> Table:
         table.add_row(number, what, *(_belief(line, falls=falls) if probed else ()))
     if probed:
         answer = one_line(", ".join(told.explained.evidence.score.extracted)) or NO_ANSWER
-        table.add_row("", "its answer", told.explained.evidence.score.verdict, "", shortened(answer, ANSWER_CELLS))
+        table.add_row("", "its answer", _verdict(told.explained.evidence.score), "", shortened(answer, ANSWER_CELLS))
     return table
 
 
@@ -119,7 +120,9 @@ def called(request: ToolRequest) -> str:
 def given(event: ToolCall) -> str:
     """What a call gave, on one line."""
     name = one_line(event.call.name)
-    said = one_line(event.error or event.output) or "(nothing)"
+    # By the plan, which takes the part of a tool that is broken.
+    error = "made to fail on purpose" if event.error == "injected_failure" else event.error
+    said = one_line(error or event.output) or "(nothing)"
     return f"{name} {'gives' if event.status == 'ok' else 'fails'}: {said}"
 
 
@@ -138,13 +141,13 @@ def _leading(belief: EarlyAnswers) -> str:
     if not name or belief.unreadable.mean > share.mean:
         return NO_ANSWER
     leading = [each for each, other in belief.options.items() if other.mean == share.mean]
-    return one_line(name if len(leading) == 1 else " = ".join(leading) if len(leading) == 2 else "split")
+    return one_line(name if len(leading) == 1 else " = ".join(leading) if len(leading) == 2 else SEVERAL)
 
 
 def _falls(told: Explanation, line: BeliefStep) -> bool:
-    """Whether the belief falls at a line, as far as its steps were asked about."""
-    flip = told.explained.evidence.flip
-    return flip is not None and flip.after < line.step <= flip.step
+    """Whether the belief surely falls at a line, as far as its steps were asked about."""
+    flip, turn = told.explained.evidence.flip, turn_of(told.explained.evidence)
+    return flip is not None and turn is not None and turn.sure and flip.after < line.step <= flip.step
 
 
 def _belief(line: BeliefStep, *, falls: bool) -> Sequence[Text]:
@@ -193,10 +196,33 @@ def _argument(arguments: str) -> str:
 
 
 PAGE_CELLS = 80
-EARLY = (
-    "Early answers are asked for at once after a step: how many are right, and what most say."
-    f" {FALLS}: they get worse. B = D: as many say either."
+SEVERAL = "several"
+_LEGEND = (
+    (FALLS, "where they get worse"),
+    (" = ", "as many say the one as the other"),
+    (SEVERAL, "as many say each of three or more"),
+    (NO_ANSWER, "most have no readable answer"),
 )
+
+
+def early_legend(told: Explanation) -> str:
+    """What the columns of early answers mean, and the signs that stand in them."""
+    lines = list(step_lines(told))
+    there = "".join(line.answer if line.samples else "" for line in lines)
+    there += FALLS if any(_falls(told, line) for line in lines) else ""
+    signs = "".join(f" {sign.strip()}: {means}." for sign, means in _LEGEND if sign in there)
+    asked = "Early answers: after a step it was asked to answer at once. 1/2: one of two is right"
+    last, runs = last_reply_step(told.explained.evidence), told.explained.evidence.all_runs
+    drawn = [line for line in lines if line.samples and line.step == last]
+    same = " The last are its last reply drawn again, the same runs as below" if drawn else ""
+    if (
+        drawn
+        and runs is not None
+        and (drawn[0].right, drawn[0].samples) != (sum(runs.last_reply), len(runs.last_reply))
+    ):
+        same += ", where what could not be read was asked for once more"
+    same += "." if same else ""
+    return f"{asked}; then what most say.{same}{signs}"
 
 
 def explanation_view(told: Explanation) -> RenderableType:
@@ -217,7 +243,7 @@ class _Page:
         yield Text("What it did", style="bold")
         yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
         if evidence.trajectory is not None:
-            yield from _lines([EARLY])
+            yield from _lines([early_legend(told)])
         yield from _section("Where the answers turn", turned(told))
         yield from _section("Runs to compare with", ())
         for title, some in rows(evidence):
@@ -228,10 +254,14 @@ class _Page:
         yield from _section("The whole trace", (trace_command(told),))
 
 
+def _verdict(score: Score) -> str:
+    return "no readable answer" if score.verdict == "unparsed" else score.verdict
+
+
 def _heading(told: Explanation) -> Iterator[RenderableType]:
     evidence = told.explained.evidence
     score = evidence.score
-    value: str = "without a score" if score.value is None else score.verdict
+    value = "without a score" if score.value is None else _verdict(score)
     if score.value is not None and 0 < score.value < 1:
         value = f"{value} ({score.value:g})"
     trial = evidence.signals.trial[:ID_CHARS]

@@ -43,9 +43,9 @@ def test_a_store_of_copies_is_whole_and_read_as_one_of_records(tmp_path: Path) -
     assert fill_by_copying(plan, tmp_path / "s.db", sources, left=1) < 240
     report = verify(tmp_path / "s.db")
     assert (report.problems, report.finished, report.pending, report.unscored) == ((), 479, 1, 0)
-    command = [sys.executable, "-m", "bench.scale", "--trials", "400", "--json", out]
+    command = [sys.executable, "-m", "bench.scale", "--trials", "400", "--attribute", "200", "--json", out]
     subprocess.run(command, cwd=ROOT, check=True, timeout=110, stdout=subprocess.DEVNULL)
-    measured = ["plan", "run, nothing left", "compare", "attribute, by trace"]
+    measured = ["plan", "run, nothing left", "compare", "attribute, by trace: 200", "attribute again: 200"]
     assert [each["what"] for each in json.loads(out.read_text(encoding="utf-8"))] == measured
 
 

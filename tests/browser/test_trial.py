@@ -312,11 +312,15 @@ def test_replays_are_called_what_they_are_called_above(replays: Site, browse: Br
         each.all_inner_texts()[1:3] for each in (row.locator("td") for row in page.locator(".replays tbody tr").all())
     ]
     above = page.locator(".otherwise > div").all_inner_texts()
-    for words in ("with no result there", "again, the result as it was", "with the same results, reasoned again"):
+    for words in (
+        "with no result there",
+        "again, the result as it was",
+        "with the same results, all replies to them drawn again",
+    ):
         counts = {came for change, came in rows if change == words}
         told = {line.split("\n")[0] for line in above if words.split(", ")[-1] in line}
         assert told <= counts, words
-    assert any(change == "with the same results, reasoned again" for change, _ in rows)
+    assert any(change == "with the same results, all replies to them drawn again" for change, _ in rows)
     assert not any("null" in change or "drawn anew" in change for change, _ in rows)
 
 

@@ -25,6 +25,7 @@ from toolablate.traces.records import (
     Record,
     Score,
     Trace,
+    Trial,
     Usage,
     clean_text,
     digest_json,
@@ -70,6 +71,16 @@ def test_a_trials_id_is_derived_from_its_four_parts() -> None:
     assert len(ids) == 32
     trial = trials()[0]
     assert trial.id == digest_json([trial.question, trial.model, trial.condition, 0])
+
+
+@pytest.mark.parametrize("question", ["a" * 32, 'of "another" kind'])
+def test_repeats_made_at_once_are_as_validated_one_by_one(question: str) -> None:
+    one_by_one = [Trial(question=question, model="b", condition="c", repeat=repeat) for repeat in range(12)]
+    at_once = Trial.repeated(question, "b", "c", 12)
+    assert at_once == one_by_one
+    assert [each.id for each in at_once] == [each.id for each in one_by_one]
+    assert [each.to_json() for each in at_once] == [each.to_json() for each in one_by_one]
+    assert at_once[3].model_fields_set == one_by_one[3].model_fields_set
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """How records lie in rows, and the digests by which they are known."""
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,10 +26,11 @@ from toolablate.traces.records import (
     ToolRequest,
     Trace,
     Usage,
+    digest_text,
 )
 from toolablate.traces.records.difference import NOTHING, first_difference
 from toolablate.traces.store import Recorder, Store, verify
-from toolablate.traces.store.digests import replay_digest
+from toolablate.traces.store.digests import listing_digest, replay_digest
 from toolablate.traces.store.file import schema
 from toolablate.traces.store.texts import (
     MAX_BASE_BYTES,
@@ -211,6 +213,12 @@ def trace(events: list[Event], **changes: Any) -> Trace:
         "environment": ENVIRONMENT,
     }
     return Trace.model_validate({**facts, **changes, "events": tuple(events)})
+
+
+@pytest.mark.parametrize("count", [0, 1, 9_999, 10_000, 10_001, 20_000])
+def test_ids_are_listed_one_on_each_line(count: int) -> None:
+    ids = [digest_text(str(number)) for number in range(count)]
+    assert listing_digest(iter(ids)) == hashlib.sha256("\n".join(ids).encode()).digest()[:16]
 
 
 @pytest.mark.parametrize(

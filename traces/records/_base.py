@@ -48,9 +48,12 @@ class TaggedRecord(Record):
         return {tag: getattr(self, tag) for tag in self.tags} | content
 
 
+ID_DIGITS = 32
+
+
 def digest_text(text: str) -> str:
     """SHA-256 of the UTF-8 text, first 128 bits, as 32 hexadecimal digits."""
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
 def digest_json(value: Any) -> str:

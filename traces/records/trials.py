@@ -2,11 +2,12 @@
 
 from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from hashlib import sha256
+from typing import Literal, Self
 
 from pydantic import Field
 
-from toolablate.traces.records._base import Record, TaggedRecord, digest_json, digest_text
+from toolablate.traces.records._base import ID_DIGITS, Record, TaggedRecord, digest_json
 from toolablate.traces.records.events import Event, Usage
 
 Outcome = Literal["answered", "budget", "failed"]
@@ -23,11 +24,34 @@ class Trial(TaggedRecord):
 
     @cached_property
     def id(self) -> str:
-        digests = self.question, self.model, self.condition
-        if all(map(str.isalnum, digests)):
-            # What `canonical_json` gives, for a plan may call for a hundred thousand trials.
-            return digest_text(f'["{digests[0]}","{digests[1]}","{digests[2]}",{self.repeat}]')
-        return digest_json([*digests, self.repeat])
+        return digest_json([self.question, self.model, self.condition, self.repeat])
+
+    @classmethod
+    def repeated(cls, question: str, model: str, condition: str, repeats: int) -> list[Self]:
+        """The trials 0 to `repeats` - 1 of three ids, as if each was validated, with their ids: a plan may call for a
+        million, of which each takes as long as a third of that."""
+        digests = question, model, condition
+        if not all(map(str.isalnum, digests)):
+            return [cls(question=question, model=model, condition=condition, repeat=each) for each in range(repeats)]
+        # What `canonical_json` gives, up to the number.
+        begun = sha256(f'["{question}","{model}","{condition}",'.encode())
+        values = {"version": 1, "question": question, "model": model, "condition": condition}
+        # One set of names for all: each would have a set of its own, of 216 bytes.
+        pattern = cls.model_construct(set(values) - {"version"} | {"repeat"}, **values)
+        found = []
+        for repeat in range(repeats):
+            digest = begun.copy()
+            digest.update(b"%d]" % repeat)
+            trial = cls.__new__(cls)
+            # As pydantic's `model_construct` does.
+            object.__setattr__(trial, "__dict__", {**values, "repeat": repeat, "id": digest.hexdigest()[:ID_DIGITS]})
+            for slot in _SLOTS:
+                object.__setattr__(trial, slot, getattr(pattern, slot))
+            found.append(trial)
+        return found
+
+
+_SLOTS = ("__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 
 
 class Environment(Record):

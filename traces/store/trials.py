@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def read_finished(connection: sqlite3.Connection, *, planned: bool = True) -> fr
     """Of the trials of plans, or of the counterfactuals."""
     which = PLANNED if planned else f"NOT {PLANNED}"
     rows = connection.execute(f"SELECT id FROM trials WHERE outcome <> 'failed' AND {which}")  # noqa: S608 - our own
-    return frozenset(row[0] for row in rows)
+    return frozenset(chain.from_iterable(rows))
 
 
 def read_unscored(

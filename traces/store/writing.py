@@ -1,9 +1,10 @@
 """What is written, by subject: plans, attempts and their events, scores, diagnoses and labels."""
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -301,7 +302,7 @@ def _together(connection: sqlite3.Connection, runs: Sequence[bytes]) -> dict[str
 # How runs and their trials are entered, those that go on from others, and what is to be replayed.
 
 
-PLANNING_KIB = 65_536
+PLANNING_KIB = 131_072
 """Of SQLite's cache while trials are entered, in place of its 2,000 by default."""
 
 
@@ -395,9 +396,7 @@ def _put_trials(desk: Desk, trials: Sequence[Trial]) -> dict[int, str]:
     # The ids come in no order, and their index grows to 50 bytes a trial: what is not held is read again for each.
     desk.connection.execute(f"PRAGMA cache_size = -{PLANNING_KIB}")
     try:
-        desk.connection.executemany(
-            "INSERT INTO trials (key, id, question, model, condition, repeat) VALUES (?, ?, ?, ?, ?, ?)", new()
-        )
+        _insert(desk.connection, "trials (key, id, question, model, condition, repeat)", new())
     finally:
         desk.connection.execute("PRAGMA cache_size = -2000")
     return planned
@@ -415,10 +414,20 @@ def _put_run(desk: Desk, run: Run, trials: dict[int, str]) -> int:
         "INSERT INTO runs (id, trials, listed, digest, body) VALUES (?, ?, ?, ?, ?)",
         (run.id, len(planned), listed, digest, desk.texts.pack(content)),
     )
-    desk.connection.executemany(
-        "INSERT INTO run_trials (run, trial) VALUES (?, ?)", ((cursor.lastrowid, trial) for trial in planned)
-    )
+    _insert(desk.connection, "run_trials (run, trial)", ((cursor.lastrowid, trial) for trial in planned))
     return int(cursor.lastrowid or 0)
+
+
+_ROWS_AT_ONCE = 100
+
+
+def _insert(connection: sqlite3.Connection, into: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """A hundred rows by each statement: to begin and end one takes as long as a row."""
+    left = iter(rows)
+    while batch := list(islice(left, _ROWS_AT_ONCE)):
+        one = f"({', '.join('?' * len(batch[0]))})"
+        values = list(chain.from_iterable(batch))
+        connection.execute(f"INSERT INTO {into} VALUES {', '.join([one] * len(batch))}", values)  # noqa: S608 - our names
 
 
 def _keys(connection: sqlite3.Connection, table: str) -> dict[str, int]:
@@ -451,5 +460,4 @@ def keep_design(design: ReplayDesign) -> Callable[[Desk], None]:
 
 def finished_trials(desk: Desk) -> frozenset[str]:
     """Counterfactuals among them."""
-    rows = desk.connection.execute("SELECT id FROM trials WHERE outcome <> 'failed'")
-    return frozenset(row[0] for row in rows)
+    return frozenset(chain.from_iterable(desk.connection.execute("SELECT id FROM trials WHERE outcome <> 'failed'")))

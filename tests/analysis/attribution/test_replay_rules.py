@@ -426,15 +426,20 @@ def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offe
     assert others["availability"] > 1.5 * alone["availability"]
     assert label(each).confidence < 0.5
     assert label(replace(each, outset=(0.0,) * 15 + (1.0,))).mechanism == "availability"
+
+
+def test_before_any_call_a_trial_is_in_one_state_with_its_other_repeats() -> None:
+    """What all were asked there is one level: no cause lies between them."""
     called = drawn("calling")
-    assert [
-        level.tally.runs
-        for level in chains(replace(called, outset=(1.0,) * 8), Forcing())[0]
-        if level.part == "calling"
-    ] == [
-        *(level.tally.runs for level in chains(called, Forcing())[0][:-2] if level.part == "calling"),
-        3 + 8,
-    ]
+    alone, others = chains(called, Forcing())[0], chains(replace(called, outset=(1.0,) * 8), Forcing())[0]
+    assert [level.part for level in alone] == [level.part for level in others]
+    more = [other.tally.runs - own.tally.runs for own, other in zip(alone, others, strict=True)]
+    assert sorted(more) == [0] * (len(more) - 1) + [8]
+    assert others[more.index(8)].what == "asked for its answer before any call, here or in its other repeats"
+    bare = replace(called.inputs, tools=frozenset(), replay=Replay())
+    uncalled = replace(called, signals=replace(called.signals, calls=()), inputs=bare, steps=(0,), flip=None)
+    (first, *_), *_ = chains(replace(uncalled, outset=(1.0,) * 8), Forcing())
+    assert first.tally.runs == chains(uncalled, Forcing())[0][0].tally.runs + 8
 
 
 def test_the_conditions_words_are_told_from_the_offer_of_tools_where_an_arm_has_them_alone() -> None:

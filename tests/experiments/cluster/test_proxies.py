@@ -303,6 +303,10 @@ def test_tools_of_an_mcp_server_are_called_by_the_driver_in_sessions_of_their_tr
     assert same_as(there, here).same == 1
 
 
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
 async def test_a_node_is_checked_for_a_plan_that_records_and_nothing_is_recorded(site: Site, tmp_path: Path) -> None:
     plan, _ = load_plan(web_plan(tmp_path, site))
     plan = plan.model_copy(update={"replies": RepliesSection(mode="record", file=str(tmp_path / "replies.sqlite"))})
@@ -311,4 +315,4 @@ async def test_a_node_is_checked_for_a_plan_that_records_and_nothing_is_recorded
     async with AsyncExitStack() as stack:
         await PlanOpener(plan, conditions, fingerprint_of(plan, conditions), plan.file, lent).open(stack, {})
     assert (lent.search, lent.pages, site.asked) == ("searxng", True, [])
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["plan.toml", "questions.jsonl", "script.jsonl"]
+    assert names(tmp_path) == ["plan.toml", "questions.jsonl", "script.jsonl"]

@@ -11,15 +11,24 @@ from tests.reports.attribution.samples import page
 
 from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.analysis.attribution.levels import OFFERED, OUTSET, REPEATED, SCAFFOLD, WITHOUT_TOOLS
-from toolablate.analysis.attribution.replay_rules import taken_together
+from toolablate.analysis.attribution.levels import (
+    AGAIN,
+    BEFORE_CALLS,
+    LAST_REPLY,
+    OFFERED,
+    OUTSET,
+    REPEATED,
+    SCAFFOLD,
+    WITHOUT_TOOLS,
+)
+from toolablate.analysis.attribution.replay_rules import levels_without, taken_together
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.causes import deciding_rows, named, ranked
-from toolablate.reports.changed_runs import BEFORE_CALLS, Row, levels_of, rows
+from toolablate.reports.changed_runs import REDRAWN, Row, levels_of, row_of, rows
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, steps_table
 from toolablate.reports.turn import AT_CALLS, turn_of
 from toolablate.traces.records import Attribution, Mechanism
@@ -54,7 +63,10 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     whole = " ".join(text.get(part, "") for part in PARTS)
     yield from _of_early_answers(told, whole)
     yield from _of_counts(whole, told, text)
+    yield from _of_sums(told, whole)
     yield from _of_intervals(text.get("How this is known", ""))
+    yield from _of_few_runs(whole)
+    yield from _of_the_same_answer(told, whole)
     yield from _of_places(told, whole)
     yield from _of_advice(told, f"{whole} {text.get('Runs to compare with', '')}")
     yield from _of_the_turn(told, f"{whole} {text['Where the answers turn']}")
@@ -71,6 +83,7 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         shares = {**shares, attribution.mechanism: together}
     yield from _of_the_headline(headline, shares)
     yield from _of_two_probabilities(whole)
+    yield from _of_low_rows(told, headline, whole)
     yield from _of_other_trials_wrong(headline, told, whole)
     yield from _of_alone(attribution, told, headline)
     yield from _of_rows_with_it(told, whole)
@@ -80,7 +93,9 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
         yield f"certain of what no replay has tested: {headline}"
     if (attribution.method == "replay") != ("Measured by replays" in headline):
         yield f"measured, or not: {whole}"
-    by_chance = re.match(r"(Almost certainly|Very likely|Probably) (chance|the model's own error)", headline)
+    by_chance = re.match(
+        r"(Almost certainly|Very likely|Probably|More likely than not) (chance|the model's own error)", headline
+    )
     if by_chance and "No single kind of run decides it" not in text["How this is known"]:
         yield from _of_chance(headline, text["How this is known"])
     if attribution.method != "replay":
@@ -96,12 +111,17 @@ def _of_the_headline(headline: str, shares: dict[Mechanism, float]) -> Iterator[
     first = headline.split(", then ")[0]
     if not any(_is_named(each, first) for each, share in shares.items() if share == most):
         yield f"not the most probable cause, of {shares}: {headline}"
-    for word, least in (("almost certainly", 0.95), ("very likely", 0.8), ("probably", 0.5), ("because of", 0.5)):
+    for word, least in (("almost certainly", 0.95), ("very likely", 0.8), ("probably", 0.6), ("because of", 0.5)):
         if word in headline.lower() and most < least:
             yield f"{word!r} at {most}: {headline}"
+    named_so = re.match(r"Almost|Very|Probably|More", headline) is not None
+    if (most >= 0.5) != named_so and " together. " not in headline and "not known" not in headline:
+        yield f"a word for how sure, or none, at {most}: {headline}"
     if most >= 0.5 and "No cause is more likely than not" in headline:
         yield f"none is likely at {most}"
-    told = re.search(r"probability[^.]*?: ?(?:over )?(\d?\.\d+)|probability (?:over )?(\d?\.\d+)", first)
+    told = re.search(r"probability[^.]*?: ?(?:over |under )?(\d?\.\d+)|probability (?:over |under )?(\d?\.\d+)", first)
+    if most < 0.5 and re.search(r"probability \.50", first):
+        yield f"one half, and none is more likely than not: {headline}"
     if told is None or abs(float(told[1] or told[2]) - most) > 0.0101:
         yield f"another probability than {most}: {headline}"
 
@@ -114,18 +134,20 @@ def _is_named(cause: Mechanism, first: str) -> bool:
 
 def _of_early_answers(told: Explanation, whole: str) -> Iterator[str]:
     """Wrong or right before any tool, as the counts beside it are."""
-    first = next((each for each in _beliefs(told) if each.step == 0), None)
+    at_first = [each for each in _beliefs(told) if each.step == 0]
+    others = told.explained.evidence.outset
+    asked = [each.samples + len(others) for each in at_first]
+    right = [round(each.right.mean * each.samples) + round(sum(others)) for each in at_first]
     said = re.findall(r"([Mm]ostly )?([Ww]rong|[Rr]ight) before any tool: (\d+) of (\d+)", whole)
-    expected = [] if first is None or first.right.mean == 0.5 else [first]
+    expected = [(some, of) for some, of in zip(right, asked, strict=True) if 2 * some != of]
     if len(said) != len(expected):
-        yield f"wrong or right before any tool, or not: {first}: {whole}"
+        yield f"wrong or right before any tool, or not: {expected}: {whole}"
     for (mostly, word, *counts), found in zip(said, expected, strict=False):
-        right, asked = map(int, counts)
-        share = right / asked
-        if (right, asked) != (round(found.right.mean * found.samples), found.samples):
+        share = found[0] / found[1]
+        if tuple(map(int, counts)) != found:
             yield f"other early answers than {found}: {whole}"
         if (word.lower() == "wrong") != (share < 0.5) or bool(mostly) != (0 < share < 1):
-            yield f"{mostly}{word} before any tool at {right} of {asked}"
+            yield f"{mostly}{word} before any tool at {found}"
 
 
 def _beliefs(told: Explanation) -> tuple[EarlyAnswers, ...]:
@@ -151,15 +173,27 @@ def _of_counts(whole: str, told: Explanation, text: dict[str, str]) -> Iterator[
     for sums in _TURN.findall(whole):
         steps += [(sums[1], sums[2]), (sums[3], sums[4])]
     steps += re.findall(r"(\d+) of (\d+) early answers after it", whole)
-    levels = levels_of(told.explained.evidence)
-    for both in re.findall(r"all runs with it (\d+) of (\d+) are right, of all without it (\d+) of (\d+)", whole):
-        sums = [sum(map(int, both[place::2])) for place in (0, 1)]
-        if sums != [sum(row.right for row in levels), sum(row.runs for row in levels)]:
-            yield f"all runs are {sums}: {whole}"
-        steps += [both[:2], both[2:]]
-    for count in _COUNT.findall(re.sub(r"\d+ of 100 resamples", "", whole)):
+    steps += _SUMS_TOLD.findall(whole)
+    steps += [both[2:] for both in _SUMS.findall(whole)] + [both[:2] for both in _SUMS.findall(whole)]
+    for count in _COUNT.findall(re.sub(r"\d+ of 100 random draws", "", whole)):
         if count not in known | set(steps):
             yield f"{count} is not in the table: {sorted(known)}: {whole}"
+
+
+_SUMS_TOLD = re.compile(r"With nothing taken away, (\d+) of (\d+) answers")
+_SUMS = re.compile(r"all runs with it (\d+) of (\d+) are right, of all without it (\d+) of (\d+)")
+
+
+def _of_sums(told: Explanation, whole: str) -> Iterator[str]:
+    """What runs come to together: all of them, with and without the cause, or those in which nothing is taken away."""
+    levels = levels_of(told.explained.evidence)
+    again = [row for row in levels if row.changed in (AGAIN, LAST_REPLY, REDRAWN, REPEATED)]
+    found = [(count, again) for count in _SUMS_TOLD.findall(whole)]
+    found += [((right, runs), levels) for runs, right in re.findall(r"together: of all (\d+), (\d+) are right", whole)]
+    found += [((int(a) + int(c), int(b) + int(d)), levels) for a, b, c, d in _SUMS.findall(whole)]
+    for count, of in found:
+        if tuple(map(int, count)) != (sum(row.right for row in of), sum(row.runs for row in of)):
+            yield f"together {count} of {of}: {whole}"
 
 
 def _told(group: tuple[str, tuple[Row, ...]]) -> Iterator[tuple[str, str, str]]:
@@ -184,6 +218,29 @@ def _of_intervals(known: str) -> Iterator[str]:
         yield f"intervals that overlap, or not: {known}"
     if re.search(r"[Tt]hey decide it|support it most", known):
         yield f"decided by runs: {known}"
+
+
+def _of_few_runs(whole: str) -> Iterator[str]:
+    """Said once, of the runs just counted, where some are few; and then the page has what would tell more."""
+    said = re.findall(r"Few runs: (\d+)(?: and \d+)*(?: without it, (\d+) with it)?\.", whole)
+    if len(said) > 1 or (said and said[0][1] and min(map(int, said[0])) >= 8):
+        yield f"few runs, {said}: {whole}"
+    before = _COUNT.findall(whole.partition("Few runs:")[0])
+    if said and said[0][1] and [runs for _, runs in before[-2:]] != list(said[0]):
+        yield f"few runs of others than {before[-2:]}: {whole}"
+    if said and not re.search(
+        r"few tell it roughly|recordings|cannot be asked|not been run again|in the last sample", whole
+    ):
+        yield f"few runs, and nothing that would tell more: {whole}"
+
+
+def _of_the_same_answer(told: Explanation, whole: str) -> Iterator[str]:
+    """Whether a trial without tools is wrong in the same way."""
+    own = told.explained.evidence.score.extracted
+    others = [each.score for each in told.explained.evidence.no_tools]
+    same = any(own and each.extracted == own and each.value is not None and each.value < 0.5 for each in others)
+    if same != ("the same wrong answer" in whole):
+        yield f"the same wrong answer without tools, or not: {own}: {whole}"
 
 
 def _of_places(told: Explanation, whole: str) -> Iterator[str]:
@@ -216,13 +273,26 @@ def _of_other_trials_wrong(headline: str, told: Explanation, whole: str) -> Iter
         yield f"chance, and silent on {row}: {whole}"
 
 
+def _of_low_rows(told: Explanation, headline: str, whole: str) -> Iterator[str]:
+    """Runs without the cause of which none is right are named, be they three kinds or fewer."""
+    if "because of" not in headline:
+        return
+    cause = ranked(told.explained.attribution)[0][0] if told.explained.attribution else "unknown"
+    lacking = {row_of(level, told.explained.evidence) for level in levels_without(cause, told.explained.evidence)}
+    low = {row.changed for row in lacking if not row.right and BEFORE_CALLS not in row.changed}
+    if any(changed not in whole for changed in low) and " more kind" not in whole:
+        yield f"silent on runs without it that are never right, {low}: {whole}"
+
+
 def _of_two_probabilities(whole: str) -> Iterator[str]:
     """Of one cause there is one, or it is said what the other was before."""
     found: dict[str, set[str]] = {}
     for sentence in re.split(r"(?<=[a-z\d])\. (?=[A-Z])", whole):
         if "the replays leave it" in sentence or "A judge points" in sentence:
             continue
-        for name, probability in re.findall(r"\(([a-z -]+)\): probability (?:over )?(\d?\.\d+)(?! together)", sentence):
+        for name, probability in re.findall(
+            r"\(([a-z -]+)\): probability (?:over |under )?(\d?\.\d+)(?! together)", sentence
+        ):
             found.setdefault(name, set()).add(probability)
     yield from (f"two probabilities of {name}: {each}: {whole}" for name, each in found.items() if len(each) > 1)
 
@@ -252,9 +322,7 @@ def _of_rows_with_it(told: Explanation, whole: str) -> Iterator[str]:
     for found in _WITH_IT.finditer(whole):
         changed, before = found[1], whole[: found.start()]
         # Of the cause of the headline, or of the one that was named last.
-        what = (
-            _NAMED.findall(before)[-1:] if before.rfind("Without it (") > before.rfind("Without this cause (") else []
-        )
+        what = _NAMED.findall(before)[-1:] if before.rfind("Without it (") > before.rfind("Without this cause") else []
         cause = of.get(what[0]) if what else of.get(_first_cause(told))
         start = next((order[each] for each in order if changed.startswith(each)), None)
         if cause is not None and start is not None and start >= cause:
@@ -324,7 +392,7 @@ def _of_chance(headline: str, known: str) -> Iterator[str]:
     """Own error: something is mostly wrong whatever is taken away. Chance: something is right with nothing taken away,
     or without tools."""
     if "own error" in headline.partition(":")[0]:
-        pairs = re.findall(r"Mostly wrong [^.]*?(\d+) of (\d+) answers are right", known)
+        pairs = re.findall(r"(?:Mostly wrong|Wrong) (?!before)[^.]*?(\d+) of (\d+) answers are right", known)
         if not any(2 * int(right) < int(runs) for right, runs in pairs):
             yield f"an error of the model's own that no row shows: {known}"
     elif not any(int(right) for right, _ in _COUNT.findall(known)) and "mean score" not in known:
@@ -347,7 +415,7 @@ def _of_restoring(known: str) -> Iterator[str]:
     if "with it, this trial is wrong" in known or "Without one kind of results" in known:
         return
     found = re.search(
-        r"Without this cause \([^;]*?\), (\d+) of (\d+) answers are right; at best with it \([^;]*?\), (\d+) of (\d+)\.",
+        r"Without this cause(?: and all else that tools bring)? \([^;]*?\), (\d+) of (\d+) answers are right; at best with it \([^;]*?\), (\d+) of (\d+)\.",
         known,
     )
     if found is None:

@@ -98,7 +98,7 @@ def test_of_many_steps_a_page_shows_the_ends_and_where_the_belief_falls() -> Non
 def test_what_happens_otherwise_is_counted() -> None:
     text = shown()
     for changed, came in (
-        ("with the same results, reasoned again", "2 of 8"),
+        ("with the same results, all replies to them drawn again", "2 of 8"),
         ("with no result at event 1", "3 of 4"),
         ("with the search's results swapped for equally long ones of another question", "3 of 4"),
         ("asked for its answer before any call", "8 of 8"),
@@ -138,20 +138,28 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " How, by the words of results and reply: it adopted what misleads (misleading content adopted)."
     )
     assert part(told, "How this is known") == (
-        "Without this cause (with no result at event 1), 3 of 4 answers are right; at best with it (with the same"
-        " results, reasoned again), 2 of 8."
+        "The probability weighs the runs below together: of all runs with it 2 of 16 are right, of all without it 17 of"
+        " 20 (not counted: told to ignore its tool results, which asks otherwise; asked once more after its final"
+        " reply, which asks otherwise)."
+        " Without this cause (with no result at event 1), 3 of 4 answers are right; at best with it (with the same"
+        " results, all replies to them drawn again), 2 of 8. Few runs: 4 without it, 8 with it."
         " Their 95 % intervals, .30 to .95 and .07 to .59, overlap: these runs alone do not decide it."
+        " Told to ignore its tool results, 7 of 8 answers are right."
         " Right before any tool: 8 of 8 early answers, asked for before the first call, are right."
-        " So the model had the right answer before its first call."
-        " The trace has a sign of it: its final answer first appears in a result."
+        " So the model has the right answer before any call."
+        " The trace has a sign of it: its final answer first appears in a result (event 1)."
         " Early answers get worse most likely at event 1, a place that is inferred (see below): before it 15 of 16 are"
-        " right, after it 0 of 8. The probability weighs all runs of the table below: few runs weigh little."
+        " right, after it 0 of 8."
     )
     assert (
         part(told, "What speaks against it")
         == "It may instead be its computation (computational lock-in): probability .15."
     )
-    unknown = "The exact shares: the runs that decide it are few. More runs:"
+    unknown = (
+        "How often such runs are right: few tell it roughly. With up to 8 runs for each row of 'This trial run again,"
+        " each time as it says' below: about 8 requests to its model, and as many for each other trial that the command"
+        " replays. It tells the cost first"
+    )
     assert part(told, "What is not known").startswith(unknown)
 
 
@@ -159,7 +167,7 @@ def test_what_the_trace_alone_says_otherwise_speaks_against_it() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.95, "lock_in": 0.05}))
     other = told.explained.hypotheses[0].model_copy(update={"confidence": 0.6})
     told = replace(told, explained=replace(told.explained, hypotheses=(other,)))
-    said = "The trace alone points to its computation (computational lock-in), a hypothesis: probability .60"
+    said = "What was known before any replay points to its computation (computational lock-in), a hypothesis: probability .60"
     assert part(told, "What speaks against it") == f"{said}; the replays leave it .05."
 
 
@@ -167,18 +175,20 @@ def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
     assert "because of" not in part(told, "What went wrong")
-    assert "No single kind of run decides it: of all runs with it" in part(told, "How this is known")
+    assert "No single kind of run decides it." in part(told, "How this is known")
     assert "The best runs with it are right at least as often." in part(told, "What speaks against it")
 
 
-def test_runs_with_calls_have_calls_and_no_run_is_called_what_it_is_not() -> None:
-    """Asked before any call, this trial is never right, and its other repeats always; no arm forbids its tools."""
+def test_what_was_asked_before_any_call_is_one_state_here_and_in_other_repeats() -> None:
+    """Never right here and always there is 2 of 10; no arm forbids its tools."""
     told = explanation(
         explained(evidence(trajectory=believed((0, 0, 0)), flip=None, outset=(1.0,) * 2), mechanism="calling")
     )
     known = part(told, "How this is known")
-    assert "Without this cause (in its other repeats, asked before any call), 2 of 2 answers" in known
-    assert "swapped for equally long ones of another question), 3 of 4." in known
+    assert "Mostly wrong before any tool: 2 of 10 early answers, asked for before the first call (0 of 8 here, the" in (
+        part(told, "What speaks against it")
+    )
+    assert "2 of 10 right asked for its answer before any call, here or in its other repeats" in flat(shown(told))
     assert "Look at" not in known
     assert "early answers show no place" in part(told, "What is not known")
     assert "forbidden" not in shown(told)
@@ -219,7 +229,7 @@ def test_what_judges_read_is_told_as_a_hypothesis() -> None:
 
 def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
     found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
-    assert "the model is scripted, and its replies never change" in flat(shown(explanation(found, provider="scripted")))
+    assert "its replies are recordings (a scripted model)" in flat(shown(explanation(found, provider="scripted")))
     alone = replace(found, evidence=replace(found.evidence, no_tools=()))
     assert not re.search("--replay|toolablate run", shown(explanation(alone, provider="scripted")))
     assert "its model cannot be asked again" in flat(shown(explanation(found, provider="imported")))
@@ -283,7 +293,7 @@ def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
     assert "from event 1 on, with no result there" in text
     assert "swapped for equally long ones of another question, and with twice the budget and tools that work" in text
     assert "1 of 2 right with tools that work" in text
-    assert "python fails: injected_failure" in text
+    assert "python fails: made to fail on purpose" in text
 
 
 def test_levels_for_which_nothing_was_run_have_no_line() -> None:
@@ -293,7 +303,7 @@ def test_levels_for_which_nothing_was_run_have_no_line() -> None:
     )
     own = Replay(extended=(0.0,), repaired=(0.0,), rollouts=REPLAYED.rollouts)
     text = flat(shown(told_of(stopped, inputs=inputs(replay=own))))
-    assert "right with the same results, reasoned again" in text
+    assert "right with the same results, all replies to them drawn again" in text
     assert ", and with" not in text
     assert "twice the budget" not in text
     assert "tools that work" not in text

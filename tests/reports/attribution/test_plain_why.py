@@ -26,7 +26,8 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
-from toolablate.reports.causes import beside, intervals_told, named, ranked
+from toolablate.reports.cause_wording import probable
+from toolablate.reports.causes import beside, intervals_told, named, ranked, together
 from toolablate.reports.turn import told_turn
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
 
@@ -151,13 +152,23 @@ PAGES = (
             evidence=(),
         )
     ),
+    # The same wrong answer without tools; and what is just less likely than not.
+    explanation(
+        explained(
+            evidence(score=wrong().model_copy(update={"trial": evidence().signals.trial, "extracted": ("C",)})),
+            mechanism="own_error",
+            distraction=None,
+            confidence=0.498,
+            evidence=(),
+        )
+    ),
     # Other trials are right where calls are forbidden, and wrong where these return nothing.
     explanation(explained(evidence(**OF_CALLS), method="trace", mechanism="budget", distraction=None)),
 )
 FAULTS: Mapping[str, tuple[str, Any]] = {
     "surer than it is": ("plain_why.how_sure", lambda _: "almost certainly"),
     "another cause first": ("plain_why.ranked", lambda of: list(reversed(ranked(of)))),
-    "a probability of its own": ("plain_why.chance", lambda _: ".99"),
+    "a probability of its own": ("plain_why.probable", lambda _: ".99"),
     "because of what restores nothing": ("plain_why.restores", lambda *_: True),
     "measured, of a trace": ("plain_why._basis", lambda _: "Measured by replays."),
     "a count that no run has": (
@@ -171,7 +182,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         ),
     ),
     "early answers left out": ("plain_why.early", lambda *_: iter(())),
-    "early answers called otherwise": ("why_signs.RIGHT", 1.5),
+    "early answers of this trial alone": ("why_signs.Evidence.at_outset", property(lambda of: (9, 9))),
     "a turn by other answers": ("plain_why.told_turn", lambda turn: told_turn(replace(turn, after=turn.before))),
     "a turn that is not inferred": ("turned.inferred", lambda turn, *_: iter((told_turn(turn),))),
     "a sign that comes too late": ("plain_why.is_late", lambda *_: False),
@@ -187,7 +198,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     ),
     "a place that the page has not": ("plain_why.events_named", lambda _: "event 99"),
     "chance, and no repeat is right": ("why_against._rows_against", lambda *_: iter(())),
-    "nothing against it": ("why_against._others_together", lambda _: "Nothing was found against it."),
+    "nothing against it": ("why_against._others_together", lambda _, **__: "Nothing was found against it."),
     "two probabilities of a cause": (
         "why_against._read_otherwise",
         lambda other, _: f"The trace alone points to {named(other.mechanism)}: probability .60.",
@@ -195,6 +206,10 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "silent on an earlier turn": ("why_against._turn_against", lambda *_: iter(())),
     "one of two that no run tells apart": ("plain_why._named_together", lambda cause, *_: named(cause)),
     "a trial beside itself": ("changed_runs.is_alone", lambda _: False),
+    "sums of other runs": ("plain_why.together", lambda *of: [replace(row, right=0.0) for row in together(*of)]),
+    "few runs, and not how to have more": ("not_known._few_runs", lambda *_: iter(())),
+    "the same answer unsaid": ("plain_why.same_without_tools", lambda _: iter(())),
+    "a half of what is less": ("plain_why.probable", lambda value: ".50" if 0.4 < value < 0.5 else probable(value)),
     "a command that is none": ("not_known._replaying", lambda *_, **__: "toolablate attribute STORE --replays"),
 }
 
