@@ -59,6 +59,9 @@ class Evidence(EvidenceOutline):
                 as of any other trial, so that how many were run here does not bear on the decomposition
     no_tools        its question's trials without tools, of the same model
     repeats     scores of the question's other trials under the condition, of the same model
+    signed      scores of trials of its question and model with the same tools, itself among them, that show its signs
+                from outside (a limit, a tool that failed); without such signs of all under the condition
+    unsigned    scores of those that show none of these signs
     outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
                 one with this trial there (`at_outset`)
     re_asked     scores of answers that were asked for once more after the final reply
@@ -71,6 +74,8 @@ class Evidence(EvidenceOutline):
     runs: Replay | None = None
     no_tools: tuple[NoToolTrial, ...] = ()
     repeats: Scores = ()
+    signed: Scores = ()
+    unsigned: Scores = ()
     outset: Scores = ()
     re_asked: Scores = ()
     ignore_tools: Scores = ()

@@ -27,7 +27,12 @@ class LevelTally:
 
 
 def drawn_chances(
-    tallies: Sequence[LevelTally], changes: Sequence[float], *, draws: int = DRAWS, seed: int = 0
+    tallies: Sequence[LevelTally],
+    changes: Sequence[float],
+    *,
+    first_low: float = FIRST_LOW,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> Floats:
     """Draws from what is known of the levels' chances, draws x levels.
 
@@ -40,7 +45,7 @@ def drawn_chances(
     """
     paths, fits = paths_of(len(tallies)), fits_of(tuple(tallies))
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(len(paths.owners), size=draws, p=path_weights(paths, fits, changes))
+    chosen = rng.choice(len(paths.owners), size=draws, p=path_weights(paths, fits, changes, first_low))
     chances = rng.beta(fits.good, fits.bad, size=(draws, *fits.good.shape))
     found: Floats = chances[np.arange(draws)[:, None], paths.states[chosen], paths.owners[chosen]]
     return found
@@ -50,6 +55,15 @@ def changed(tallies: Sequence[LevelTally], changes: Sequence[float]) -> Floats:
     """The probability that each level but the first differs from the one before it, by the same model."""
     paths = paths_of(len(tallies))
     found: Floats = (path_weights(paths, fits_of(tuple(tallies)), changes)[:, None] * paths.begins).sum(axis=0)[1:]
+    return found
+
+
+def low_or_changed(tallies: Sequence[LevelTally], chances: Sequence[float]) -> Floats:
+    """The probability that the first level is low, then those of `changed`; `chances` begin with that of the first to
+    be low, before anything is seen."""
+    paths = paths_of(len(tallies))
+    weights = path_weights(paths, fits_of(tuple(tallies)), chances[1:], chances[0])
+    found: Floats = (weights[:, None] * np.column_stack([paths.states[:, 0] == 0, paths.begins[:, 1:]])).sum(axis=0)
     return found
 
 
@@ -78,11 +92,11 @@ class Fits:
     worth: Floats
 
 
-def path_weights(paths: Paths, fits: Fits, changes: Sequence[float]) -> Floats:
+def path_weights(paths: Paths, fits: Fits, changes: Sequence[float], first_low: float = FIRST_LOW) -> Floats:
     # Every run of levels but the first follows a change.
     before = np.array([0.0, *(math.log(change / (1 - change)) for change in changes)])
     worth = fits.worth[paths.states, paths.owners] + before[paths.pairs[:, 0]][paths.owners]
-    likely = (worth * paths.begins).sum(axis=1) + np.log(np.where(paths.states[:, 0] == 0, FIRST_LOW, 1 - FIRST_LOW))
+    likely = (worth * paths.begins).sum(axis=1) + np.log(np.where(paths.states[:, 0] == 0, first_low, 1 - first_low))
     weights = np.exp(likely - likely.max())
     found: Floats = weights / weights.sum()
     return found

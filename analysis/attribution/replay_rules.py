@@ -3,13 +3,12 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Step, SteppedTrial, Where, arm_rate
+from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Step, SteppedTrial, Where
 from toolablate.analysis.attribution.decomposition import Replay, ToolKind
 from toolablate.analysis.attribution.evidence import (
     KINDS,
@@ -36,7 +35,6 @@ from toolablate.analysis.attribution.levels import (
     LAST_REPLY,
     SHAM,
     Level,
-    arm_levels,
     chains,
     tally_of,
     told_levels,
@@ -45,7 +43,6 @@ from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
 from toolablate.analysis.attribution.trace_rules import (
     BY_CHANCE,
-    ArmShares,
     blamed,
     distraction,
     faults,
@@ -128,39 +125,10 @@ def stepped(evidence: Evidence, forcing: Forcing) -> SteppedTrial:
     return SteppedTrial(
         _group(evidence),
         [
-            (_steps(levels[1:], evidence), partial(changed, [level.tally for level in levels]))
+            ([(step,) for step in _steps(levels[1:], evidence)], partial(changed, [level.tally for level in levels]))
             for levels in chains(evidence, forcing)
         ],
     )
-
-
-# How likely it is, by the arms of the ladder alone, that each thing is what makes such trials wrong.
-
-
-def blame_by_arms(evidence: Evidence) -> ArmShares | None:
-    """The same as `blame` without any replay: by what differs between the trials of the condition, the arms between it
-    and no tools, and those without tools. None without an arm in between."""
-    arms = evidence.inputs.arms
-    between = {"placebo": arms.placebo, "sham": arms.sham, "offered": arms.offered}
-    if evidence.signals.prompted:
-        between["scaffold"] = arms.scaffold
-    between = {name: scores for name, scores in between.items() if scores}
-    if not between:
-        return None
-    levels = arm_levels(evidence)
-    unasked = replace(evidence, trajectory=None, flip=None)
-    changes = [arm_rate(step) for step in _steps(levels[1:], unasked)]
-    chances = drawn_chances([level.tally for level in levels], changes)
-    shared, left = _shared(levels, chances, unasked, arm_rate)
-    found: dict[Mechanism, float] = defaultdict(float, left)
-    results = 0.0
-    for part, share in shared.items():
-        if part == "search":
-            results = share
-        else:
-            found[OF_PARTS[part]] += share
-    counted = (f"{name} {sum(score >= RIGHT for score in of)} of {len(of)}" for name, of in between.items())
-    return ArmShares(dict(found), results, ", ".join(counted))
 
 
 # Which level to replay next.

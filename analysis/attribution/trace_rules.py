@@ -1,11 +1,14 @@
 """Trace rules: a first attribution of a wrong trial, from the signals of its trace alone."""
 
+import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from toolablate.analysis.attribution.expected_failures import Expected, Pool, tally
+from toolablate.analysis.attribution.sign_rates import SignRate
 from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, MisstatedKind, Signals, Trouble
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism, Score
@@ -141,11 +144,13 @@ class NoToolTrial:
 @dataclass(frozen=True, slots=True)
 class ArmShares:
     """What the arms between no tools and all tell, without any replay: how likely each thing is that needs no results,
-    how likely it is that results did it, and how many trials of each arm are right, in words."""
+    how likely it is that results did it, how many trials of each arm are right, in words, and how likely the question
+    is right where no call loses the answer's form."""
 
     shares: Mapping[Mechanism, float]
     results: float
     counted: str
+    right_anyway: float = 1.0
 
 
 _NOTHING = _Finding("unknown", 0.2, (), "no signal in the trace")
@@ -159,24 +164,26 @@ def attribute_by_trace(
     pool: Pool | None = None,
     scaffold: Sequence[float] = (),
     arms: ArmShares | None = None,
+    rates: Mapping[Mechanism, SignRate] | None = None,
 ) -> Attribution | None:
     """The likeliest mechanism of a trial that was scored wrong (below one half), None for any other trial.
 
     `no_tools` are trials of the same question and model without tools; those that have no value are left out.
     `repeats` are scores of the question's other trials under the condition; `pool` are the questions of the model and
     condition, by default this one alone; `scaffold` are scores of the question with the prompt and no tools. `arms` is
-    what arms between no tools and all tell (`replay_rules.blame_by_arms`); where there are any, signs of the trace
-    are weighed beside them.
+    what arms between no tools and all tell (`arm_rules.blame_by_arms`); where there are any, signs of the trace
+    are weighed beside them, as surely as they tell by the `rates` of the store.
     """
     if score.value is None or score.value >= RIGHT:
         return None
     finding = _strongest(signals, score, scaffold)
     scored = [each for each in no_tools if each.score.value is not None]
-    if scored:
+    # A right answer in another form is right: whatever its chance was to be wrong, it was not.
+    if scored and not (finding.mechanism == "format" and signals.misstated):
         own = tally([each.score.value or 0.0 for each in scored], (score.value, *repeats))
         expected = (pool or Pool([own])).expected(own)
         if arms:
-            finding = _beside_arms(finding, signals, arms, expected, _counted(scored, repeats))
+            finding = _beside_arms(signals, score, arms, expected, _counted(scored, repeats), rates or {})
         else:
             finding = _beside_bare(finding, signals, scored, repeats, expected)
     return Attribution(
@@ -210,9 +217,6 @@ def _beside_bare(
     finding: _Finding, signals: Signals, no_tools: Sequence[NoToolTrial], repeats: Sequence[float], expected: Expected
 ) -> _Finding:
     """The same once it is known how many such trials are wrong without tools as well."""
-    if finding.mechanism == "format" and signals.misstated:
-        # The answer is right: whatever its chance was to be wrong, it was not.
-        return finding
     wrong = {each.signals.answer for each in no_tools if (each.score.value or 0.0) < RIGHT}
     sure, note = finding.confidence, finding.note
     if finding.mechanism in ("lock_in", *_READ) and signals.answer and signals.answer in wrong:
@@ -239,31 +243,47 @@ def _beside_bare(
     return _Finding("sampling_noise" if by_noise else "own_error", max(noise, own) / whole, (), f"{counted}: {said}")
 
 
-def _beside_arms(finding: _Finding, signals: Signals, arms: ArmShares, expected: Expected, counted: str) -> _Finding:
-    """The same where arms tell what the condition does without real results. A sign in the trace makes its own cause
-    likelier by its odds."""
-    if finding.mechanism == "format" and signals.misstated:
-        return finding
-    if finding is _NOTHING:
-        finding = _by_kinds(signals)
-    likelier = finding.confidence / (1 - finding.confidence)
-    shares, results = _beside_pool(arms, expected)
-    found: dict[Mechanism, float] = {each: shares.get(each, 0.0) for each in _BESIDE_ARMS}
-    if finding.mechanism in _BESIDE_ARMS:
-        found[finding.mechanism] *= likelier
-        found["unknown"] = results
-    elif finding.mechanism in _ANYWHERE:
-        found[finding.mechanism] = (1 - found["sampling_noise"] - found["own_error"]) * likelier * _SPOILS
-    else:
-        found[finding.mechanism] = results * likelier
+def _beside_arms(
+    signals: Signals,
+    score: Score,
+    arms: ArmShares,
+    expected: Expected,
+    counted: str,
+    rates: Mapping[Mechanism, SignRate],
+) -> _Finding:
+    """The same where arms tell what the condition does without real results. What results did is the doing of the tools
+    that gave any: likelier of those that the answer comes from, by the odds of that sign."""
+    shares, results = beside_pool(arms, expected)
+    found: dict[Mechanism, float] = defaultdict(float, shares)
+    taken = taken_from(signals)
+    for mechanism, seen in taken.items():
+        odds = rates.get(mechanism, SignRate()).odds(seen=seen is not None)
+        found[mechanism] += results * odds / len(taken)
+    if not any(call.gave for call in signals.calls):
+        # Results that hold nothing mislead nobody.
+        found["calling" if signals.calls else "availability"] += results
+    whole = math.fsum(found.values())
+    found = {mechanism: share / whole for mechanism, share in found.items()}
+    lost = _format(signals, score)
+    if lost is not None:
+        found = {mechanism: share * (1 - arms.right_anyway) for mechanism, share in found.items()}
+        found["format"] = arms.right_anyway
     mechanism = blamed(found)
-    sure = found[mechanism] / sum(found.values())
-    said = finding.note if mechanism == finding.mechanism else _BESIDE_ARMS.get(mechanism, _NOTHING.note)
-    evidence = finding.evidence if mechanism == finding.mechanism else ()
-    return _Finding(mechanism, sure, evidence, f"{said}; right: {arms.counted}; {counted}")
+    signs = [lost, _budget(signals, score), _tool_fault(signals), _calling(signals), _availability(signals)]
+    if mechanism in taken:
+        seen, calls = taken[mechanism], [call.event for call in signals.calls if call.gave]
+        note = seen.note if seen else "beside the arms, results explain it best"
+        evidence = seen.evidence if seen else tuple(calls)
+        sign = (_lock_in(signals) if seen and mechanism == "lock_in" else None) or _Finding(
+            mechanism, 0, evidence, note
+        )
+    else:
+        named = (each for each in signs if each is not None and each.mechanism == mechanism)
+        sign = next(named, _Finding(mechanism, 0, (), _BESIDE_ARMS.get(mechanism, _NOTHING.note)))
+    return _Finding(mechanism, found[mechanism], sign.evidence, f"{sign.note}; right: {arms.counted}; {counted}")
 
 
-def _beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism, float], float]:
+def beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism, float], float]:
     """Sampling noise and own error by the question's arms and by all questions without arms, half and half: the first
     knows few runs, the second no arms. What is left keeps its proportions; results come second."""
     of_pool: dict[Mechanism, float] = {"sampling_noise": expected.sampling_noise, "own_error": expected.own_error}
@@ -272,12 +292,6 @@ def _beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism
     scale = (1 - sum(chance.values())) / max(1 - sum(of_arms.values()), 1e-9)
     return {each: share * scale for each, share in arms.shares.items()} | chance, arms.results * scale
 
-
-_ANYWHERE = ("format", "budget", "tool_fault")
-"""What spoils a trial under the arms as well."""
-_SPOILS = 0.4
-"""How likely it spoils a trial that shows a sign of it, beside all that arms leave to the condition: many a limit is
-reached on the way to an answer that is wrong anyway (on development halves of the structural generator)."""
 
 _BESIDE_ARMS: Mapping[Mechanism, str] = {
     "volume": "beside the arms, the volume of results explains it best",
@@ -288,15 +302,31 @@ _BESIDE_ARMS: Mapping[Mechanism, str] = {
     "own_error": "beside the arms and the other questions, no tool is needed to explain it",
 }
 
+_KINDS: Mapping[Mechanism, tuple[Form, ...]] = {"lock_in": ("code",), **_READ}
+_TAKEN = 0.5
+"""How surely an answer comes from results that it counts as a sign beside arms."""
 
-def _by_kinds(signals: Signals) -> _Finding:
-    """Without any sign: where tools of one kind alone gave anything, it is theirs."""
-    gave = [call for call in signals.calls if call.gave]
-    of_kinds: Mapping[Mechanism, tuple[Form, ...]] = {"lock_in": ("code",), **_READ}
-    for mechanism, forms in of_kinds.items():
-        if gave and {call.form for call in gave} <= set(forms):
-            return _Finding(mechanism, 0.6, tuple(call.event for call in gave), "no other tool gave anything")
-    return _NOTHING
+
+def taken_from(signals: Signals) -> dict[Mechanism, _Taken | None]:
+    """By the mechanism of each kind of tool that gave anything, whether the answer comes from there. A program that
+    needs no other computation to be right is none of these."""
+    found: dict[Mechanism, _Taken | None] = {}
+    for mechanism, forms in _KINDS.items():
+        read = [call.event for call in signals.calls if call.form in forms and call.gave]
+        if read and not (mechanism == "lock_in" and signals.repair):
+            taken = _taken(signals, forms, read)
+            found[mechanism] = taken if taken is not None and taken.confidence >= _TAKEN else None
+    return found
+
+
+def outside_signs(signals: Signals, score: Score) -> tuple[Literal["budget", "tool_fault"], ...]:
+    """What may have spoiled it from outside its reasoning: a limit that ran out, a tool that never worked again."""
+    signs: list[Literal["budget", "tool_fault"]] = []
+    if _budget(signals, score):
+        signs.append("budget")
+    if _tool_fault(signals):
+        signs.append("tool_fault")
+    return tuple(signs)
 
 
 def _counted(no_tools: Sequence[NoToolTrial], repeats: Sequence[float]) -> str:

@@ -8,7 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from toolablate.analysis.attribution.change_rates import ChangeRates, fitted_rates
+from toolablate.analysis.attribution.arm_rules import blame_by_arms, fitted_signs, has_no_answer, stepped_by_arms
+from toolablate.analysis.attribution.change_rates import ChangeRates, arm_rate, fitted_rates
 from toolablate.analysis.attribution.decomposition import (
     Decomposition,
     DecompositionInputs,
@@ -26,17 +27,16 @@ from toolablate.analysis.attribution.evidence import (
     decomposition_signals,
     without_judge,
 )
-from toolablate.analysis.attribution.expected_failures import Pool, tally
+from toolablate.analysis.attribution.expected_failures import Expected, Pool, tally
 from toolablate.analysis.attribution.fall_search import likeliest_fall
 from toolablate.analysis.attribution.forced_answers import ForcedAndFree, Forcing, forcing_of
 from toolablate.analysis.attribution.replay_rules import (
     attribute_by_replay,
-    blame_by_arms,
     is_wrong_and_replayed,
     stepped,
 )
 from toolablate.analysis.attribution.signals.signal_types import Signals
-from toolablate.analysis.attribution.trace_rules import attribute_by_trace
+from toolablate.analysis.attribution.trace_rules import attribute_by_trace, outside_signs
 from toolablate.analysis.from_store import chosen_run, observe
 from toolablate.analysis.pairing import RIGHT, counts, mean, unit
 from toolablate.experiments.attribution.cases import scorers_of
@@ -98,13 +98,26 @@ class Pools:
 # What the other repeats of a trial tell of it: to the model they are one with it until something is called.
 
 
-def beside_repeats(found: Sequence[Evidence], outlines: Sequence[EvidenceOutline] | None = None) -> list[Evidence]:
+def beside_repeats(
+    found: Sequence[Evidence],
+    outlines: Sequence[EvidenceOutline] | None = None,
+    tools_of: Callable[[str], str] = str,
+) -> list[Evidence]:
     """Each with the scores of the others of its model, question and condition, and what they were asked at their
-    outset. `outlines` are all of these, by default those that are found."""
+    outset; `outlines` are all of these, by default those that are found. And with scores of those found that had the
+    same tools, by `tools_of` their condition, with and without its signs."""
     groups: dict[tuple[str, str, str], list[EvidenceOutline]] = defaultdict(list)
-    for each in found if outlines is None else outlines:
-        groups[_start(each)].append(each)
-    return [_beside(each, groups[_start(each)]) for each in found]
+    with_tools: dict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
+    for outline in found if outlines is None else outlines:
+        groups[_start(outline)].append(outline)
+    for each in found:
+        with_tools[each.model, each.question, tools_of(each.condition)].append(each)
+    return [
+        _beside_signs(
+            _beside(each, groups[_start(each)]), with_tools[each.model, each.question, tools_of(each.condition)]
+        )
+        for each in found
+    ]
 
 
 def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
@@ -114,6 +127,29 @@ def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
         repeats=tuple(each.inputs.score for each in others),
         outset=tuple(score for each in others for score in _at_outset(each)),
     )
+
+
+def _beside_signs(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
+    """Trials that called, or not, as this one did. An answer that could not be read tells nothing of what it says."""
+    own = _signs(evidence)
+    alike = [
+        each
+        for each in group
+        if each.inputs.trial == evidence.inputs.trial or (each.called == evidence.called and not has_no_answer(each))
+    ]
+    if not own:
+        return replace(
+            evidence, signed=tuple(each.inputs.score for each in alike if each.condition == evidence.condition)
+        )
+    return replace(
+        evidence,
+        signed=tuple(each.inputs.score for each in alike if own <= _signs(each)),
+        unsigned=tuple(each.inputs.score for each in alike if not own & _signs(each)),
+    )
+
+
+def _signs(evidence: Evidence) -> frozenset[str]:
+    return frozenset(outside_signs(evidence.signals, evidence.score))
 
 
 def _start(evidence: EvidenceOutline) -> tuple[str, str, str]:
@@ -206,15 +242,15 @@ def _gathered(
             and each.model in (models or (each.model,))
         ]
         if trial is not None:
-            wanted = _of_one_start(wanted, trial)
+            wanted = [each for each in wanted if each.trial == trial]
         asked = json.dumps([run, scorer, design.identity() if design else None])
         rates = readings.rates(stamp, asked)
         if rates is None:
-            rates = _rates(reading if trial is None else _read(store, run, scorer, design, None, readings))
+            whole = reading if trial is None else _read(store, run, scorer, design, None, readings)
+            rates = _with_arm_rates(_rates(whole), whole)
             readings.put_rates(stamp, asked, rates)
         found = _found(wanted, reading, rates, told or _nobody, of, unread)
     lonely = len(wanted) - len(found)
-    found = [each for each in found if trial in (None, each.evidence.inputs.trial)]
     all_inputs = [each.evidence.inputs for each in found]
     unreplayed = sum(reading.chosen(inputs.trial) and inputs.replay is None for inputs in all_inputs)
     return Gathered(
@@ -303,12 +339,6 @@ def _read(
     )
 
 
-def _of_one_start(seen: Sequence[TrialSummary], trial: str) -> list[TrialSummary]:
-    """A trial and the others of its model, question and condition."""
-    own = {(each.model, each.question, each.condition) for each in seen if each.trial == trial}
-    return [each for each in seen if (each.model, each.question, each.condition) in own]
-
-
 _FITTED = 400
 """Replayed trials that rates are fitted to at most: more change them little, and each trace has to be read."""
 
@@ -325,10 +355,7 @@ def _rates(reading: _Reading) -> ChangeRates:
         and reading.replays.of(seen.trial)
     ]
     sample = sorted(replayed, key=lambda seen: digest_text(seen.trial))[:_FITTED]
-    no_tools = (each.trial for seen in sample for each in reading.ladders.without_tools(seen))
-    reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in sample), *no_tools)))
-    found = [each for seen in sample if (each := _evidence(seen, reading)) is not None]
-    reading.known.keep()
+    found = _all_evidence(sample, reading)
     forcing = _forcing(found)
     trials = [
         stepped(each, forcing.get(each.model, Forcing()))
@@ -336,6 +363,40 @@ def _rates(reading: _Reading) -> ChangeRates:
         if is_wrong_and_replayed(each)
     ]
     return replace(fitted_rates(trials), forcing=forcing)
+
+
+_FITTED_ARMS = 400
+"""Trials that rates of arms are fitted to at most, right ones among them."""
+
+
+def _with_arm_rates(rates: ChangeRates, reading: _Reading) -> ChangeRates:
+    """With those by which arms and signs are weighed where nothing is replayed: fitted to whole questions of a sample,
+    whichever trials are asked about. None where no condition has an arm between no tools and all."""
+    with_tools = reading.ladders.with_tools
+    if not any(map(reading.ladders.has_arms, with_tools)):
+        return rates
+    questions: dict[tuple[str, str], list[TrialSummary]] = defaultdict(list)
+    for seen in reading.seen:
+        if seen.condition in with_tools:
+            questions[seen.model, seen.question].append(seen)
+    sample: list[TrialSummary] = []
+    for key in sorted(questions, key=lambda each: digest_text(" ".join(each))):
+        if len(sample) + len(questions[key]) <= _FITTED_ARMS or not sample:
+            sample += questions[key]
+    found = beside_repeats(_all_evidence(sample[:_FITTED_ARMS], reading), tools_of=reading.ladders.tools_of)
+    wrong = [each for each in found if (each.score.value or 0.0) < RIGHT]
+    trials = [stepped for each in wrong if (stepped := stepped_by_arms(each)) is not None]
+    rates = replace(rates, arms=fitted_rates(trials, arm_rate).groups)
+    told = [
+        (each, arms, _expected(each, reading)) for each in wrong if (arms := blame_by_arms(each, rates)) is not None
+    ]
+    return replace(rates, signs=fitted_signs(told))
+
+
+def _expected(evidence: Evidence, reading: _Reading) -> Expected:
+    pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
+    scores = [each.score.value for each in evidence.no_tools if each.score.value is not None]
+    return pool.expected(tally(scores, (evidence.score.value or 0.0, *evidence.repeats)))
 
 
 def _forcing(found: Sequence[Evidence]) -> dict[str, Forcing]:
@@ -375,26 +436,62 @@ def _found(
     unread: Callable[[EvidenceOutline], T] | None,
 ) -> list[T]:
     """Of those with trials without tools to set them against, in their order."""
+    named = {seen.trial for seen in wanted}
+    around, compared = _around(wanted, reading, with_arms=bool(rates.arms))
     done, found = 0, list[T]()
-    for chunk in _chunks(wanted):
-        read = {seen.trial for seen in chunk if unread is None or _rests_on_its_trace(seen, reading)}
+    for chunk in _chunks(around):
+        read = {
+            seen.trial
+            for seen in chunk
+            if unread is None or seen.trial in compared or _rests_on_its_trace(seen, reading)
+        }
         no_tools = (each.trial for seen in chunk if seen.trial in read for each in reading.ladders.without_tools(seen))
         reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *no_tools)))
         evidence, outlines = list[Evidence](), list[EvidenceOutline]()
         for seen in chunk:
-            told(done, len(wanted))
+            told(done, len(around))
             done += 1
             if unread is not None and seen.trial not in read:
                 if (outline := _outline(seen, reading)) is not None:
                     outlines.append(outline)
-                    found.append(unread(outline))
+                    found += [unread(outline)] if seen.trial in named else []
             elif (each := _evidence(seen, reading, at_once=unread is None)) is not None:
                 outlines.append(each)
                 evidence.append(each)
-        found += [of(_explained(each, reading, rates)) for each in beside_repeats(evidence, outlines)]
+        found += [
+            of(_explained(each, reading, rates))
+            for each in beside_repeats(evidence, outlines, reading.ladders.tools_of)
+            if each.inputs.trial in named
+        ]
         reading.known.keep()
     order = {seen.trial: place for place, seen in enumerate(wanted)}
     return sorted(found, key=lambda each: order[each.evidence.inputs.trial])
+
+
+def _around(
+    wanted: Sequence[TrialSummary], reading: _Reading, *, with_arms: bool
+) -> tuple[list[TrialSummary], frozenset[str]]:
+    """Those asked about with the others of their questions that bear on their labels, which are the same whoever asks:
+    of the condition, and where arms are weighed, of the same tools. Of these last those that a wrong one is compared
+    with by what their traces show."""
+    tools = {name: reading.ladders.tools_of(name) if with_arms else name for name in reading.ladders.with_tools}
+
+    def start(seen: TrialSummary) -> tuple[str, str, str]:
+        return seen.model, seen.question, tools[seen.condition]
+
+    starts = set(map(start, wanted))
+    around = [seen for seen in reading.seen if seen.condition in tools and start(seen) in starts]
+    wrong = {start(seen) for seen in around if with_arms and (seen.value or 0.0) < RIGHT}
+    return around, frozenset(seen.trial for seen in around if start(seen) in wrong)
+
+
+def _all_evidence(trials: Sequence[TrialSummary], reading: _Reading) -> list[Evidence]:
+    """Of those with trials without tools to set them against."""
+    no_tools = (each.trial for seen in trials for each in reading.ladders.without_tools(seen))
+    reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in trials), *no_tools)))
+    found = [each for seen in trials if (each := _evidence(seen, reading)) is not None]
+    reading.known.keep()
+    return found
 
 
 def _chunks(wanted: Sequence[TrialSummary]) -> Iterator[list[TrialSummary]]:
@@ -420,7 +517,7 @@ def _explained(evidence: Evidence, reading: _Reading, rates: ChangeRates) -> Exp
     pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
     by_trace = attribute_by_trace(
         *(evidence.signals, evidence.score, evidence.no_tools, evidence.repeats, pool, evidence.inputs.arms.scaffold),
-        blame_by_arms(evidence),
+        *(blame_by_arms(evidence, rates), rates.signs),
     )
     by_replay = attribute_by_replay(evidence, rates)
     if by_replay is None:

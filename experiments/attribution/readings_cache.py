@@ -20,12 +20,13 @@ from pydantic_core import PydanticSerializationError
 import toolablate
 from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Group, Step
 from toolablate.analysis.attribution.forced_answers import Forcing
+from toolablate.analysis.attribution.sign_rates import SignRate
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.traces.kept import Stamp, file_for, kept_folder
-from toolablate.traces.records import Score
+from toolablate.traces.records import Mechanism, Score
 from toolablate.traces.store import Store
 
 T = TypeVar("T")
@@ -154,15 +155,19 @@ class _KeptRates:
     store: tuple[FittedRate, ...]
     groups: tuple[tuple[Group, tuple[tuple[Step, float], ...]], ...]
     forcing: tuple[tuple[str, Forcing], ...]
+    arms: tuple[tuple[Group, tuple[tuple[Step, float], ...]], ...]
+    signs: tuple[tuple[Mechanism, SignRate], ...]
 
     @classmethod
     def of(cls, rates: ChangeRates) -> Self:
-        groups = tuple((group, tuple(steps.items())) for group, steps in rates.groups.items())
-        return cls(tuple(rates.store.values()), groups, tuple(rates.forcing.items()))
+        groups, arms = (
+            tuple((group, tuple(steps.items())) for group, steps in of.items()) for of in (rates.groups, rates.arms)
+        )
+        return cls(tuple(rates.store.values()), groups, tuple(rates.forcing.items()), arms, tuple(rates.signs.items()))
 
     def rates(self) -> ChangeRates:
-        groups = {group: dict(steps) for group, steps in self.groups}
-        return ChangeRates({each.step: each for each in self.store}, groups, dict(self.forcing))
+        groups, arms = ({group: dict(steps) for group, steps in of} for of in (self.groups, self.arms))
+        return ChangeRates({each.step: each for each in self.store}, groups, dict(self.forcing), arms, dict(self.signs))
 
 
 @cache

@@ -325,6 +325,17 @@ class Ladders:
         """The condition without tools that one is set against, and the one itself."""
         return self._conditions[self._arms[condition]["none"]], self._conditions[condition]
 
+    def tools_of(self, condition: str) -> str:
+        """One for all conditions that give the same tools, and differ in what makes these fail or wait alone."""
+        found = self._conditions[condition]
+        others = tuple(each for each in found.interventions if each.name not in ("fail", "delay"))
+        return found.model_copy(update={"name": "", "interventions": others}).identity()
+
+    def has_arms(self, condition: str) -> bool:
+        """Whether there is any between no tools and all; without words of its own the scaffold is none."""
+        scaffold: set[ArmKind] = {"scaffold"} if self._conditions[condition].prompt else set()
+        return bool(self._arms[condition].keys() & ({"offered", "sham", "placebo"} | scaffold))
+
     def without_tools(self, seen: TrialSummary) -> list[TrialSummary]:
         """The question's trials without tools that count."""
         return [each for each in self._of(seen, "none") if counts(each)]

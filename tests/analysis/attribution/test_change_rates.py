@@ -35,7 +35,7 @@ def trials(
         for change in (False, *changes):
             chance = float(rng.beta(*HIGH)) if change else chance
             tallies.append(LevelTally(runs, float(rng.binomial(runs, chance))))
-        found.append((SteppedTrial(group, [(STEPS, partial(changed, tallies))]), changes))
+        found.append((SteppedTrial(group, [([(step,) for step in STEPS], partial(changed, tallies))]), changes))
     return found
 
 

@@ -1,7 +1,5 @@
 """What a label by replay says, and the levels that it goes by."""
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,14 +10,14 @@ from tests.analysis.attribution.cases import CELL, FLAKY, PAGE, REPLY, World, ev
 from tests.analysis.attribution.stories import asked, ended, ran, read, right, searched, told, wrong
 
 from toolablate.analysis.attribution.belief import Probe, belief_steps, trajectory
-from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Where, arm_rate
+from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult, decomposition_signals
 from toolablate.analysis.attribution.fall_search import fall_prior
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally, drawn_chances
-from toolablate.analysis.attribution.levels import arm_levels, chains
-from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, blame_by_arms, next_level
+from toolablate.analysis.attribution.levels import chains
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, next_level
 from toolablate.analysis.attribution.sequential import HIGH, LOW
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
 from toolablate.analysis.shapley import ShapleyEstimate
@@ -518,73 +516,3 @@ def test_arms_are_not_replayed_and_early_answers_are_asked_for_by_their_step() -
     next_level(replayed((0.0,) * 8, (1.0, 0.0)), NO_RATES, precision=0.97, cost=cost)
     rollouts = {ReplayPurpose(kind="rollout", placebos=placebos) for placebos in ((), ("search",))}
     assert asked == rollouts | {ReplayPurpose(kind="early_answer", step=step) for step in (0, 2)}
-
-
-# What arms alone tell, without any replay.
-
-
-def with_arms(each: Evidence, chances: Sequence[float], runs: int, rng: np.random.Generator) -> Evidence:
-    """Chances of the condition, its placebo, sham and offered arms, and no tools."""
-    repeats, placebo, sham, offered, none = (
-        tuple(rng.binomial(1, chance, size).astype(float).tolist())
-        for chance, size in zip(chances, (runs - 1, runs, runs, runs, runs), strict=True)
-    )
-    arms = Arms(none=none, placebo=placebo, sham=sham, offered=offered)
-    return replace(each, repeats=repeats, inputs=replace(each.inputs, score=0.0, arms=arms, replay=None))
-
-
-def test_arms_tell_what_needs_no_results() -> None:
-    rng, searched = np.random.default_rng(0), drawn("search")
-
-    def likeliest(*chances: float) -> str:
-        found = blame_by_arms(with_arms(searched, chances, 6, rng))
-        assert found is not None
-        assert math.isclose(math.fsum(found.shares.values()) + found.results, 1.0)
-        of = {**found.shares, "results": found.results}
-        return max(of, key=lambda each: of[each])
-
-    assert [
-        likeliest(*(0.0,) * low, *(1.0,) * (5 - low)) for low in range(1, 6)
-    ] == ["results", "calling", "calling", "availability", "own_error"]  # fmt: skip
-    assert blame_by_arms(replace(searched, inputs=replace(searched.inputs, arms=Arms(none=(1.0,))))) is None
-
-
-def test_long_placebos_that_do_what_results_do_are_volume() -> None:
-    signals = read(*searched("gas", "1. Plants\n   " + "They take nitrogen. " * 500), *ended("Answer: C"))
-    rng = np.random.default_rng(0)
-    found = blame_by_arms(replace(with_arms(drawn("search"), (0, 0, 1, 1, 1), 6, rng), signals=signals))
-    assert found is not None
-    assert found.shares["volume"] > 0.5
-
-
-def test_what_arms_tell_is_as_likely_as_it_is_true() -> None:
-    """Chances are drawn as the levels are thought to come about, and trials that come out right are left out."""
-    rng, template = np.random.default_rng(3), drawn("search")
-    levels = arm_levels(with_arms(template, (0, 0, 1, 1, 1), 3, rng))
-    where: dict[Part, Where] = {"search": "not_asked", "calling": "not_asked", "availability": "called"}
-    rates = [arm_rate((level.part, where[level.part])) for level in levels[1:]]
-    said, true, trials = Counter[str](), Counter[str](), 0
-    while trials < 600:
-        high = rng.random() > FIRST_LOW
-        chances = [rng.beta(*(HIGH if high else LOW))]
-        for rate in rates:
-            changes = rng.random() < rate
-            high ^= changes
-            chances.append(rng.beta(*(HIGH if high else LOW)) if changes else chances[-1])
-        draw = rng.random()
-        if draw < chances[0]:
-            continue
-        trials += 1
-        found = blame_by_arms(with_arms(template, chances, 3, rng))
-        assert found is not None
-        said.update({**found.shares, "results": found.results})
-        part = next((level.part for level, chance in zip(levels, chances, strict=True) if draw < chance), None)
-        left = "sampling_noise" if chances[-1] >= 0.5 else "own_error"
-        true["results" if part == "search" else left if part is None else part] += 1
-    for name in said:
-        share = true[name] / trials
-        assert abs(said[name] / trials - share) <= 3 * math.sqrt(share * (1 - share) / trials) + 0.01, (
-            name,
-            said,
-            true,
-        )

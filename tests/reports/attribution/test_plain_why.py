@@ -20,10 +20,11 @@ from tests.reports.attribution.samples import (
     inputs,
 )
 
+from toolablate.analysis.attribution.arm_rules import blame_by_arms
 from toolablate.analysis.attribution.belief import flip_step, share
 from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
-from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame_by_arms
+from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
 from toolablate.reports.cause_wording import probable
 from toolablate.reports.causes import beside, intervals_told, named, ranked, together
