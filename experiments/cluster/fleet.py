@@ -3,14 +3,15 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Literal, NoReturn, Protocol
+from typing import Any, Literal, NoReturn, Protocol
 
 from toolablate.agents import AgentResult, Line
 from toolablate.agents.pacing import LetGo, Place
+from toolablate.agents.pacing.waits import blocking
 from toolablate.experiments.cluster.messages import (
     Answered,
     Asks,
@@ -31,10 +32,13 @@ from toolablate.experiments.cluster.messages import (
     WorkerLost,
 )
 from toolablate.experiments.cluster.services import Begun, Desk, Services, answer_of
+from toolablate.experiments.cluster.worker import crossing
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
-from toolablate.traces.errors import InputError, ModelError, ToolablateError
+from toolablate.experiments.running.runner import as_internal
+from toolablate.tools.text import one_line
+from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import Environment, Event
 from toolablate.traces.store import WorkerStanding
 
@@ -122,15 +126,12 @@ class _Node:
         self._some.set()
 
     async def send(self) -> None:
-        """Sends what is posted, until the worker is lost: who listens to it is told so."""
+        """Sends what is posted. Raises WorkerLost."""
         while True:
             await self._some.wait()
             self._some.clear()
             batch, self._outgoing = self._outgoing, []
-            try:
-                await self.channel.put(batch)
-            except WorkerLost:
-                return
+            await self.channel.put(batch)
 
 
 class FleetExecutor:
@@ -214,6 +215,10 @@ class FleetExecutor:
             keeper.cancel()
         await asyncio.gather(*self._keepers, return_exceptions=True)
 
+    async def admit(self, planned: PlannedTrial) -> None:
+        """Until a worker has room for the trial. Raises ExecutorGoneError."""
+        await self._free_node(self._codes(planned))
+
     async def run(
         self, planned: PlannedTrial, record: Callable[[Event], None], *, needs: Sequence[Keep] = ()
     ) -> AgentResult:
@@ -279,16 +284,19 @@ class FleetExecutor:
         while True:
             try:
                 async with self._started() as node:
-                    await self._listen(node)
+                    await _first_ended(self._listen(node), node.send())
             except WorkerLost as lost:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
-                    self._warn(f"the worker at {node_name} was lost: {lost.args[0]}")
+                    next_up = "its trials are tried again, and another is started"
+                    self._warn(f"the worker at {node_name} was lost: {lost.args[0]}; {next_up}")
                     rest = FIRST_REST_SECONDS
                 elif lost.args[0] not in self._unstarted:
                     self._unstarted.add(lost.args[0])
                     self._warn(f"a worker could not be started: {lost.args[0]}")
             except _LeftOut:
                 return
+            except Exception as error:  # noqa: BLE001 - of an engine: its place must not stay empty, unsaid
+                self._warn(f"a worker could not be started: {type(error).__name__}: {one_line(str(error), 200)}")
             await asyncio.sleep(rest)
             rest = min(2 * rest, LONGEST_REST_SECONDS)
 
@@ -296,7 +304,6 @@ class FleetExecutor:
     async def _started(self) -> AsyncIterator[_Node]:
         """Whatever it was running when it ends was lost."""
         node = _Node(await self._engine.start())
-        sending = asyncio.create_task(node.send())
         try:
             yield node
         except WorkerLost as lost:
@@ -306,7 +313,6 @@ class FleetExecutor:
         except Exception as error:  # noqa: BLE001 - whatever cannot be understood of a worker costs this worker
             raise WorkerLost(f"{type(error).__name__}: {error}", node.name) from None
         finally:
-            sending.cancel()
             if node in self._ready:
                 self._ready.remove(node)
                 node.lost = len(node.trials)
@@ -382,9 +388,12 @@ class FleetExecutor:
         line = self._lines[asked.line]
         answer: Place | Exception
         try:
-            answer = await line.enter(asked.tokens, asked.most, first=asked.first)
-        except (ModelError, LetGo) as error:
+            with blocking(asked.blocking):
+                answer = await line.enter(asked.tokens, asked.most, first=asked.first)
+        except LetGo as error:
             answer = error
+        except Exception as error:  # noqa: BLE001 - who waits for a place must hear why there is none
+            answer = crossing(error)
         else:
             trial.places[asked.ticket] = line, answer
         trial.waiting.pop(asked.ticket, None)
@@ -395,6 +404,19 @@ async def _answer(trial: _Trial, asked: Asks, begun: Begun) -> None:
     answer = await answer_of(begun)
     trial.waiting.pop(asked.ticket, None)
     trial.node.post(Answered(asked.attempt, asked.ticket, answer))
+
+
+async def _first_ended(*both: Coroutine[Any, Any, None]) -> None:
+    """Until one of them raises: a worker that cannot be heard or told anything is lost."""
+    tasks = [asyncio.create_task(each) for each in both]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _LeftOut(Exception):
@@ -412,12 +434,13 @@ def _record(trial: _Trial, message: Recorded) -> None:
     if message.number != trial.recorded:
         return
     trial.recorded += 1
-    event = trial.unpacker.unpack(message.packed)
     try:
-        trial.record(event)
+        trial.record(trial.unpacker.unpack(message.packed))
     except ToolablateError as error:
         # Of the store: it ends the run.
         trial.fail(error)
+    except Exception as error:  # noqa: BLE001 - one event costs its trial, and no worker
+        trial.fail(as_internal(error))
 
 
 def _told(trial: _Trial, message: Tells) -> None:

@@ -1,5 +1,6 @@
 """Joins a cluster of Ray, or starts one here; refuses, with what to do, what cannot be joined."""
 
+import math
 import os
 import secrets
 import socket
@@ -40,7 +41,7 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "address": address}
     if local:
         workers = section.workers or LOCAL_WORKERS
-        options |= {"num_cpus": workers * max(1, round(section.cpus)), "include_dashboard": False}
+        options |= {"num_cpus": workers * max(1, math.ceil(section.cpus)), "include_dashboard": False}
     try:
         if not local:
             _require_same_token(address)

@@ -1,6 +1,7 @@
 """What a driver does for others while trials run: it tells how its workers are, and backs its store up."""
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,13 @@ def require_backup_of(store: Path, backup: Path) -> None:
     if backup.resolve() == store.resolve():
         raise InputError(
             "cluster.backup: it names the store itself", hint="name a file on another disk", code="backup_is_store"
+        )
+    if not os.access(backup.parent, os.W_OK | os.X_OK):
+        there = "cannot be written" if backup.parent.is_dir() else "is not there"
+        raise InputError(
+            f"cluster.backup: the folder {backup.parent} {there}",
+            hint="mount or make it first, or name a file in another folder",
+            code="unwritable",
         )
     if lacking := finished_trials(backup) - finished_trials(store):
         raise InputError(

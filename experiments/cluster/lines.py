@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from toolablate.agents.pacing import Place
-from toolablate.agents.pacing.waits import in_line
+from toolablate.agents.pacing.waits import in_line, is_blocking_others
 from toolablate.experiments.cluster.messages import Answered, Asks, Attempt, Enters, Tells
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Usage
@@ -92,7 +92,8 @@ class RemoteLine:
 
     async def enter(self, tokens: float = 0.0, most: int | None = None, *, first: bool = False) -> Place:
         with in_line():
-            enters = partial(Enters, line=self.name, tokens=tokens, most=most, first=first)
+            blocks = is_blocking_others()
+            enters = partial(Enters, line=self.name, tokens=tokens, most=most, first=first, blocking=blocks)
             ticket, place = await self.asking.answered(enters)
         return _RemotePlace(place.tokens, place.generation, place.sent_at, place.listens, ticket)
 

@@ -80,7 +80,8 @@ class Recorded(NamedTuple):
 
 
 class Enters(NamedTuple):
-    """A request waits for its place in `line`; `ticket` is what it is known by."""
+    """A request waits for its place in `line`; `ticket` is what it is known by. One that is `blocking` keeps other
+    requests of its agent from giving up their places."""
 
     attempt: Attempt
     ticket: int
@@ -88,6 +89,7 @@ class Enters(NamedTuple):
     tokens: float
     most: int | None
     first: bool
+    blocking: bool = False
 
 
 class Asks(NamedTuple):

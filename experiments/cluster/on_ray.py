@@ -76,11 +76,13 @@ class RayChannel:
 
     async def close(self) -> None:
         import ray
+        import ray.exceptions
 
         with suppress(WorkerLost, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._asked(self._actor.close.remote())
-        ray.kill(self._actor)
+        with suppress(ray.exceptions.RayError, ValueError):
+            ray.kill(self._actor)
 
 
 class RayEngine:
@@ -175,6 +177,11 @@ def ask_each_node(
 
 
 def _reason(error: Exception) -> str:
-    """Ray ends with what was raised, after a stack."""
+    """Ray ends with what was raised, after a stack. Of a process that was killed, or lost with its node, it says much
+    that is not for people."""
+    import ray.exceptions
+
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return one_line(lines[-1] if lines and "Error" in lines[-1] else str(error), 200)
+    if lines and "Error" in lines[-1]:
+        return one_line(lines[-1], 200)
+    return "its process ended" if isinstance(error, ray.exceptions.RayActorError) else one_line(str(error), 200)

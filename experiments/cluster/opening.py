@@ -101,9 +101,19 @@ async def _open_fleet(
         )
     from toolablate.experiments.cluster.services import open_services
 
+    own_store(section, Path(plan.store), stack)
     services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
     opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent())
     return await open_fleet(section, Path(plan.store), opener, lines, stack, tell=tell, warn=warn, services=services)
+
+
+def own_store(section: ClusterSection, store: Path, stack: AsyncExitStack) -> None:
+    """Before anything is started. Raises StoreError where another process drives a cluster on the store, InputError for
+    a backup that cannot be made there."""
+    store.parent.mkdir(parents=True, exist_ok=True)
+    stack.enter_context(DriverLock(store))
+    if section.backup:
+        require_backup_of(store, Path(section.backup))
 
 
 async def open_fleet(
@@ -118,8 +128,8 @@ async def open_fleet(
     codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
     services: "Services | None" = None,
 ) -> "FleetExecutor":
-    """Workers that run trials for this store; the stack ends them. Raises InputError where the cluster or its workers
-    cannot be had, StoreError where another process drives a cluster on the store."""
+    """Workers that run trials for this store, which this process owns by now; the stack ends them. Raises InputError
+    where the cluster or its workers cannot be had."""
     from toolablate.experiments.cluster import on_ray
     from toolablate.experiments.cluster.fleet import FleetExecutor
 

@@ -3,7 +3,7 @@ on workers ask for it; what answers them is what a run on one machine uses."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from toolablate.tools.browser import PageSource
     from toolablate.tools.mcp import Connection, McpServer
     from toolablate.tools.search import SearchSource
+
+
+CLOSE_SECONDS = 10.0
+"""For an ended trial's connection to a server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,10 @@ class Desk:
         for name in list(self._turns):
             self._pass(name)
         for connection in self._connections.values():
-            await connection.close()
+            # The trial has ended; what its server makes of that is no part of it.
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await connection.close()
 
 
 async def _nothing() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolablate.agents import AgentResult, Line
 from toolablate.experiments.cluster.messages import Keep
-from toolablate.experiments.cluster.opening import absolute, open_fleet
+from toolablate.experiments.cluster.opening import absolute, open_fleet, own_store
 from toolablate.experiments.environment.environment import recorded_environment
 from toolablate.experiments.environment.replies import asked_lines
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
@@ -84,6 +84,7 @@ class ReplayFleet:
         plans = {place: _plan_of([each for each in needs if each.place == place]) for place in wanted}
         for place, each in plans.items():
             self._lines |= {line_of(place, name): line for name, line in asked_lines(each.plan).items()}
+        own_store(self._section, self._store, stack)
         return await open_fleet(
             self._section,
             self._store,

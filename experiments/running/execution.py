@@ -64,6 +64,9 @@ class RunExecutor(Executor, Protocol):
         """How often a trial whose attempt was lost is tried again."""
         ...
 
+    async def admit(self, planned: PlannedTrial) -> None:
+        """Until there is something that can run the trial: no time of the trial's own. Raises ExecutorGoneError."""
+
     def batched(self, planned: PlannedTrial) -> bool:
         """Whether a trial waits for a batch, so that any number may be in flight, for a day."""
         ...
@@ -116,6 +119,9 @@ class LocalExecutor:
     agents: Mapping[str, OpenedAgent] = field(default_factory=dict)
     batches: "Batches | None" = None
     retries: int = 0
+
+    async def admit(self, planned: PlannedTrial) -> None:
+        """This process can."""
 
     def batched(self, planned: PlannedTrial) -> bool:
         return self.batches is not None and goes_in_batches(planned.model, planned.condition)

@@ -302,6 +302,7 @@ async def _launch(
             executor.kernels,
             plan.runner.trial_seconds,
             batched=executor.batched,
+            admit=executor.admit,
             retries=executor.retries,
         )
         recorder = stack.enter_context(Recorder(store))

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -193,7 +193,8 @@ class _DeadlineError(ToolablateError):
 class Setting:
     """What the trials of one run share. `trial_seconds` is the most that one may last, waits included. `coding` are the
     ids of the conditions whose trials may start a kernel, where more is known of that than what the conditions say;
-    `batched` tells which trials wait for batches. A trial whose attempt was lost is tried `retries` times more."""
+    `batched` tells which trials wait for batches, `admit` waits until something can run a trial, in no time of its own.
+    A trial whose attempt was lost is tried `retries` times more."""
 
     executor: Executor
     scorers: Scorers
@@ -203,6 +204,7 @@ class Setting:
     trial_seconds: float | None = None
     coding: frozenset[str] | None = None
     batched: Callable[[PlannedTrial], bool] = lambda _: False
+    admit: Callable[[PlannedTrial], Awaitable[None]] | None = None
     retries: int = 0
 
 
@@ -344,6 +346,8 @@ class _Work:
                 self.queue.endpoint.replied()
             session.record(event)
 
+        if self.setting.admit is not None:
+            await self.setting.admit(planned)
         try:
             async with deadline:
                 return await self.setting.executor.run(planned, record)

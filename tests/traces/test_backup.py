@@ -21,6 +21,7 @@ def names(folder: Path) -> set[str]:
 async def test_a_copy_is_of_one_moment_and_can_be_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backup, "_PAGES", 1)
     store, kept = tmp_path / "run.db", tmp_path / "shared" / "run.db"
+    kept.parent.mkdir()
     written = threading.Event()
     loop = asyncio.get_running_loop()
     with Recorder(store) as recorder:

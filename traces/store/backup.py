@@ -32,7 +32,6 @@ def back_up(store: Path, target: Path, stopped: Callable[[], bool] = lambda: Fal
     """
     new = beside(target, ".new")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         _remove(new)
         try:
             with closing(open_reader(store)) as source:

@@ -109,6 +109,7 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
 ) -> None:
     monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.01)
     backup, store = tmp_path / "shared" / "run.sqlite", tmp_path / "here" / "run.sqlite"
+    backup.parent.mkdir()
     within: list[bool] = []
 
     def looks(request: dict[str, Any]) -> Step:
@@ -138,9 +139,15 @@ def test_a_backup_that_fails_is_told_once_and_ends_nothing(
     chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.001)
-    (tmp_path / "file").write_text("")
-    chat_server.answers(right)
-    cluster = "[cluster]\naddress = 'local'\nbackup = 'file/run.sqlite'"
+    shared = tmp_path / "shared"
+    shared.mkdir()
+
+    def unmounted(request: dict[str, Any]) -> Step:
+        shutil.rmtree(shared, ignore_errors=True)
+        return right(request)
+
+    chat_server.answers(unmounted)
+    cluster = "[cluster]\naddress = 'local'\nbackup = 'shared/run.sqlite'"
     plan, text = load_plan(endpoint_plan(tmp_path, chat_server.url, count=12, concurrency=1, extra=cluster))
     warned: list[str] = []
     with RunProgress() as progress:
@@ -168,6 +175,8 @@ async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path
     other.write_text('{"id": "q1"}\n' * 100)
     with pytest.raises(StoreError, match="not a toolablate store"):
         keeping.require_backup_of(store, other)
+    with pytest.raises(InputError, match="is not there"):
+        keeping.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
     with pytest.raises(InputError, match="names the store itself"):
         keeping.require_backup_of(store, tmp_path / "." / "run.sqlite")
     await filled(other.with_suffix(".db"), 2)
