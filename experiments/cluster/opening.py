@@ -110,7 +110,6 @@ async def _open_fleet(
 def own_store(section: ClusterSection, store: Path, stack: AsyncExitStack) -> None:
     """Before anything is started. Raises StoreError where another process drives a cluster on the store, InputError for
     a backup that cannot be made there."""
-    store.parent.mkdir(parents=True, exist_ok=True)
     stack.enter_context(DriverLock(store))
     if section.backup:
         require_backup_of(store, Path(section.backup))
@@ -133,9 +132,6 @@ async def open_fleet(
     from toolablate.experiments.cluster import on_ray
     from toolablate.experiments.cluster.fleet import FleetExecutor
 
-    stack.enter_context(DriverLock(store))
-    if section.backup:
-        require_backup_of(store, Path(section.backup))
     counting = {name: line.counts_tokens for name, line in lines.items()}
     engine = on_ray.open_ray(section, opener, counting, stack, tell)
     tell(f"Starting {engine.workers} workers ...")

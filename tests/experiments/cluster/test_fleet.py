@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +14,16 @@ from toolablate.agents.pacing import EndpointLine, LetGo
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import worker as workers
 from toolablate.experiments.cluster.in_process import InProcess
-from toolablate.experiments.cluster.messages import Attempt, Cancel, Packer, Start, ToDriver, Unpacker, WorkerLost
+from toolablate.experiments.cluster.messages import (
+    Attempt,
+    Cancel,
+    Packer,
+    Start,
+    ToDriver,
+    ToWorker,
+    Unpacker,
+    WorkerLost,
+)
 from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
 from toolablate.traces.records import Answer, Environment, Event
@@ -213,3 +222,72 @@ def test_events_of_one_attempt_are_packed_with_one_memo() -> None:
     packed = [packer.pack(cast(Event, shared)) for _ in range(3)]
     assert [len(each) < 200 for each in packed] == [False, True, True]
     assert [unpacker.unpack(each) for each in packed] == [shared] * 3
+
+
+async def test_a_worker_that_can_be_told_nothing_is_lost_and_another_runs_its_trials() -> None:
+    class Deaf(Tapped):
+        async def put(self, messages: Sequence[ToWorker]) -> None:
+            raise WorkerLost("what is put cannot be read there")
+
+    class FirstIsDeaf(Workers):
+        async def start(self) -> Tapped:
+            made = await super().start()
+            if len(self.started) == 1:
+                self.started[0] = Deaf(Scripted(), {"models.m": False}, self.hears)
+                await made.close()
+            return self.started[-1]
+
+    async with fleet(FirstIsDeaf(), count=1) as (executor, warned, _):
+        with pytest.raises(AttemptLostError):
+            await texts(executor, planned("say 1"))
+        assert await texts(executor, planned("say 1")) == ["0"]
+    assert len(warned) == 1
+    assert "cannot be read there; its trials are tried again" in warned[0]
+
+
+async def test_an_event_that_the_driver_cannot_take_costs_its_trial_alone() -> None:
+    def poisoned(event: Event) -> None:
+        raise ValueError("no such event")
+
+    async with fleet(Workers(), count=1) as (executor, warned, _):
+        beside = asyncio.create_task(texts(executor, planned("say 40; ask", 1)))
+        with pytest.raises(InternalError, match="no such event"):
+            await executor.run(planned("say 3"), poisoned)
+        assert len(await beside) == 40
+    assert warned == []
+
+
+async def test_who_waits_for_a_place_hears_why_there_is_none() -> None:
+    async with fleet(Workers(), count=1) as (executor, _, line):
+        cast(Any, line).enter = None
+        with pytest.raises(InternalError, match="not callable"):
+            await texts(executor, planned("ask"))
+
+
+async def test_an_engine_that_fails_otherwise_is_told_of_and_tried_again() -> None:
+    class Failing(Workers):
+        async def start(self) -> Tapped:
+            if not self.started:
+                await super().start()
+                raise RuntimeError("no such place")
+            return await super().start()
+
+    async with fleet(Failing(), count=1) as (executor, warned, _):
+        assert await texts(executor, planned("say 1")) == ["0"]
+    assert warned == ["a worker could not be started: RuntimeError: no such place"]
+
+
+async def test_a_trial_is_admitted_once_a_worker_has_room_for_it() -> None:
+    class Once(Workers):
+        async def start(self) -> Tapped:
+            if self.started:
+                raise WorkerLost("no node")
+            return await super().start()
+
+    engine = Once()
+    async with fleet(engine, count=1, patience=0.05) as (executor, _, _):
+        await executor.admit(planned("say 1"))
+        engine.started[0].kill()
+        await until(lambda: not executor._ready)
+        with pytest.raises(ExecutorGoneError):
+            await executor.admit(planned("say 1"))
