@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -48,6 +48,8 @@ PATIENCE_SECONDS = 300.0
 JOIN_SECONDS = 30.0
 # A worker says something every few seconds; one that does not is lost.
 SILENCE_SECONDS = 60.0
+# The driver's loop may be behind: what is there by then was not lost.
+LATE_SECONDS = 1.0
 # What is cancelled may say what it was at.
 GRACE_SECONDS = 10.0
 # Before a worker is started in the place of one that was lost; longer each time where none becomes ready.
@@ -325,12 +327,8 @@ class FleetExecutor:
     async def _listen(self, node: _Node) -> None:
         """What was said is recorded before the worker may say more."""
         while True:
-            try:
-                # Until it is ready it may wait for a machine, or import what takes long.
-                async with asyncio.timeout(SILENCE_SECONDS if node.name else None):
-                    messages = await node.channel.take()
-            except TimeoutError:
-                raise WorkerLost(f"nothing was heard of it for {SILENCE_SECONDS:.0f} s") from None
+            # Until it is ready it may wait for a machine, or import what takes long.
+            messages = await _within(node.channel.take(), SILENCE_SECONDS if node.name else None)
             node.heard = time.monotonic()
             for message in messages:
                 self._heard(node, message)
@@ -406,6 +404,21 @@ async def _answer(trial: _Trial, asked: Asks, begun: Begun) -> None:
     trial.node.post(Answered(asked.attempt, asked.ticket, answer))
 
 
+async def _within(taking: Awaitable[Sequence[ToDriver]], seconds: float | None) -> Sequence[ToDriver]:
+    """What a worker says. Raises WorkerLost where it says nothing for so long. Where this loop itself was late, what
+    has come meanwhile is there an instant later."""
+    task = asyncio.ensure_future(taking)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            await asyncio.wait({task}, timeout=LATE_SECONDS)
+        if task.done():
+            return task.result()
+        raise WorkerLost(f"nothing was heard of it for {seconds or 0:.0f} s")
+    finally:
+        task.cancel()
+
+
 async def _first_ended(*both: Coroutine[Any, Any, None]) -> None:
     """Until one of them raises: a worker that cannot be heard or told anything is lost."""
     tasks = [asyncio.create_task(each) for each in both]
@@ -431,7 +444,10 @@ def _lost(node: _Node) -> AttemptLostError:
 
 def _record(trial: _Trial, message: Recorded) -> None:
     """Each event once."""
-    if message.number != trial.recorded:
+    if message.number < trial.recorded:
+        return
+    if message.number > trial.recorded:
+        trial.fail(AttemptLostError("events of the trial did not arrive", code="worker_lost", retryable=True))
         return
     trial.recorded += 1
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from toolablate.agents import Line
 from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
 from toolablate.experiments.cluster.lent import Lent
-from toolablate.experiments.environment.environment import fingerprint_of
+from toolablate.experiments.environment.environment import fingerprint_of, recorded_versions
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import Plan, PlannedTrial, find_modules_beside, with_source
@@ -35,17 +35,19 @@ def opens_of(plan: Plan) -> Opens:
 @dataclass(frozen=True, slots=True)
 class PlanOpener:
     """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node; `lent` is what the
-    driver has for all workers."""
+    driver has for all workers, `versions` are those of the driver."""
 
     plan: Plan
     conditions: tuple[Condition, ...]
     fingerprint: Mapping[str, str]
     file: Path | None
     lent: Lent = field(default_factory=Lent)
+    versions: Mapping[str, str] = field(default_factory=recorded_versions)
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
+        _refuse_difference(recorded_versions(), self.versions)
         # What the driver records is asked here as if nothing did.
         plan = self.plan.model_copy(update={"replies": RepliesSection()}) if self.lent.replies else self.plan
         lent = await self.lent.web(self.plan)
@@ -64,12 +66,15 @@ def refuse_other_environment(
         for model in plan.models:
             if with_source(model, file.parent.resolve(), "models") != model:
                 raise _other_environment(f"the file or code of the model {model.name!r} is another")
-    found = fingerprint_of(plan, conditions)
-    if found != fingerprint:
+    _refuse_difference(fingerprint_of(plan, conditions), fingerprint)
+
+
+def _refuse_difference(there: Mapping[str, str], driver: Mapping[str, str]) -> None:
+    if there != driver:
         differing = [
-            f"{name}: {found.get(name, 'nothing')} there, {fingerprint.get(name, 'nothing')} at the driver"
-            for name in sorted({**found, **fingerprint})
-            if found.get(name) != fingerprint.get(name)
+            f"{name}: {there.get(name, 'nothing')} there, {driver.get(name, 'nothing')} at the driver"
+            for name in sorted({**there, **driver})
+            if there.get(name) != driver.get(name)
         ]
         raise _other_environment(f"its environment is another: {'; '.join(differing)}")
 

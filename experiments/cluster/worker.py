@@ -122,7 +122,7 @@ class Worker:
         self._lines = {name: RemoteLine(name, counts, self._asking) for name, counts in lines.items()}
         self._executor: Executor | None = None
         self._trials: dict[Attempt, asyncio.Task[None]] = {}
-        self._begun: set[Attempt] = set()
+        self._latest = -1
         self._fenced = False
 
     async def run(self) -> None:
@@ -172,9 +172,10 @@ class Worker:
         return await self._outbox.take()
 
     def _start(self, attempt: Attempt, planned: PlannedTrial) -> None:
-        if self._fenced or attempt in self._begun:
+        # Of one driver, whose numbers rise: what is not above the latest was begun before.
+        if self._fenced or attempt.number <= self._latest:
             return
-        self._begun.add(attempt)
+        self._latest = attempt.number
         task = self._trials[attempt] = asyncio.create_task(self._run(attempt, planned))
 
         def ended(task: "asyncio.Task[None]") -> None:
@@ -208,8 +209,8 @@ class Worker:
 
 
 def crossing(error: Exception) -> ToolablateError:
-    """The error as it can be sent."""
-    if not isinstance(error, ToolablateError):
+    """The error as it can be sent. One of a file here is none of the driver's store, which would end the run."""
+    if not isinstance(error, ToolablateError) or error.boundary == "store":
         return as_internal(error)
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - our own

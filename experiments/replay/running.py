@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolablate.agents import AgentResult, ChatModel, ModelSource, RetryPolicy, resume_agent
 from toolablate.agents.session import Tools
+from toolablate.agents.spending import spent
 from toolablate.benchmarks.prompt import question_input
 from toolablate.experiments.environment.agents import OpenedAgent, TakenUp, open_agents
 from toolablate.experiments.environment.environment import (
@@ -439,7 +440,18 @@ class CappedExecutor:
         return self.inner.environment
 
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
-        result = await self.inner.run(planned, record)
+        events: list[Event] = []
+
+        def noted(event: Event) -> None:
+            events.append(event)
+            record(event)
+
+        try:
+            result = await self.inner.run(planned, noted)
+        except BaseException:
+            # What it asked for until then was paid for.
+            self.cap.note(spent(events)[1])
+            raise
         self.cap.note(result.cost_usd)
         return result
 

@@ -1,6 +1,7 @@
 """A driver and its workers, whatever is late, doubled, lost or too much."""
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
@@ -18,6 +19,7 @@ from toolablate.experiments.cluster.messages import (
     Attempt,
     Cancel,
     Packer,
+    Recorded,
     Start,
     ToDriver,
     ToWorker,
@@ -291,3 +293,52 @@ async def test_a_trial_is_admitted_once_a_worker_has_room_for_it() -> None:
         await until(lambda: not executor._ready)
         with pytest.raises(ExecutorGoneError):
             await executor.admit(planned("say 1"))
+
+
+async def test_a_driver_that_was_busy_itself_loses_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its recorder makes it wait when the disk is behind."""
+    monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(workers, "BEAT_SECONDS", 0.01)
+
+    def busy(event: Event) -> None:
+        time.sleep(0.1)
+
+    async with fleet(Workers(), count=3) as (executor, warned, _):
+        beside = [asyncio.create_task(texts(executor, planned("say 40; ask", n))) for n in range(1, 4)]
+        await executor.run(planned("say 3"), busy)
+        assert [len(said) for said in await asyncio.gather(*beside)] == [40] * 3
+    assert warned == []
+
+
+async def test_a_worker_that_says_nothing_is_lost_and_what_was_lost_of_a_trial_fails_its_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(driver, "LATE_SECONDS", 0.01)
+
+    class Silent(Tapped):
+        async def take(self) -> Sequence[ToDriver]:
+            said = await super().take()
+            if any(isinstance(each, Recorded) for each in said):
+                await asyncio.Event().wait()
+            return said
+
+    class FirstIsSilent(Workers):
+        async def start(self) -> Tapped:
+            made = await super().start()
+            if len(self.started) == 1:
+                await made.close()
+                self.started[0] = Silent(Scripted(), {"models.m": False}, self.hears)
+            return self.started[-1]
+
+    async with fleet(FirstIsSilent(), count=1) as (executor, warned, _):
+        with pytest.raises(AttemptLostError):
+            await texts(executor, planned("say 1; hang"))
+        await until(lambda: any("nothing was heard of it" in each for each in warned))
+
+    def gapped(channel: Tapped, messages: Sequence[ToDriver]) -> Sequence[ToDriver]:
+        return [each for each in messages if not (isinstance(each, Recorded) and each.number == 1)]
+
+    async with fleet(Workers(hears=gapped), count=1) as (executor, warned, _):
+        with pytest.raises(AttemptLostError, match="did not arrive"):
+            await texts(executor, planned("say 4"))
