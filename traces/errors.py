@@ -10,7 +10,7 @@ ToolablateError
 └── InternalError         a bug, in toolablate or in a tool of the user's
 """
 
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 Boundary = Literal["input", "model", "tool", "sandbox", "scoring", "store", "runner"]
 
@@ -43,6 +43,16 @@ class ToolablateError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By what it has, whatever else a class wants to be made: errors travel between processes."""
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[ToolablateError], args: tuple[Any, ...], state: dict[str, Any]) -> ToolablateError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(ToolablateError):

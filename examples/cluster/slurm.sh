@@ -6,6 +6,8 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=16
 #SBATCH --exclusive
+# Two minutes before its end: running trials finish, and the backup is made.
+#SBATCH --signal=INT@120
 set -euo pipefail
 source .venv/bin/activate
 
@@ -14,9 +16,11 @@ export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH="$HOME/.toolablate-ray-$SLURM_JOB
 (umask 077 && python -c "import secrets; print(secrets.token_hex(32))" >"$RAY_AUTH_TOKEN_PATH")
 trap 'rm -f "$RAY_AUTH_TOKEN_PATH"' EXIT
 
-# The store is on the head's own disk while the job runs, and is copied when it ends.
+# The store is on the head's own disk while the job runs, and its backup beside the plan: every ten minutes and at the
+# end. A second job for the same plan goes on from there.
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" \
     ray symmetric-run --address "$head:6379" --min-nodes "$SLURM_JOB_NUM_NODES" --num-cpus "$SLURM_CPUS_PER_TASK" -- \
-    bash -c 'toolablate run "$0" --store "/tmp/toolablate-$SLURM_JOB_ID.sqlite" --cluster auto
-             cp "/tmp/toolablate-$SLURM_JOB_ID.sqlite" "$SLURM_SUBMIT_DIR/"' "$1"
+    bash -euc 'kept=$(realpath "${0%.*}.sqlite"); store=/tmp/toolablate-$SLURM_JOB_ID.sqlite
+               [ ! -e "$kept" ] || cp "$kept" "$store"
+               exec toolablate run "$0" --store "$store" --set cluster.backup="$kept" --cluster auto' "$1"

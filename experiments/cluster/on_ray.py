@@ -152,7 +152,8 @@ def ask_each_node(
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     packed, actors, asked = pickle.dumps(ask), list[Any](), dict[str, Any]()
-    for identity, _, cpus in nodes():
+    there_are = nodes()
+    for identity, _, cpus in there_are:
         if cpus >= section.cpus:
             there = NodeAffinitySchedulingStrategy(identity, soft=False)
             options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": there}
@@ -161,7 +162,7 @@ def ask_each_node(
     if asked:
         ray.wait(list(asked.values()), num_returns=len(asked), timeout=seconds)
     said = []
-    for identity, name, cpus in nodes():
+    for identity, name, cpus in there_are:
         answer, error = None, ""
         try:
             if identity in asked:

@@ -132,7 +132,7 @@ class Worker:
             try:
                 self._executor = await self._opener.open(stack, self._lines)
             except ToolablateError as error:
-                self._outbox.post(Refused(name, error))
+                self._outbox.post(Refused(name, crossing(error)))
             except Exception as error:  # noqa: BLE001 - a bug where it is opened must be seen by the driver
                 self._outbox.post(Refused(name, as_internal(error)))
             else:

@@ -1,6 +1,7 @@
 """A driver and its workers, whatever is late, doubled, lost or too much."""
 
 import asyncio
+import pickle
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, planned, texts
 
+from toolablate.agents.chat import NoReplyError
 from toolablate.agents.pacing import EndpointLine, LetGo
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import worker as workers
@@ -28,7 +30,7 @@ from toolablate.experiments.cluster.messages import (
 )
 from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
-from toolablate.traces.records import Answer, Environment, Event
+from toolablate.traces.records import Answer, Environment, Event, Message, ModelReply
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -342,3 +344,13 @@ async def test_a_worker_that_says_nothing_is_lost_and_what_was_lost_of_a_trial_f
     async with fleet(Workers(hears=gapped), count=1) as (executor, warned, _):
         with pytest.raises(AttemptLostError, match="did not arrive"):
             await texts(executor, planned("say 4"))
+
+
+EMPTY = ModelReply(message=Message(role="assistant"), finish_reason="stop")
+
+
+def test_errors_cross_whatever_their_class_wants_to_be_made() -> None:
+    error = NoReplyError("empty", EMPTY, code="empty_reply", retryable=True)
+    crossed = pickle.loads(pickle.dumps(error))
+    assert (type(crossed), str(crossed), crossed.reply) == (NoReplyError, "empty", EMPTY)
+    assert (crossed.code, crossed.retryable) == ("empty_reply", True)
