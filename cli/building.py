@@ -82,17 +82,19 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
         built = build(loaded, bench, max_cost=max_cost, progress=progress)
         funnel = funnel_of(loaded, built, bench)
-        folder = publish(loaded, built.published, funnel)
+        folder = None if built.published is None else publish(loaded, built.published, funnel)
     for work in built.work:
         for line in work_told(work, "item"):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     _show(funnel, as_json=as_json)
-    console.print(
-        f"{counted(len(built.published), loaded.kind.removesuffix('s'))} in {folder}", markup=False, soft_wrap=True
-    )
+    if built.published is None or folder is None:
+        console.print("Stopped: nothing is published; the same command goes on.", style="yellow")
+    else:
+        told = counted(len(built.published), loaded.kind.removesuffix("s"))
+        console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
     if built.missing:
         console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
-    raise SystemExit(1 if built.missing else 0)
+    raise SystemExit(1 if built.missing or built.published is None else 0)
 
 
 @build_group.command("status", epilog=options.example("toolablate build status questions.toml"))

@@ -10,7 +10,7 @@ from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.stages import Content, Kept, Outcome, Stage, Waiting
 from toolablate.experiments.construction.workbench import Workbench, content_digest
-from toolablate.experiments.pair_judging import PaidInTurn, PairWork, have_asked
+from toolablate.experiments.pair_judging import PaidInTurn, PairWork, estimated_requests, have_asked
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted
@@ -87,11 +87,11 @@ async def _refuse(request: ModelRequest) -> JudgeCall:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """How far a pipeline is: its stages in order. `published` are the contents at the end, by item; `missing` counts
-    the items whose model could not be asked."""
+    """How far a pipeline is: its stages in order. `published` are the contents at the end, by item, None of a build
+    that was stopped; `missing` counts the items whose model could not be asked."""
 
     stages: tuple[Passed, ...]
-    published: Mapping[str, Content]
+    published: Mapping[str, Content] | None
     work: tuple[PairWork, ...] = ()
 
     @property
@@ -114,6 +114,7 @@ class _Budget:
     """US dollars that may be spent yet; None for any."""
 
     left: float | None
+    begun: bool = False
 
     def book(self, work: PairWork) -> None:
         if self.left is not None:
@@ -142,7 +143,7 @@ def build(
             break
     else:
         return Built(tuple(stages), contents, tuple(work))
-    return Built((*stages, *_rest(pipeline, bench, len(stages), contents)), {}, tuple(work))
+    return Built((*stages, *_rest(pipeline, bench, len(stages), contents)), None, tuple(work))
 
 
 def _rest(pipeline: Pipeline, bench: Workbench, done: int, contents: Mapping[str, Content]) -> list[Passed]:
@@ -173,7 +174,13 @@ def _ask(pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, p
     steps = [step for step, _ in found.lacking]
     requests = [(request, REPLY_TOKENS) for _, request in found.lacking]
     told = f"{found.stage.name}: {counted(len(steps), 'item')}"
-    return have_asked(asked_of(pipeline), model, steps, requests, maker, progress, "build", told, budget.left)
+    asked = asked_of(pipeline)
+    if budget.left is not None and budget.begun:
+        cost = estimated_requests(asked, model, requests)
+        if cost is None or cost > budget.left:
+            return PairWork(capped=True)
+    budget.begun = True
+    return have_asked(asked, model, steps, requests, maker, progress, "build", told, budget.left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
             )
         )
     before = sum((each for step, each in paid.items() if step not in used), Paid())
-    contents = built.published.values()
+    contents = (built.published or {}).values()
     return Funnel(
         stages=tuple(stages),
         paid_before=before,

@@ -17,6 +17,7 @@ from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.construction.workbench import Workbench
+from toolablate.traces.errors import InputError
 
 ALONE = "[review]\nreviewers = 0\n"
 
@@ -181,6 +182,24 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
     assert found["review"]["kept"] == 3
     assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 3
     assert funnel(path)["review"]["kept"] == 4
+
+
+def test_what_is_allowed_is_not_overspent_and_the_same_command_goes_on(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
+    refused = run(path, "--max-cost", "1e-6", code=1)
+    assert isinstance(refused.exception, InputError)
+    assert refused.exception.code == "too_dear"
+    assert chat_server.requests == []
+    # Enough for what the first stage is likely to cost, and not for all.
+    stopped = run(path, "--max-cost", "0.006", code=1)
+    assert "--max-cost is spent; the same command goes on." in stopped.stderr
+    assert "nothing is published" in stopped.stderr
+    assert not (tmp_path / "published").exists()
+    asked = len(chat_server.requests)
+    assert 0 < asked < 12
+    assert funnel(path)["review"]["kept"] == 4
+    assert len(chat_server.requests) == 12
 
 
 @pytest.mark.deep
