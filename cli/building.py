@@ -147,6 +147,55 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
                 click.echo(json.dumps({"item": item, **content[part.part]}, ensure_ascii=False))
 
 
+@build_group.command("threads", epilog=options.example("toolablate build threads forums.toml"))
+@click.argument("forums", type=options.FilePath(dir_okay=False))
+def threads_command(forums: Path) -> None:
+    """Fetch threads with an accepted answer from the forums in FORUMS, which publish them as JSON, into the items of a
+    pipeline. Threads that are there already are not fetched again; robots.txt and a pace for each host are kept.
+
+    \b
+      output = "pairs.jsonl"
+      [[forums]]
+      kind = "discourse"
+      name = "Batteries"
+      url = "https://forum.example"
+      licence = "CC BY-NC-SA 4.0"
+      since = 2026-01-01      # until, views, replies, votes, limit
+      [[forums]]
+      kind = "stackexchange"  # its API 2.3, which says the licence
+      name = "Chemistry"
+      site = "chemistry"
+      [web]                   # as in plans
+      delay_seconds = 1.0
+    """
+    import asyncio
+    from collections import Counter
+
+    from rich.console import Console
+
+    from toolablate.experiments.construction.forum_threads import ForumUnreadableError, fetch_threads, load_forums
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.commands import stopped_cleanly
+
+    plan, console = load_forums(forums), Console(stderr=True)
+    found, failed = Counter({forum.name: 0 for forum in plan.forums}), list[str]()
+
+    async def fetch() -> None:
+        async for name, thread in fetch_threads(plan):
+            if isinstance(thread, ForumUnreadableError):
+                failed.append(f"{name}: {thread}")
+            else:
+                found[name] += 1
+
+    with stopped_cleanly():
+        asyncio.run(fetch())
+    for name, count in found.items():
+        console.print(f"{name}: {counted(count, 'new thread')}", markup=False, highlight=False)
+    for line in failed:
+        console.print(f"{line}; the same command goes on.", style="yellow", markup=False, soft_wrap=True)
+    raise SystemExit(1 if failed else 0)
+
+
 @build_group.command("posts", epilog=options.example("toolablate build posts thread.html --json"))
 @click.argument("page", type=options.FilePath(dir_okay=False, allow_dash=True))
 @options.as_json("the posts")

@@ -65,8 +65,7 @@ def posts_of(page: str) -> list[str]:
         root = lxml.html.document_fromstring(page.replace("\0", ""))
     except (ParserError, ValueError):
         raise InputError("the page has no elements", code="empty_page") from None
-    for element in list(root.iter(*_DROPPED)):
-        element.drop_tree()
+    drop_what_is_no_text(root)
     nodes = [each for each in root.iter() if isinstance(each.tag, str)]
     if len(nodes) > _MOST_NODES:
         raise InputError(
@@ -75,6 +74,11 @@ def posts_of(page: str) -> list[str]:
     marked = _marked(root)
     found = marked if len(marked) > 1 else _best(nodes) or marked
     return [text for element in found if (text := text_of(element))]
+
+
+def drop_what_is_no_text(root: lxml.html.HtmlElement) -> None:
+    for element in list(root.iter(*_DROPPED)):
+        element.drop_tree()
 
 
 def _marked(root: lxml.html.HtmlElement) -> list[lxml.html.HtmlElement]:
@@ -92,6 +96,7 @@ _AROUND = re.compile(
 )
 _APART = re.compile(r"(?:.*[-_])?(?:signature|sig|(?:block|forum|bbcode)?-?quoted?(?:box|[-_]+.*)?)")
 _SIGNATURE = re.compile(r"(?:.*[-_])?(?:signature|sig)")
+_BLANK = "\0"
 _DIGITS = re.compile(r"\d+")
 _NEAR = 0.7
 """Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something."""
@@ -212,8 +217,10 @@ def text_of(element: lxml.html.HtmlElement) -> str:
             pieces.append("\n")
 
     walk(element)
-    lines = (" ".join(line.split()) if "\t" not in line else line.rstrip() for line in "".join(pieces).split("\n"))
-    return "\n".join(line for line in lines if line.strip())
+    lines = (line.strip(" ") for line in re.sub(" +", " ", "".join(pieces)).split("\n"))
+    # Blanks in programs and tables of plain text mean something.
+    kept = (line.replace(_BLANK, " ").rstrip() for line in lines)
+    return "\n".join(line for line in kept if line)
 
 
 def _mark_of(item: lxml.html.HtmlElement) -> str:
@@ -224,4 +231,7 @@ def _mark_of(item: lxml.html.HtmlElement) -> str:
 
 
 def _flat(text: str | None, parent: lxml.html.HtmlElement) -> str:
-    return "" if text is None else text if parent.tag in ("pre", "code") else re.sub(r"\s+", " ", text)
+    if text is None:
+        return ""
+    preformatted = any(each.tag == "pre" for each in (parent, *parent.iterancestors()))
+    return text.replace(" ", _BLANK) if preformatted else re.sub(r"\s+", " ", text)

@@ -1,0 +1,400 @@
+"""Threads of forums that publish them as JSON: Discourse, and Stack Exchange by its API 2.3. Each becomes a question
+with its accepted answer."""
+
+import json
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlencode
+
+import lxml.html  # type: ignore[import-untyped]
+from lxml.etree import ParserError  # type: ignore[import-untyped]
+from pydantic import BaseModel, Field, ValidationError
+
+from toolablate.experiments.construction.forum_posts import drop_what_is_no_text, text_of
+from toolablate.experiments.plans.sections import Section, WebSection, valid_plan
+from toolablate.experiments.plans.written import plan_content, plan_text
+from toolablate.tools.web import FetchError, HttpClient, follow
+from toolablate.traces.errors import InputError
+from toolablate.traces.paths import PathText
+
+
+class _Forum(Section):
+    """`name` and `licence` go with each item. Threads from `since` to `until` with at least so many `views`, `replies`
+    and `votes`, at most `limit`."""
+
+    name: str = Field(min_length=1)
+    url: str = Field(min_length=1)
+    licence: str = ""
+    since: date | None = None
+    until: date | None = None
+    views: int = Field(default=0, ge=0)
+    replies: int = Field(default=1, ge=1)
+    votes: int = 0
+    limit: int = Field(default=100, gt=0)
+
+
+class DiscourseForum(_Forum):
+    kind: Literal["discourse"]
+
+
+class StackExchangeForum(_Forum):
+    """`site` is the name of one of its sites: "chemistry"."""
+
+    kind: Literal["stackexchange"]
+    url: str = "https://api.stackexchange.com/2.3"
+    site: str = Field(min_length=1)
+
+
+Forum = Annotated[DiscourseForum | StackExchangeForum, Field(discriminator="kind")]
+
+
+class ForumsPlan(Section):
+    """`output` is the JSONL of items, which a pipeline reads. `web` is as in plans: pace, robots, private hosts."""
+
+    output: PathText = "pairs.jsonl"
+    forums: tuple[Forum, ...] = Field(min_length=1)
+    web: WebSection = WebSection()
+
+
+def load_forums(path: Path) -> ForumsPlan:
+    """Relative paths are relative to its folder. Raises InputError that names the key, what was found and what is
+    allowed."""
+    plan = valid_plan(ForumsPlan, plan_content(plan_text(path), path), path)
+    return plan.model_copy(update={"output": str(path.parent.resolve() / plan.output)})
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """What a pipeline takes as one item. `names` are those of all who wrote in it."""
+
+    question: str
+    answer: str
+    replies: tuple[str, ...]
+    title: str
+    url: str
+    forum: str
+    licence: str
+    names: tuple[str, ...]
+
+    def row(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in self.__slots__}
+
+
+class ForumUnreadableError(Exception):
+    """A forum that cannot be read on, with why; what was read of it before is kept."""
+
+
+async def threads_of(forum: Forum, client: HttpClient, web: WebSection, known: frozenset[str]) -> AsyncIterator[Thread]:
+    """Of questions with an accepted answer, but those whose addresses are `known`. Raises ForumUnreadableError."""
+    reader = _Json(client, web)
+    found = _discourse(forum, reader, known) if forum.kind == "discourse" else _stack_exchange(forum, reader, known)
+    number = 0
+    async for thread in found:
+        yield thread
+        number += 1
+        if number == forum.limit:
+            return
+
+
+def said_in(written: str) -> str:
+    """The text of a post that is HTML; "" where there is none."""
+    try:
+        post = lxml.html.fromstring(f"<div>{written}</div>".replace("\0", ""))
+    except (ParserError, ValueError):
+        return ""
+    drop_what_is_no_text(post)
+    return text_of(post)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class _Json:
+    """Gets JSON of a known form. Waits as long as Stack Exchange's `backoff` asks for."""
+
+    def __init__(self, client: HttpClient, web: WebSection) -> None:
+        self._client = client
+        self._policy = web.policy
+        self._not_before = 0.0
+
+    async def get(self, kind: type[M], url: str, given: Mapping[str, Any] | None = None) -> M:
+        import asyncio
+
+        await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
+        address = f"{url}?{urlencode(given, doseq=True)}" if given else url
+        try:
+            body = (await follow(address, self._client, self._policy)).body
+            found = kind.model_validate(json.loads(body))
+        except FetchError as error:
+            raise ForumUnreadableError(error.message) from None
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+            raise ForumUnreadableError(f"{url} is no JSON: is it a forum of this kind?") from None
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise ForumUnreadableError(f"{url} is of another form: {place}: {first['msg']}") from None
+        if isinstance(found, _StackPage):
+            self._not_before = time.monotonic() + found.backoff
+        return found
+
+
+# Discourse: /latest.json?page=N lists topics, /t/ID.json has a topic's first posts and the ids of the others.
+
+
+class _Topic(BaseModel):
+    id: int
+    created_at: datetime
+    posts_count: int
+    views: int = 0
+    like_count: int = 0
+    pinned: bool = False
+
+
+class _TopicList(BaseModel):
+    topics: list[_Topic]
+    more_topics_url: str | None = None
+
+
+class _Latest(BaseModel):
+    topic_list: _TopicList
+
+
+class _Post(BaseModel):
+    id: int
+    username: str
+    name: str | None = None
+    cooked: str
+    post_number: int
+    accepted_answer: bool = False
+
+
+class _PostStream(BaseModel):
+    posts: list[_Post]
+    stream: list[int] = Field(default_factory=list)
+
+
+class _TopicPage(BaseModel):
+    title: str
+    slug: str = ""
+    post_stream: _PostStream
+
+
+class _MorePosts(BaseModel):
+    post_stream: _PostStream
+
+
+_AT_ONCE = 20
+_MOST_POSTS = 100
+_MOST_PAGES = 1_000
+
+
+async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread]:
+    base = forum.url.rstrip("/")
+    for page in range(_MOST_PAGES):
+        listed = (await reader.get(_Latest, f"{base}/latest.json", {"page": page})).topic_list
+        for topic in listed.topics:
+            url = f"{base}/t/{topic.id}"
+            enough = topic.views >= forum.views and topic.like_count >= forum.votes
+            if url in known or not enough or topic.posts_count <= forum.replies or not _within(forum, topic.created_at):
+                continue
+            if (thread := await _topic(forum, reader, url)) is not None:
+                yield thread
+        if not listed.topics or listed.more_topics_url is None:
+            return
+
+
+async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | None:
+    found = await reader.get(_TopicPage, f"{url}.json")
+    posts = {post.id: post for post in found.post_stream.posts}
+    rest = [each for each in found.post_stream.stream[:_MOST_POSTS] if each not in posts]
+    for start in range(0, len(rest), _AT_ONCE):
+        ids = {"post_ids[]": rest[start : start + _AT_ONCE]}
+        more = await reader.get(_MorePosts, f"{url}/posts.json", ids)
+        posts |= {post.id: post for post in more.post_stream.posts}
+    first, *others = sorted(posts.values(), key=lambda post: post.post_number)
+    accepted = next((post for post in others if post.accepted_answer), None)
+    if accepted is None:
+        return None
+    return _thread(
+        forum,
+        url=url,
+        title=found.title,
+        question=first.cooked,
+        answer=accepted.cooked,
+        replies=[post.cooked for post in others if post is not accepted],
+        names=[name for post in posts.values() for name in (post.username, post.name or "")],
+    )
+
+
+# Stack Exchange: questions by votes, then the answers of up to thirty of them at once.
+
+
+class _StackPage(BaseModel):
+    has_more: bool = False
+    backoff: float = Field(default=0.0, ge=0, le=3_600)
+
+
+class _Owner(BaseModel):
+    display_name: str = ""
+
+
+class _StackQuestion(BaseModel):
+    question_id: int
+    title: str
+    body: str
+    link: str
+    creation_date: int
+    view_count: int = 0
+    score: int = 0
+    answer_count: int = 0
+    accepted_answer_id: int | None = None
+    owner: _Owner = _Owner()
+    content_license: str = ""
+
+
+class _StackAnswer(BaseModel):
+    answer_id: int
+    question_id: int
+    body: str
+    score: int = 0
+    owner: _Owner = _Owner()
+
+
+class _StackQuestions(_StackPage):
+    items: list[_StackQuestion]
+
+
+class _StackAnswers(_StackPage):
+    items: list[_StackAnswer]
+
+
+_ANSWERED_AT_ONCE = 30
+
+
+async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread]:
+    base = forum.url.rstrip("/")
+    asked: dict[str, Any] = {"site": forum.site, "filter": "withbody", "pagesize": 100, "order": "desc"}
+    window = {"fromdate": _seconds(forum.since), "todate": _seconds(forum.until, days=1)}
+    asked_for = asked | {"sort": "votes"} | {key: value for key, value in window.items() if value is not None}
+    for page in range(1, _MOST_PAGES + 1):
+        listed = await reader.get(_StackQuestions, f"{base}/questions", asked_for | {"page": page})
+        wanted = [
+            each
+            for each in listed.items
+            if each.accepted_answer_id is not None
+            and each.link not in known
+            and each.view_count >= forum.views
+            and each.score >= forum.votes
+            and each.answer_count >= forum.replies
+        ]
+        for start in range(0, len(wanted), _ANSWERED_AT_ONCE):
+            some = wanted[start : start + _ANSWERED_AT_ONCE]
+            answers = await _answers(reader, base, asked, [each.question_id for each in some])
+            for question in some:
+                own = [each for each in answers if each.question_id == question.question_id]
+                accepted = next((each for each in own if each.answer_id == question.accepted_answer_id), None)
+                if accepted is not None:
+                    thread = _thread(
+                        forum,
+                        url=question.link,
+                        title=lxml.html.fromstring(f"<i>{question.title}</i>").text_content(),
+                        question=question.body,
+                        answer=accepted.body,
+                        replies=[each.body for each in own if each is not accepted],
+                        names=[question.owner.display_name, *(each.owner.display_name for each in own)],
+                        licence=forum.licence or question.content_license,
+                    )
+                    if thread is not None:
+                        yield thread
+        if not listed.has_more:
+            return
+
+
+async def _answers(reader: _Json, base: str, asked: Mapping[str, Any], questions: Sequence[int]) -> list[_StackAnswer]:
+    found: list[_StackAnswer] = []
+    for page in range(1, _MOST_PAGES + 1):
+        address = f"{base}/questions/{';'.join(map(str, questions))}/answers"
+        listed = await reader.get(_StackAnswers, address, {**asked, "sort": "votes", "page": page})
+        found += listed.items
+        if not listed.has_more:
+            break
+    return found
+
+
+def _seconds(day: date | None, days: int = 0) -> int | None:
+    """Of the beginning of a day in UTC, since 1970."""
+    if day is None:
+        return None
+    return int((datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=days)).timestamp())
+
+
+def _within(forum: Forum, moment: datetime) -> bool:
+    day = moment.astimezone(UTC).date()
+    return (forum.since is None or day >= forum.since) and (forum.until is None or day <= forum.until)
+
+
+def _thread(
+    forum: Forum,
+    *,
+    url: str,
+    title: str,
+    question: str,
+    answer: str,
+    replies: Sequence[str],
+    names: Sequence[str],
+    licence: str | None = None,
+) -> Thread | None:
+    """None where question or answer have no text: pictures alone."""
+    asked, said = said_in(question), said_in(answer)
+    if not asked or not said:
+        return None
+    return Thread(
+        question=asked,
+        answer=said,
+        replies=tuple(filter(None, map(said_in, replies))),
+        title=" ".join(title.split()),
+        url=url,
+        forum=forum.name,
+        licence=forum.licence if licence is None else licence,
+        names=tuple(dict.fromkeys(filter(None, names))),
+    )
+
+
+async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | ForumUnreadableError]]:
+    """The threads that the plan's output has not, by the name of their forum, each after it was added there; a forum
+    that cannot be read on says why, and the next one follows. Raises InputError where it cannot be written."""
+    from toolablate.tools.web import LiveHttpClient
+
+    output = Path(plan.output)
+    known = frozenset(_known(output))
+    client = LiveHttpClient(plan.web.policy)
+    try:
+        for forum in plan.forums:
+            try:
+                async for thread in threads_of(forum, client, plan.web, known):
+                    _append(output, thread)
+                    yield forum.name, thread
+            except ForumUnreadableError as error:
+                yield forum.name, error
+    finally:
+        await client.close()
+
+
+def _known(output: Path) -> list[str]:
+    """The addresses of those that are there. Raises InputError."""
+    from toolablate.benchmarks.rows.sources import rows_of
+
+    return [str(row.get("url", "")) for _, row in rows_of(output)] if output.exists() else []
+
+
+def _append(output: Path, thread: Thread) -> None:
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with output.open("a", encoding="utf-8") as file:
+            file.write(f"{json.dumps(thread.row(), ensure_ascii=False)}\n")
+    except OSError as error:
+        raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None

@@ -1,0 +1,205 @@
+"""Threads of forums that publish JSON, from a local server that answers as Discourse and as Stack Exchange do."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from click.testing import CliRunner, Result
+
+from toolablate.cli import group
+from toolablate.experiments.construction.forum_threads import said_in
+from toolablate.experiments.construction.question_items import load_question_items
+
+POSTS = 24
+
+
+def topic(number: int) -> dict[str, Any]:
+    """With more posts than a topic's page has; the fourth has no accepted answer."""
+    posts = [
+        {
+            "id": 1000 * number + n,
+            "username": f"user{n}",
+            "name": f"Anne Nonymous{n}",
+            "cooked": f"<p>Post {n} of topic {number}: <code>a &lt; b</code>, says @user{n}</p>",
+            "post_number": n,
+            "accepted_answer": n == 22 and number != 4,
+        }
+        for n in range(1, POSTS + 1)
+    ]
+    stream = {"posts": posts[:20], "stream": [post["id"] for post in posts]}
+    return {"id": number, "title": f"Topic  {number}", "slug": "t", "post_stream": stream, "all": posts}
+
+
+class Forums:
+    """`asked` are the paths in order; `stopped` is a path that answers 503."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.stopped = ""
+        self.url = ""
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> Any:
+        match path.strip("/").split("/"):
+            case ["latest.json"]:
+                page = int(query["page"][0])
+                numbers = {0: (1, 2, 3), 1: (4, 5)}.get(page, ())
+                topics = [
+                    {
+                        "id": number,
+                        "created_at": f"2026-0{number}-01T10:00:00.000Z",
+                        "posts_count": 1 if number == 3 else POSTS,
+                        "views": 10 * number,
+                    }
+                    for number in numbers
+                ]
+                return {"topic_list": {"topics": topics} | ({"more_topics_url": "/latest?page=1"} if page == 0 else {})}
+            case ["t", name] if name.endswith(".json"):
+                return topic(int(name.removesuffix(".json")))
+            case ["t", name, "posts.json"]:
+                wanted = set(map(int, query["post_ids[]"]))
+                return {"post_stream": {"posts": [post for post in topic(int(name))["all"] if post["id"] in wanted]}}
+            case ["2.3", "questions"]:
+                page = int(query["page"][0])
+                questions = [
+                    {
+                        "question_id": number,
+                        "title": "Is 1 &lt; 2?",
+                        "body": f"<p>Why is {number} so?</p><pre>x  y</pre>",
+                        "link": f"https://chemistry.example/q/{number}",
+                        "creation_date": 1767225600,
+                        "answer_count": 2,
+                        "score": number,
+                        "accepted_answer_id": None if number == 8 else 10 * number,
+                        "owner": {"display_name": "Bob Builder"},
+                        "content_license": "CC BY-SA 4.0",
+                    }
+                    for number in (7, 8, 9)[page - 1 :: 2]
+                ]
+                return {"items": questions, "has_more": page == 1, "backoff": 0.01, "quota_remaining": 299}
+            case ["2.3", "questions", numbers, "answers"]:
+                found = [
+                    {"answer_id": 10 * number + n, "question_id": number, "body": f"<p>Answer {n}</p>", "owner": {}}
+                    for number in map(int, numbers.split(";"))
+                    for n in (0, 1)
+                ]
+                return {"items": found, "has_more": False}
+        return None
+
+
+@contextmanager
+def serving(forums: Forums) -> Iterator[Forums]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            parts = urlsplit(self.path)
+            forums.asked.append(self.path)
+            found = forums.answer(parts.path, parse_qs(parts.query))
+            stopped = bool(forums.stopped) and forums.stopped in self.path
+            body = json.dumps(found).encode() if found is not None and not stopped else b"nothing here"
+            self.send_response(503 if stopped else 200 if found is not None else 404)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    forums.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield forums
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def forums() -> Iterator[Forums]:
+    with serving(Forums()) as served:
+        yield served
+
+
+def written(folder: Path, forums: Forums, more: str = "") -> Path:
+    path = folder / "forums.toml"
+    host = forums.url.removeprefix("http://")
+    path.write_text(
+        f'[[forums]]\nkind = "discourse"\nname = "Batteries"\nurl = "{forums.url}"\nlicence = "CC0"\n{more}\n'
+        f'[[forums]]\nkind = "stackexchange"\nname = "Chemistry"\nsite = "chemistry"\nurl = "{forums.url}/2.3"\n'
+        f'[web]\nallow = ["{host}"]\ndelay_seconds = 0\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+def fetch(path: Path, code: int = 0) -> Result:
+    found = CliRunner().invoke(group, ["build", "threads", str(path)])
+    assert found.exit_code == code, (found.output, found.exception)
+    return found
+
+
+def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: Path) -> None:
+    path = written(tmp_path, forums)
+    fetch(path)
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["url"].rpartition("/")[2] for row in rows] == ["1", "2", "5", "7", "9"]
+    first, question = rows[0], rows[3]
+    assert first["question"] == "Post 1 of topic 1: a < b, says @user1"
+    assert first["answer"].startswith("Post 22 of")
+    assert len(first["replies"]) == POSTS - 2
+    assert (first["title"], first["licence"], first["forum"]) == ("Topic 1", "CC0", "Batteries")
+    assert (question["title"], question["question"]) == ("Is 1 < 2?", "Why is 7 so?\nx  y")
+    assert (question["answer"], question["replies"], question["licence"]) == ("Answer 0", ["Answer 1"], "CC BY-SA 4.0")
+    items = load_question_items(tmp_path / "pairs.jsonl")
+    assert not any("user1" in json.dumps(content) for content in items.values())
+    # What is there is not fetched again.
+    forums.asked.clear()
+    fetch(path)
+    assert not any(asked.startswith(("/t/1.", "/t/2.", "/t/5.")) or "answers" in asked for asked in forums.asked)
+
+
+def test_threads_are_chosen_by_day_views_and_number(forums: Forums, tmp_path: Path) -> None:
+    path = written(tmp_path, forums, "since = 2026-02-01\nuntil = 2026-05-01\nviews = 20\nlimit = 1")
+    fetch(path)
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["url"].rpartition("/")[2] for row in rows if row["forum"] == "Batteries"] == ["2"]
+
+
+def test_a_forum_that_stops_costs_no_other_and_the_same_command_goes_on(forums: Forums, tmp_path: Path) -> None:
+    forums.stopped = "/t/2.json"
+    path = written(tmp_path, forums)
+    found = fetch(path, code=1)
+    assert "HTTP 503" in found.stderr
+    assert len((tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+    forums.stopped = ""
+    fetch(path)
+    assert len((tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [("/nothing", "HTTP 404"), ("", "may not be opened"), ("/2.3/questions/1/answers?", "of another form")],
+)
+def test_what_is_no_such_forum_is_said(url: str, told: str, forums: Forums, tmp_path: Path) -> None:
+    path = tmp_path / "forums.toml"
+    allow = (
+        ""
+        if told == "may not be opened"
+        else f'[web]\nallow = ["{forums.url.removeprefix("http://")}"]\ndelay_seconds = 0\n'
+    )
+    path.write_text(f'[[forums]]\nkind = "discourse"\nname = "x"\nurl = "{forums.url}{url}"\n{allow}', encoding="utf-8")
+    if told == "of another form":
+        forums.answer = lambda path, query: {"topic_list": []}  # type: ignore[method-assign]
+    assert told in fetch(path, code=1).stderr
+
+
+def test_posts_in_html_become_text() -> None:
+    assert said_in("<p>a  a</p><ul><li>b<li>c</ul><script>d()</script>") == "a a\n* b\n* c"
+    assert said_in("<pre>if x:\n    y  z\n</pre>") == "if x:\n    y  z"
+    assert said_in("") == ""
