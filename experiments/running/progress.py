@@ -44,6 +44,7 @@ class GradingProgress:
     def __init__(self, console: Console, task: JudgeTask = "grade") -> None:
         self._console = console
         self.noun, self.done = _TASKS[task]
+        self.who = "models" if task == "build" else "judges"
         self._total = 0
         self._failed = 0
         self._done = 0
@@ -59,7 +60,7 @@ class GradingProgress:
         self._total += more
         self.bar.start_task(self._task)
         self.bar.update(self._task, total=self._total)
-        self._console.print(f"{counted(more, f'{also}{self.noun}')} to be {self.done} by judges")
+        self._console.print(f"{counted(more, f'{also}{self.noun}')} to be {self.done} by {self.who}")
 
     def ended(self, *, made: bool) -> None:
         self._done += 1
