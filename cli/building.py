@@ -53,7 +53,7 @@ def build_group() -> None:
     """
 
 
-@build_group.command("run", epilog=options.example("toolablate build questions.toml --max-cost 5"))
+@build_group.command("run", epilog=options.example("toolablate build run questions.toml --max-cost 5"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @options.max_cost
 @options.as_json("the funnel")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolablate.benchmarks.encyclo_k.statements import Statement
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.book_worlds import book_worlds
@@ -97,7 +96,7 @@ def _of_questions(contents: Mapping[str, Content]) -> dict[str, str]:
 
 def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
     statements = [statement for item, content in contents.items() for statement in statements_of(item, content)]
-    made = {"statements.jsonl": _lines(each.model_dump_json(exclude_defaults=True) for each in statements)}
+    made = {"statements.jsonl": _lines(json.dumps(each, ensure_ascii=False) for each in statements)}
     if pipeline.worlds.pages:
         worlds = book_worlds(pipeline.worlds.pages, contents)
         for name, documents in (("book.jsonl", worlds.true), ("falsified_book.jsonl", worlds.false)):
@@ -105,22 +104,16 @@ def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[
     return made
 
 
-def statements_of(item: str, content: Content) -> tuple[Statement, Statement]:
-    """The correct statement and its incorrect twin."""
-    about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page")}
-    language, false = language_of(content["text"]), content["false"]
-    correct = Statement(id=item[:ID_DIGITS], text=content["text"], correct=True, language=language, **about)
-    twin = Statement(
-        id=f"{correct.id}-false",
-        text=false["text"],
-        correct=False,
-        language=language,
-        of=correct.id,
-        reason=false["reason"],
-        strategy=false["strategy"],
-        **about,
+def statements_of(item: str, content: Content) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The correct statement and its incorrect twin, as the rows that questions are composed of."""
+    about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page") if content[key]}
+    about["language"] = language_of(content["text"])
+    correct, false = item[:ID_DIGITS], content["false"]
+    twin = {"text": false["text"], "reason": false["reason"], "strategy": false["strategy"]}
+    return (
+        {"id": correct, "text": content["text"], "correct": True, **about},
+        {"id": f"{correct}-false", "correct": False, "of": correct, **twin, **about},
     )
-    return correct, twin
 
 
 def _lines(rows: Iterable[str]) -> str:

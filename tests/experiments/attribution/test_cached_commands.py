@@ -80,6 +80,8 @@ def test_a_store_that_grows_is_told_as_if_all_were_read_again(read: list[str]) -
 
 def test_what_one_command_has_read_another_need_not(read: list[str]) -> None:
     asyncio.run(filled(Path("s.sqlite"), 7))
+    # Of right trials nothing has to be read.
+    asyncio.run(changed(Path("s.sqlite"), [("answered", PLANNED[-1], False)]))
     said("attribute")
     assert len(read) == len(set(read)) > 0
     read.clear()
