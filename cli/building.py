@@ -70,7 +70,7 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     from toolablate.experiments.construction.building import build
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.publishing import publish
+    from toolablate.experiments.construction.publishing import publish, told_of_worlds
     from toolablate.experiments.construction.workbench import Workbench
     from toolablate.experiments.pair_judging import work_told
     from toolablate.experiments.running.progress import RunProgress
@@ -82,16 +82,22 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
         built = build(loaded, bench, max_cost=max_cost, progress=progress)
         funnel = funnel_of(loaded, built, bench)
-        folder = None if built.published is None else publish(loaded, built.published, funnel)
+        whole = built.published is not None and not built.missing
+        folder = publish(loaded, built.published or {}, funnel) if whole else None
     for work in built.work:
         for line in work_told(work, "item"):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     _show(funnel, as_json=as_json)
-    if built.published is None or folder is None:
-        console.print("Stopped: nothing is published; the same command goes on.", style="yellow")
+    if folder is None:
+        told = "Not done: what was published before stays as it is; the same command goes on."
+        console.print(told, style="yellow")
     else:
-        told = counted(len(built.published), loaded.kind.removesuffix("s"))
+        told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
+        if waiting := sum(map(len, (found.waiting for found in built.stages))):
+            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build decide`", markup=False)
+        for line in told_of_worlds(loaded, built.published or {}):
+            console.print(line, markup=False, soft_wrap=True)
     if built.missing:
         console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
     raise SystemExit(1 if built.missing or built.published is None else 0)
@@ -99,17 +105,31 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
 
 @build_group.command("status", epilog=options.example("toolablate build status questions.toml"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
+@click.option("--list", "as_list", is_flag=True, help="Print each item that was dropped or waits, and why.")
 @options.as_json("the funnel")
-def status_command(pipeline: Path, as_json: bool) -> None:
+def status_command(pipeline: Path, as_list: bool, as_json: bool) -> None:
     """Show the funnel of PIPELINE: items in and out of each stage, reasons, requests, cost and minutes."""
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
+    from toolablate.experiments.construction.publishing import ID_DIGITS
+    from toolablate.experiments.construction.stages import Dropped, Kept
     from toolablate.experiments.construction.workbench import Workbench
+    from toolablate.traces.terminal_text import one_line
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=False) as bench:
-        _show(funnel_of(loaded, seen_so_far(loaded, bench), bench), as_json=as_json)
+        found = seen_so_far(loaded, bench)
+        if not as_list:
+            _show(funnel_of(loaded, found, bench), as_json=as_json)
+            return
+        for stage in found.stages:
+            for item, outcome in stage.outcomes.items():
+                if not isinstance(outcome, Kept):
+                    note = outcome.note if isinstance(outcome, Dropped) else ""
+                    told = one_line(f"{outcome.reason}: {note}" if note else outcome.reason, max_chars=400)
+                    did = "dropped" if isinstance(outcome, Dropped) else "waits"
+                    click.echo(f"{item[:ID_DIGITS]} {stage.stage.name} {did}: {told}")
 
 
 @build_group.command("decide", epilog=options.example("toolablate build decide questions.toml decisions.jsonl"))
@@ -119,32 +139,43 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     """Take what people decided of items: one JSON object a line in DECISIONS. Without it, print what waits for them.
 
     \b
-      {"item": "3f2a91", "reviewer": "ann", "verdict": "accept", "seconds": 42}
-      {"item": "77b0c4", "reviewer": "ann", "verdict": "mend", "content": {"question": "..."}}
-      {"item": "d10e55", "reviewer": "ann", "verdict": "reject", "reason": "two options are right"}
+      {"item": "3f2a91", "seen": "9c1f...", "reviewer": "ann", "verdict": "accept", "seconds": 42}
+      {"item": "77b0c4", "seen": "02ab...", "reviewer": "ann", "verdict": "mend", "content": {"question": "..."}}
+      {"item": "d10e55", "seen": "e77d...", "reviewer": "ann", "verdict": "reject", "reason": "two are right"}
 
-    `item` is the beginning of its id. The next `build` goes on with what is decided.
+    `item` is the beginning of its id, `seen` is printed with it: a decision is on the text that was seen. The next
+    `build` goes on with what is decided.
     """
     import json
 
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.kinds import reviewed
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.review import load_decisions
-    from toolablate.experiments.construction.workbench import Workbench
+    from toolablate.experiments.construction.review import by_item, load_decisions
+    from toolablate.experiments.construction.workbench import Workbench, content_digest
     from toolablate.reports.numbers import counted
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=decisions is not None) as bench:
         review = seen_so_far(loaded, bench).stages[-1]
-        contents, part = {item: step.content for item, step in review.steps.items()}, reviewed(loaded)
+        contents, part = review.contents, reviewed(loaded)
         if decisions is not None:
             kept = bench.decide(load_decisions(decisions, contents, part))
             click.echo(f"{counted(kept, 'decision')} kept; `toolablate build {pipeline}` goes on with them.", err=True)
             return
-        for item, content in contents.items():
-            if item not in review.kept:
-                click.echo(json.dumps({"item": item, **content[part.part]}, ensure_ascii=False))
+        said = by_item(bench.decisions())
+        for item, waits in review.waiting.items():
+            content = contents[item]
+            seen = content_digest(content)
+            told = {
+                "item": item,
+                "seen": seen,
+                "waits_for": waits.reason,
+                "decided_by": [each.reviewer for each in said.get(item, []) if each.seen == seen],
+                "content": content[part.part],
+                "source": {key: content[key] for key in part.source if content.get(key)},
+            }
+            click.echo(json.dumps(told, ensure_ascii=False))
 
 
 @build_group.command("threads", epilog=options.example("toolablate build threads forums.toml"))
@@ -210,12 +241,13 @@ def posts_command(page: Path, as_json: bool) -> None:
 
     from toolablate.experiments.construction.forum_posts import posts_of
     from toolablate.tools.extraction.kinds import decode
+    from toolablate.traces.terminal_text import plain_text
 
     posts = posts_of(decode(sys.stdin.buffer.read() if str(page) == "-" else page.read_bytes()))
     if as_json:
         click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
     else:
-        click.echo("\n\n---\n\n".join(posts))
+        click.echo("\n\n---\n\n".join(map(plain_text, posts)) if posts else "no posts were found", err=not posts)
     raise SystemExit(0 if posts else 1)
 
 
@@ -225,6 +257,7 @@ def _show(funnel: "Funnel", *, as_json: bool) -> None:
     from rich.console import Console
 
     from toolablate.experiments.construction.funnel import funnel_json, funnel_lines
+    from toolablate.traces.terminal_text import one_line
 
     if as_json:
         click.echo(json.dumps(funnel_json(funnel), ensure_ascii=False, indent=2))
@@ -232,15 +265,16 @@ def _show(funnel: "Funnel", *, as_json: bool) -> None:
     console = Console()
     console.print(_table(funnel.stages))
     for line in funnel_lines(funnel):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(one_line(line, max_chars=2_000), markup=False, highlight=False, soft_wrap=True)
 
 
 def _table(stages: "Sequence[StageFigures]") -> "RenderableType":
     from toolablate.reports.numbers import dollars
     from toolablate.reports.tables import Fitted, figures, names
+    from toolablate.traces.terminal_text import one_line
 
     def told(counts: "Mapping[str, int]") -> str:
-        return ", ".join(f"{reason} {count}" for reason, count in counts.items())
+        return one_line(", ".join(f"{reason} {count}" for reason, count in counts.items()), max_chars=2_000)
 
     def waiting(each: "StageFigures") -> str:
         return told({**each.waiting, **({"not asked for": each.missing} if each.missing else {})})

@@ -63,4 +63,6 @@ def _said(statement: str) -> str:
 
 
 def _loose(text: str) -> re.Pattern[str]:
-    return re.compile(r"\s+".join(map(re.escape, text.split())))
+    """Whole words: what a statement says may be a part of another word."""
+    said = r"\s+".join(map(re.escape, text.split()))
+    return re.compile(rf"(?<![A-Za-z0-9]){said}(?![A-Za-z0-9])")

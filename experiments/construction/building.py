@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents import ModelSource, RetryPolicy
-from toolablate.experiments.construction.kinds import load_items, stages_of
+from toolablate.experiments.construction.kinds import load_items, require, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.stages import Content, Kept, Outcome, Stage, Waiting
 from toolablate.experiments.construction.workbench import Workbench, content_digest
@@ -22,9 +22,11 @@ REPLY_TOKENS = 600
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One item at one stage. `id` is the digest of all that its outcome depends on."""
+    """One item at one stage. `id` is the digest of all that its outcome depends on; by `asked` its replies are kept, so
+    that what is asked in the same words again is not paid again."""
 
     id: str
+    asked: str
     stage: Stage
     item: str
     content: Content
@@ -45,6 +47,15 @@ class Passed:
     def kept(self) -> dict[str, Content]:
         return {item: each.content for item, each in self.outcomes.items() if isinstance(each, Kept)}
 
+    @property
+    def contents(self) -> dict[str, Content]:
+        """As the items came."""
+        return {item: step.content for item, step in self.steps.items()}
+
+    @property
+    def waiting(self) -> dict[str, Waiting]:
+        return {item: each for item, each in self.outcomes.items() if isinstance(each, Waiting)}
+
 
 def passed(pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping[str, Content]) -> Passed:
     """What is known of a stage: kept in the workbench, or made anew where no model has to be asked for it. Nothing is
@@ -59,7 +70,7 @@ def passed(pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping
             outcomes[item] = kept
             continue
         try:
-            outcomes[item] = asyncio.run(_taken(step, PaidInTurn(bench.calls(step.id), _refuse)))
+            outcomes[item] = asyncio.run(_taken(step, PaidInTurn(bench.calls(step.asked), _refuse)))
         except _NotPaidError as error:
             lacking.append((step, error.request))
     return Passed(stage, steps, outcomes, lacking)
@@ -68,7 +79,8 @@ def passed(pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping
 def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context: object) -> Step:
     model = pipeline.model_of(stage.role).identity() if stage.role else ""
     depends = [stage.name, stage.version, dict(stage.settings()), model, item, content_digest(content), context]
-    return Step(digest_json(depends), stage, item, content, context)
+    asked = digest_json([stage.name, model, item])
+    return Step(digest_json(depends), asked, stage, item, content, context)
 
 
 async def _taken(step: Step, ask: PaidInTurn) -> Outcome:
@@ -128,6 +140,7 @@ def build(
     asks for nothing again that was replied to. Raises ToolablateError where nothing can be asked or kept."""
     progress = progress or RunProgress()
     contents: Mapping[str, Content] = load_items(pipeline)
+    require(pipeline)
     bench.add_items(contents)
     budget, stages, work = _Budget(max_cost), [], []
     for stage in stages_of(pipeline, bench):
@@ -201,10 +214,10 @@ class _Asking:
         async def ask(request: ModelRequest) -> JudgeCall:
             began = time.monotonic()
             call = await calls.ask(request)
-            self.bench.keep_call(step.id, call, time.monotonic() - began)
+            self.bench.keep_call(step.asked, call, time.monotonic() - began)
             return call
 
-        outcome = await _taken(step, PaidInTurn(self.bench.calls(step.id), ask))
+        outcome = await _taken(step, PaidInTurn(self.bench.calls(step.asked), ask))
         if isinstance(outcome, Waiting):
             return outcome.reason, True
         self.bench.keep_step(step.id, step.item, step.stage.name, outcome)

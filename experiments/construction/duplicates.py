@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from toolablate.benchmarks.judging.answers import Ask
@@ -47,16 +46,17 @@ class Deduplicate:
         return {"words": _WORDS, "same": self.section.same, "near": self.section.near}
 
     @cached_property
-    def _published(self) -> dict[str, str]:
+    def published(self) -> dict[str, str]:
+        """Texts of the named files. Raises InputError."""
         return {
-            f"{Path(file).name}: {question.id}": question.prompt
+            f"{file}: {question.id}": question.prompt
             for file in self.section.against
             for question in questions_of(file)
         }
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """For each item the earlier texts that are near it, the nearest first: name, text, similarity."""
-        texts = {**self._published, **{item: content["question"] for item, content in contents.items()}}
+        texts = {**self.published, **{item: content["question"] for item, content in contents.items()}}
         found: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for later, earlier, similarity in near_pairs(texts, self.section.near):
             if later in contents:

@@ -116,6 +116,7 @@ def _groups(nodes: Sequence[lxml.html.HtmlElement]) -> Iterator[tuple[str, Group
     least, each group once. What is quoted, a signature or beside the thread is no member."""
     by_form: defaultdict[str, list[lxml.html.HtmlElement]] = defaultdict(list)
     ids: defaultdict[lxml.html.HtmlElement | None, int] = defaultdict(count().__next__)
+    places = {child: place for each in nodes for place, child in enumerate(each)}
     for each in nodes:
         if each.tag not in _BLOCKS or each.tag in ("hr", "p", "blockquote") or _is_around(each):
             continue
@@ -127,8 +128,7 @@ def _groups(nodes: Sequence[lxml.html.HtmlElement]) -> Iterator[tuple[str, Group
         # Pages without classes: the children of one element, and what has one place in each of these.
         by_form[f"{each.tag} #{ids[above]}"].append(each)
         if above is not None and above.getparent() is not None:
-            place = sum(1 for _ in each.itersiblings(preceding=True))
-            by_form[f"{each.tag} #{ids[above.getparent()]} {above.tag} {place}"].append(each)
+            by_form[f"{each.tag} #{ids[above.getparent()]} {above.tag} {places[each]}"].append(each)
     known = set()
     for form, group in by_form.items():
         members = set(group)
@@ -201,17 +201,19 @@ def text_of(element: lxml.html.HtmlElement) -> str:
     """Its text, with an end of line where a block begins or ends."""
     pieces: list[str] = []
 
-    def walk(node: lxml.html.HtmlElement) -> None:
+    def walk(node: lxml.html.HtmlElement, mark: str = "* ") -> None:
         block = node.tag in _BLOCKS
         if block or node.tag == "br":
             pieces.append("\n")
         if node.tag == "li":
-            pieces.append(_mark_of(node))
+            pieces.append(mark)
         if isinstance(node.tag, str):
             pieces.append(_flat(node.text, node))
+            number = 0
             for child in node:
+                number += child.tag == "li"
                 if not _is_below(child):
-                    walk(child)
+                    walk(child, f"{number}. " if node.tag == "ol" else "* ")
                 pieces.append(_flat(child.tail, node))
         if block:
             pieces.append("\n")
@@ -221,13 +223,6 @@ def text_of(element: lxml.html.HtmlElement) -> str:
     # Blanks in programs and tables of plain text mean something.
     kept = (line.replace(_BLANK, " ").rstrip() for line in lines)
     return "\n".join(line for line in kept if line)
-
-
-def _mark_of(item: lxml.html.HtmlElement) -> str:
-    above = item.getparent()
-    if above is None or above.tag != "ol":
-        return "* "
-    return f"{1 + sum(1 for each in item.itersiblings('li', preceding=True))}. "
 
 
 def _flat(text: str | None, parent: lxml.html.HtmlElement) -> str:

@@ -24,7 +24,7 @@ from toolablate.traces.paths import PathText
 
 class _Forum(Section):
     """`name` and `licence` go with each item. Threads from `since` to `until` with at least so many `views`, `replies`
-    and `votes`, at most `limit`."""
+    and `votes`; of these the output has at most `limit`."""
 
     name: str = Field(min_length=1)
     url: str = Field(min_length=1)
@@ -85,18 +85,28 @@ class Thread:
 
 
 class ForumUnreadableError(Exception):
-    """A forum that cannot be read on, with why; what was read of it before is kept."""
+    """A forum that cannot be read on, with why; what was read of it before is kept. `code` is that of a `FetchError`,
+    "" where something was read that is of another form."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
-async def threads_of(forum: Forum, client: HttpClient, web: WebSection, known: frozenset[str]) -> AsyncIterator[Thread]:
-    """Of questions with an accepted answer, but those whose addresses are `known`. Raises ForumUnreadableError."""
+async def threads_of(
+    forum: Forum, client: HttpClient, web: WebSection, known: frozenset[str], limit: int
+) -> AsyncIterator[Thread]:
+    """At most so many of questions with an accepted answer, but those whose addresses are `known`. Raises
+    ForumUnreadableError."""
+    if limit <= 0:
+        return
     reader = _Json(client, web)
     found = _discourse(forum, reader, known) if forum.kind == "discourse" else _stack_exchange(forum, reader, known)
     number = 0
     async for thread in found:
         yield thread
         number += 1
-        if number == forum.limit:
+        if number == limit:
             return
 
 
@@ -130,7 +140,7 @@ class _Json:
             body = (await follow(address, self._client, self._policy)).body
             found = kind.model_validate(json.loads(body))
         except FetchError as error:
-            raise ForumUnreadableError(error.message) from None
+            raise ForumUnreadableError(error.message, error.code) from None
         except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
             raise ForumUnreadableError(f"{url} is no JSON: is it a forum of this kind?") from None
         except ValidationError as error:
@@ -151,7 +161,7 @@ class _Topic(BaseModel):
     posts_count: int
     views: int = 0
     like_count: int = 0
-    pinned: bool = False
+    has_accepted_answer: bool | None = None
 
 
 class _TopicList(BaseModel):
@@ -170,6 +180,8 @@ class _Post(BaseModel):
     cooked: str
     post_number: int
     accepted_answer: bool = False
+    post_type: int = 1
+    action_code: str | None = None
 
 
 class _PostStream(BaseModel):
@@ -187,6 +199,8 @@ class _MorePosts(BaseModel):
     post_stream: _PostStream
 
 
+_OF_PEOPLE = 1
+_GONE = frozenset({"http_401", "http_403", "http_404", "http_410"})
 _AT_ONCE = 20
 _MOST_POSTS = 100
 _MOST_PAGES = 1_000
@@ -199,9 +213,19 @@ async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]
         for topic in listed.topics:
             url = f"{base}/t/{topic.id}"
             enough = topic.views >= forum.views and topic.like_count >= forum.votes
-            if url in known or not enough or topic.posts_count <= forum.replies or not _within(forum, topic.created_at):
+            # The listing may say so; where it does not, the topic does.
+            solved = topic.has_accepted_answer is not False
+            if url in known or not (enough and solved and topic.posts_count > forum.replies):
                 continue
-            if (thread := await _topic(forum, reader, url)) is not None:
+            if not _within(forum, topic.created_at):
+                continue
+            try:
+                thread = await _topic(forum, reader, url)
+            except ForumUnreadableError as error:
+                if error.code not in _GONE:
+                    raise
+                continue
+            if thread is not None:
                 yield thread
         if not listed.topics or listed.more_topics_url is None:
             return
@@ -215,7 +239,11 @@ async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | Non
         ids = {"post_ids[]": rest[start : start + _AT_ONCE]}
         more = await reader.get(_MorePosts, f"{url}/posts.json", ids)
         posts |= {post.id: post for post in more.post_stream.posts}
-    first, *others = sorted(posts.values(), key=lambda post: post.post_number)
+    # Others are notes of the forum's own, as that a topic was closed.
+    said = [post for post in posts.values() if post.post_type == _OF_PEOPLE and post.action_code is None]
+    if not said:
+        return None
+    first, *others = sorted(said, key=lambda post: post.post_number)
     accepted = next((post for post in others if post.accepted_answer), None)
     if accepted is None:
         return None
@@ -226,7 +254,7 @@ async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | Non
         question=first.cooked,
         answer=accepted.cooked,
         replies=[post.cooked for post in others if post is not accepted],
-        names=[name for post in posts.values() for name in (post.username, post.name or "")],
+        names=[name for post in said for name in (post.username, post.name or "")],
     )
 
 
@@ -370,12 +398,14 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | F
     from toolablate.tools.web import LiveHttpClient
 
     output = Path(plan.output)
-    known = frozenset(_known(output))
+    there = _there(output)
+    known = frozenset(url for url, _ in there)
     client = LiveHttpClient(plan.web.policy)
     try:
         for forum in plan.forums:
             try:
-                async for thread in threads_of(forum, client, plan.web, known):
+                left = forum.limit - sum(name == forum.name for _, name in there)
+                async for thread in threads_of(forum, client, plan.web, known, left):
                     _append(output, thread)
                     yield forum.name, thread
             except ForumUnreadableError as error:
@@ -384,17 +414,23 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | F
         await client.close()
 
 
-def _known(output: Path) -> list[str]:
-    """The addresses of those that are there. Raises InputError."""
+def _there(output: Path) -> list[tuple[str, str]]:
+    """The addresses of those that are there, with the names of their forums. Raises InputError."""
     from toolablate.benchmarks.rows.sources import rows_of
 
-    return [str(row.get("url", "")) for _, row in rows_of(output)] if output.exists() else []
+    if not output.exists():
+        return []
+    return [(str(row.get("url", "")), str(row.get("forum", ""))) for _, row in rows_of(output)]
 
 
 def _append(output: Path, thread: Thread) -> None:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        with output.open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(thread.row(), ensure_ascii=False)}\n")
+        with output.open("ab+") as file:
+            if file.tell():
+                file.seek(-1, 2)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(f"{json.dumps(thread.row(), ensure_ascii=False)}\n".encode())
     except OSError as error:
         raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None

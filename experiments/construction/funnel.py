@@ -57,9 +57,9 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     for found in built.stages:
         spent = Paid()
         for step in found.steps.values():
-            if step.id in paid:
-                used.add(step.id)
-                spent += paid[step.id]
+            if step.asked in paid:
+                used.add(step.asked)
+                spent += paid[step.asked]
         outcomes = found.outcomes.values()
         stages.append(
             StageFigures(
@@ -82,7 +82,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
         checks=checks_of(each["asked"] for each in contents if "asked" in each),
         paper=PAPERS[pipeline.kind],
-        agreement=agreement_of(bench.decisions()),
+        agreement=agreement_of(bench.decisions(), built.stages[-1].contents),
     )
 
 

@@ -1,8 +1,11 @@
 """What is made: questions, as LPFQA's, or statements, as Encyclo-K's. Each has its items and its stages."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
-from toolablate.experiments.construction.duplicates import Deduplicate
+from toolablate.experiments.construction.book_worlds import book_worlds
+from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
@@ -18,6 +21,7 @@ from toolablate.experiments.construction.statement_stages import (
     twin_faults,
 )
 from toolablate.experiments.construction.workbench import Decision, Workbench
+from toolablate.traces.errors import InputError
 
 
 def load_items(pipeline: Pipeline) -> dict[str, Content]:
@@ -25,10 +29,29 @@ def load_items(pipeline: Pipeline) -> dict[str, Content]:
     return load_question_items(pipeline.items) if pipeline.kind == "questions" else load_statement_items(pipeline.items)
 
 
+def require(pipeline: Pipeline) -> None:
+    """What is needed later is looked for before anything is paid. Raises InputError."""
+    if pipeline.kind == "questions":
+        for _ in near_pairs(Deduplicate(pipeline.duplicates, pipeline.asks).published, pipeline.duplicates.near):
+            break
+    elif pipeline.worlds.pages:
+        book_worlds(pipeline.worlds.pages, {})
+    folder = Path(pipeline.output)
+    above = next(each for each in (folder, *folder.parents) if each.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise InputError(f"output: cannot write {folder}", hint="name another folder", code="unwritable")
+
+
 def reviewed(pipeline: Pipeline) -> Reviewed:
     if pipeline.kind == "questions":
-        return Reviewed("asked", lambda content: faults_of(content, content["asked"]))
-    return Reviewed("false", lambda content: twin_faults(content["text"], content["false"]["text"]))
+        return Reviewed(
+            "asked",
+            ("question", "answer", "explanation", "replies", "url"),
+            lambda content: faults_of(content, content["asked"]),
+        )
+    return Reviewed(
+        "false", ("text", "book", "page"), lambda content: twin_faults(content["text"], content["false"]["text"])
+    )
 
 
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:

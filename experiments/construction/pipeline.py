@@ -14,6 +14,9 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.records import Model, Price
 
+PUBLISHED = ("questions.jsonl", "lpfqa.jsonl", "statements.jsonl", "book.jsonl", "falsified_book.jsonl", "card.md")
+"""What may be written into `output`."""
+
 Share = Annotated[float, Field(gt=0, le=1)]
 Name = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
@@ -145,6 +148,14 @@ def load_pipeline(path: Path) -> Pipeline:
             "replies": pipeline.replies.model_copy(update={"file": beside(pipeline.replies.file)}),
         }
     )
-    if Path(loaded.workbench) == Path(loaded.items):
-        raise InputError(f"{path}: workbench: it is the file of `items`", hint="name another file", code="bad_plan")
+    read = {Path(each) for each in (loaded.items, loaded.worlds.pages, *against) if each}
+    if Path(loaded.workbench) in read:
+        raise InputError(f"{path}: workbench: it is a file that is read", hint="name another file", code="bad_plan")
+    for name in PUBLISHED:
+        if (place := Path(loaded.output) / name).resolve() in {
+            each.resolve() for each in (*read, Path(loaded.workbench))
+        }:
+            raise InputError(
+                f"{path}: output: {place} would be overwritten", hint="name a folder of its own", code="bad_plan"
+            )
     return loaded

@@ -137,8 +137,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
         f"- Review: {pipeline.review.reviewers or 'no'} people per item"
         + (f", kappa {funnel.agreement.kappa:.2f}" if funnel.agreement.kappa is not None else ""),
-        "- Personal data: mail addresses, profile links, telephone numbers, @handles and the names that the source"
-        " gave were removed by rule before any model read the texts. Other names may remain.",
+        f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
         "",
         "## Sources",
         "",
@@ -165,6 +164,22 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         "",
     ]
     return "\n".join(lines)
+
+
+_PERSONAL = (
+    "mail addresses, profile links, telephone numbers that begin with +, @handles and the names that the source gave"
+    " were removed by rule before any model read the texts; other names may remain"
+)
+
+
+def told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
+    """How much of a book is falsified, [] without one."""
+    if not pipeline.worlds.pages:
+        return []
+    found = len(book_worlds(pipeline.worlds.pages, contents).found)
+    return [
+        f"{found} of {len(contents)} statements stand in the book word for word, and are false in falsified_book.jsonl"
+    ]
 
 
 def _form(content: Content) -> str:

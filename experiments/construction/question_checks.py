@@ -20,7 +20,7 @@ _ALL_OR_NONE = re.compile(
     r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
     re.IGNORECASE,
 )
-_LETTERED = re.compile(r"\s*[(（]?[A-Ga-g][)）.．、:：]\s")
+_LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])[)）.．、:：]\s")
 
 
 def normal(text: str) -> str:
@@ -61,7 +61,8 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
     if any(_ALL_OR_NONE.search(option) for option in options):
         faults.append('options: none may say "all of the above" or "none of the above"')
-    if all(_LETTERED.match(option) for option in options):
+    lettered = [found[1].upper() for option in options if (found := _LETTERED.match(option))]
+    if lettered == list(LETTERS[: len(options)]):
         faults.append("options: leave out their letters")
     if _gives_away(asked["question"], asked["right"]):
         faults.append("question: holds the right option")

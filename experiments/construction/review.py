@@ -18,10 +18,11 @@ from toolablate.experiments.construction.workbench import Decision, content_dige
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What of an item people see and may mend: the object under `part` of its content. `faults` says what is wrong with
-    a content."""
+    """What of an item people see and may mend: the object under `part` of its content, beside its `source`, the values
+    of these keys. `faults` says what is wrong with a content."""
 
     part: str
+    source: tuple[str, ...]
     faults: Callable[[Content], Sequence[str]]
 
     def mended(self, content: Content, fields: Mapping[str, Any]) -> Content:
@@ -69,9 +70,9 @@ class Review:
 
 def by_item(decisions: Iterable[Decision]) -> dict[str, list[Decision]]:
     """In the order in which people first spoke; of one person's words on the same content the last counts."""
-    found: defaultdict[str, dict[tuple[str, str], Decision]] = defaultdict(dict)
+    found: defaultdict[str, dict[tuple[str, str, str], Decision]] = defaultdict(dict)
     for each in decisions:
-        found[each.item][each.reviewer, each.seen] = each
+        found[each.item][each.by] = each
     return {item: list(said.values()) for item, said in found.items()}
 
 
@@ -80,11 +81,10 @@ def _gist(decision: Decision) -> tuple[str, str]:
 
 
 def load_decisions(path: Path, contents: Mapping[str, Content], reviewed: Reviewed) -> list[Decision]:
-    """One decision in a row, on `contents`: what the items are that wait for people, by item. A row without `seen` is
-    on what the item is now.
+    """One decision in a row, on `contents`: what the items that came to review are now, by item.
 
-    Raises InputError that names the row: an unknown item or key, a mend that leaves a fault or changes nothing, a
-    rejection without a reason."""
+    Raises InputError that names the row: an unknown item or key, an item that is another by now, a mend that leaves a
+    fault or changes nothing, a rejection without a reason."""
     found = []
     for place, row in rows_of(path):
         try:
@@ -103,24 +103,33 @@ def _decision(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed:
         )
     content = contents[matches[0]]
     try:
-        decision = Decision.model_validate({"seen": content_digest(content), **row, "item": matches[0]})
+        decision = Decision.model_validate({**row, "item": matches[0]})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise LineError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if decision.seen != content_digest(content):
+        raise LineError(
+            "seen: the item is another by now, so that this is no decision on it", "`build decide` prints what it is."
+        )
     if decision.verdict == "reject" and not decision.reason.strip():
         raise LineError("reason: a rejection needs one")
-    if decision.verdict == "mend" and decision.seen == content_digest(content):
+    if decision.verdict == "mend":
         asked = content[reviewed.part]
         if unknown := sorted(decision.content.keys() - asked.keys()):
             raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked)}.")
         mended = {**asked, **decision.content}
         if mended == asked:
             raise LineError("content: the mend changes nothing", 'Say "accept".')
-        if wrong := [key for key in asked if type(mended[key]) is not type(asked[key])]:
+        if wrong := [key for key in asked if not _is_like(mended[key], asked[key])]:
             raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
         if faults := reviewed.faults(reviewed.mended(content, decision.content)):
             raise LineError(f"content: {'; '.join(faults)}")
     return decision
+
+
+def _is_like(value: object, before: object) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return type(value) is type(before) and all(isinstance(each, str) for each in texts)
 
 
 def _called(value: object) -> str:
@@ -140,28 +149,21 @@ class Agreement:
     median_seconds: float | None
 
 
-def agreement_of(decisions: Iterable[Decision]) -> Agreement:
+def agreement_of(decisions: Iterable[Decision], contents: Mapping[str, Content]) -> Agreement:
+    """Of what the items that came to review are now."""
     import statistics
 
-    said = by_item(decisions)
-    pairs = [
-        (pair[0].verdict, pair[1].verdict) for each in said.values() for pair in [_first_two(each)] if pair is not None
-    ]
-    units = margins([[pair] for pair in pairs])
-    seconds = [each.seconds for of in said.values() for each in of if each.seconds is not None]
+    seen = {item: content_digest(content) for item, content in contents.items()}
+    said = {
+        item: [each for each in of_item if each.seen == seen.get(item)] for item, of_item in by_item(decisions).items()
+    }
+    pairs = [(of_item[0], of_item[1]) for of_item in said.values() if len(of_item) > 1]
+    units = margins([[(one.verdict, other.verdict)] for one, other in pairs])
+    seconds = [each.seconds for of_item in said.values() for each in of_item if each.seconds is not None]
     return Agreement(
         items=len(pairs),
-        alike=sum(one == other for one, other in pairs) / len(pairs) if pairs else None,
+        alike=sum(_gist(one) == _gist(other) for one, other in pairs) / len(pairs) if pairs else None,
         kappa=cohens_kappa(units),
         ci95=kappa_interval(units) if len(pairs) > 1 else None,
         median_seconds=statistics.median(seconds) if seconds else None,
     )
-
-
-def _first_two(said: Sequence[Decision]) -> tuple[Decision, Decision] | None:
-    """On the same content."""
-    for place, one in enumerate(said):
-        for other in said[place + 1 :]:
-            if other.seen == one.seen:
-                return one, other
-    return None

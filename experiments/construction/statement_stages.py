@@ -32,12 +32,13 @@ class StatementRow(BaseModel):
     subfield: str = ""
     book: str = ""
     page: str = ""
+    licence: str = ""
 
 
 _TEXT = "a text in quotes"
 ALLOWED = {
     **dict.fromkeys(("text", "discipline"), "a text in quotes that is not blank"),
-    **dict.fromkeys(("field", "subfield", "book", "page"), _TEXT),
+    **dict.fromkeys(("field", "subfield", "book", "page", "licence"), _TEXT),
 }
 
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from toolablate.experiments.construction.stages import Content, Dropped, Kept
 from toolablate.traces.database import FileSchema, connect, is_damage, known_failure, network_file_system
@@ -40,11 +40,16 @@ class Decision(Record):
 
     item: str = Field(min_length=1)
     seen: str = Field(min_length=1)
-    reviewer: str = Field(min_length=1)
+    reviewer: Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
     verdict: Verdict
     content: dict[str, Any] = Field(default_factory=dict)
     reason: str = ""
     seconds: float | None = Field(default=None, ge=0)
+
+    @property
+    def by(self) -> tuple[str, str, str]:
+        """The person, whatever the capitals, and the text: of several words on it the last counts."""
+        return self.item, self.seen, self.reviewer.casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +221,12 @@ class Workbench:
 
     def decide(self, decisions: Iterable[Decision]) -> int:
         """Keeps those that are new; a person's later word on the same content counts. Returns how many."""
-        known = {each.to_json() for each in self.decisions()}
-        new = {text: each.item for each in decisions if (text := each.to_json()) not in known}
+        latest = {each.by: each.to_json() for each in self.decisions()}
+        new: dict[str, str] = {}
+        for each in decisions:
+            if latest.get(each.by) != each.to_json():
+                new[each.to_json()] = each.item
+                latest[each.by] = each.to_json()
         with self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
             try:

@@ -148,6 +148,9 @@ def test_what_fails_a_stage_is_dropped_with_its_reason(chat_server: ChatServer, 
     assert found["deduplicate"]["requests"] == 1
     assert found["filter"]["dropped"] == {"not accurate": 1, "too easy": 1}
     assert found["review"]["kept"] == 1
+    listed = run("status", tmp_path / "questions.toml", "--list").output
+    assert listed.count(" dropped: ") == 7
+    assert "deduplicate dropped: duplicate: repeats" in listed
     assert all(
         each["came"] == each["kept"] + sum(each["dropped"].values()) + sum(each["waiting"].values()) + each["missing"]
         for each in found.values()
@@ -167,7 +170,15 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
     # What the filter says is as before, so that nothing after it changes.
     assert len(chat_server.requests) == asked + 4
     assert found["review"]["kept"] == 4
-    assert json.loads(run("status", path, "--json").stdout)["paid_before"]["requests"] == 4
+    assert found["filter"]["requests"] == 8
+    # What only weighs replies, or comes after them, asks for nothing.
+    asked = len(chat_server.requests)
+    for changed in ("seed = 5\n", "[filter]\nclarity = 4\n"):
+        path.write_text(
+            changed + text if changed.startswith("seed") else text.replace("[review]", changed + "[review]")
+        )
+        assert funnel(path)["review"]["kept"] == 4
+    assert len(chat_server.requests) == asked
     path.write_text(text.replace("[review]", "[filter]\ndomains = ['Physics']\n[review]"), encoding="utf-8")
     assert funnel(path)["filter"]["waiting"] == {"reply unread": 4}
 
@@ -180,8 +191,28 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
     found = funnel(path, code=1)
     assert found["filter"]["missing"] == 1
     assert found["review"]["kept"] == 3
-    assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 3
+    assert not (tmp_path / "published").exists(), "a part would take the place of the whole"
     assert funnel(path)["review"]["kept"] == 4
+    assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 4
+
+
+def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_first(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    (tmp_path / "questions.jsonl").write_text((tmp_path / "pairs.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    for changed, told in (
+        ('items = "questions.jsonl"\noutput = "."', "would be overwritten"),
+        ('items = "pairs.jsonl"\noutput = "pairs.jsonl/in"', "cannot write"),
+        ('items = "pairs.jsonl"\nduplicates = { against = ["none.jsonl"] }', "none.jsonl"),
+    ):
+        path.write_text(text.replace('items = "pairs.jsonl"', changed), encoding="utf-8")
+        refused = run(path, code=1).exception
+        assert isinstance(refused, InputError), refused
+        assert told in str(refused)
+    assert chat_server.requests == []
+    assert len((tmp_path / "questions.jsonl").read_text(encoding="utf-8").splitlines()) == 1
 
 
 def test_what_is_allowed_is_not_overspent_and_the_same_command_goes_on(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -194,7 +225,7 @@ def test_what_is_allowed_is_not_overspent_and_the_same_command_goes_on(chat_serv
     # Enough for what the first stage is likely to cost, and not for all.
     stopped = run(path, "--max-cost", "0.006", code=1)
     assert "--max-cost is spent; the same command goes on." in stopped.stderr
-    assert "nothing is published" in stopped.stderr
+    assert "what was published before stays as it is" in stopped.stderr
     assert not (tmp_path / "published").exists()
     asked = len(chat_server.requests)
     assert 0 < asked < 12

@@ -29,6 +29,7 @@ def topic(number: int) -> dict[str, Any]:
             "cooked": f"<p>Post {n} of topic {number}: <code>a &lt; b</code>, says @user{n}</p>",
             "post_number": n,
             "accepted_answer": n == 22 and number != 4,
+            **({"action_code": "autoclosed.enabled", "post_type": 3, "username": "system"} if n == 24 else {}),
         }
         for n in range(1, POSTS + 1)
     ]
@@ -152,7 +153,7 @@ def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: P
     first, question = rows[0], rows[3]
     assert first["question"] == "Post 1 of topic 1: a < b, says @user1"
     assert first["answer"].startswith("Post 22 of")
-    assert len(first["replies"]) == POSTS - 2
+    assert len(first["replies"]) == POSTS - 3
     assert (first["title"], first["licence"], first["forum"]) == ("Topic 1", "CC0", "Batteries")
     assert (question["title"], question["question"]) == ("Is 1 < 2?", "Why is 7 so?\nx  y")
     assert (question["answer"], question["replies"], question["licence"]) == ("Answer 0", ["Answer 1"], "CC BY-SA 4.0")
@@ -169,6 +170,12 @@ def test_threads_are_chosen_by_day_views_and_number(forums: Forums, tmp_path: Pa
     fetch(path)
     rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["url"].rpartition("/")[2] for row in rows if row["forum"] == "Batteries"] == ["2"]
+    # At most so many in all, whatever a file of others ends with.
+    before = (tmp_path / "pairs.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "pairs.jsonl").write_text(before.rstrip("\n"), encoding="utf-8")
+    fetch(path)
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert sum(row["forum"] == "Batteries" for row in rows) == 1
 
 
 def test_a_forum_that_stops_costs_no_other_and_the_same_command_goes_on(forums: Forums, tmp_path: Path) -> None:
@@ -180,6 +187,15 @@ def test_a_forum_that_stops_costs_no_other_and_the_same_command_goes_on(forums: 
     forums.stopped = ""
     fetch(path)
     assert len((tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 5
+
+
+def test_a_topic_that_may_not_be_read_costs_itself_alone(forums: Forums, tmp_path: Path) -> None:
+    original = forums.answer
+    forums.answer = lambda path, query: None if path == "/t/1.json" else original(path, query)  # type: ignore[method-assign]
+    fetch(written(tmp_path, forums))
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["url"].rpartition("/")[2] for row in rows] == ["2", "5", "7", "9"]
+    assert not any("system" in row["names"] for row in rows)
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,20 @@ from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions
 from toolablate.experiments.construction.review import Agreement, agreement_of
-from toolablate.experiments.construction.workbench import Decision
+from toolablate.experiments.construction.workbench import Decision, content_digest
 from toolablate.traces.errors import InputError
 
 
 def decided(path: Path, *rows: dict[str, Any], code: int = 0) -> str:
+    """With what was seen, where a row does not say."""
     file = path.parent / "decisions.jsonl"
-    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    printed = [json.loads(line) for line in run("decide", path).output.splitlines()]
+    seen = {each["item"]: each["seen"] for each in printed}
+    full = [
+        {"seen": next((seen[i] for i in seen if row.get("item") and i.startswith(row["item"])), "x"), **row}
+        for row in rows
+    ]
+    file.write_text("\n".join(map(json.dumps, full)), encoding="utf-8")
     found = run("decide", path, file, code=code)
     assert not code or isinstance(found.exception, InputError), found.exception
     return f"{found.output}{found.exception or ''}"
@@ -46,7 +53,9 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         {"item": ids[3], "reviewer": "bob", "verdict": "reject", "reason": "unclear"},
     ]
     assert "8 decisions kept" in decided(path, *rows)
-    assert "0 decisions kept" in decided(path, *rows)
+    again = [{**row, "reviewer": f" {row['reviewer'].upper()} "} for row in rows[-2:]]
+    assert "2 decisions kept" in decided(path, *again)
+    assert "0 decisions kept" in decided(path, *again)
     found = funnel(path)["review"]
     assert (found["kept"], found["dropped"], found["waiting"]) == (2, {"rejected": 1}, {"adjudication": 1})
     decided(path, {"item": ids[3], "reviewer": "cleo", "verdict": "accept"})
@@ -54,7 +63,7 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
     prompts = [each.prompt for each in load_questions(path.parent / "published" / "questions.jsonl")]
     assert mended in prompts
     assert "Review: two people on 4 items, alike on 75%" in run("status", path).output
-    assert run("decide", path).output.count("\n") == 1, "only the rejected item is not kept"
+    assert run("decide", path).output == "", "nothing waits"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +76,10 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         ({"verdict": "mend", "content": {"stem": "x"}}, "'stem' is no field"),
         ({"verdict": "mend", "content": {}}, "changes nothing"),
         ({"verdict": "mend", "content": {"options": "x"}}, "has to be a list"),
+        ({"verdict": "mend", "content": {"options": [1, 2, 3, 4, 5]}}, "has to be a list of texts"),
         ({"verdict": "mend", "content": {"right": "x"}}, "exactly one of the options"),
+        ({"verdict": "accept", "seen": "other"}, "the item is another by now"),
+        ({"verdict": "accept", "reviewer": " "}, "reviewer"),
         ({"verdict": "accept", "reviewer": ""}, "reviewer"),
     ],
 )
@@ -92,13 +104,14 @@ def test_a_decision_on_what_an_item_was_before_does_not_count(
 def test_agreement_is_cohens_kappa_of_the_first_two() -> None:
     def said(item: str, *verdicts: str) -> list[Decision]:
         return [
-            Decision(item=item, seen="x", reviewer=str(n), verdict=verdict)  # type: ignore[arg-type]
+            Decision(item=item, seen=content_digest({"n": int(item[1:])}), reviewer=str(n), verdict=verdict)  # type: ignore[arg-type]
             for n, verdict in enumerate(verdicts)
         ]
 
     rows = [("accept", "accept")] * 6 + [("reject", "reject")] * 2 + [("accept", "reject", "accept")] * 2
-    found = agreement_of(each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts))
+    contents = {f"i{n}": {"n": n} for n in range(len(rows))}
+    found = agreement_of((each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)), contents)
     # Observed .8, expected .8 * .6 + .2 * .4 = .56.
     assert (found.items, found.alike) == (10, 0.8)
     assert found.kappa == pytest.approx((0.8 - 0.56) / (1 - 0.56))
-    assert agreement_of([]) == Agreement(0, None, None, None, None)
+    assert agreement_of([], {}) == Agreement(0, None, None, None, None)

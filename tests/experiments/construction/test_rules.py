@@ -28,6 +28,10 @@ THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.
         ("my IP 84.12.7.3 is blocked", "my IP [ip] is blocked"),
         ("@Berny thx", "[name] thx"),
         ("Anne Gray and anne gray, not Gray's law", "[name] and [name], not Gray's law"),
+        (
+            "问题来自王芳老师，发到jo@mail.example.org或谢谢@zhang就好",
+            "问题来自[name]老师，发到[email]或谢谢[name]就好",
+        ),
         # What a question is about stays.
         ("version 23.0.11.48 of it", "version 23.0.11.48 of it"),
         ("use @property or @cached(3) in a.b@", "use @property or @cached(3) in a.b@"),
@@ -35,7 +39,7 @@ THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.
     ],
 )
 def test_personal_data_is_taken_out_and_content_stays(text: str, clean: str) -> None:
-    assert without_personal_data(text, ["Anne Gray"]) == clean
+    assert without_personal_data(text, ["Anne Gray", "王芳"]) == clean
 
 
 @pytest.mark.skipif(not THREADS.exists(), reason="the forum threads are not here")

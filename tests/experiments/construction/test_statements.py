@@ -109,14 +109,12 @@ def test_people_mend_the_false_statement(chat_server: ChatServer, tmp_path: Path
     path = pipeline_of(tmp_path, chat_server, "[review]\nreviewers = 1\n")
     assert funnel(path)["review"]["waiting"] == {"review": 3}
     item = json.loads(run("decide", path).output.splitlines()[0])
-    decision = {
-        "item": item["item"],
-        "reviewer": "ann",
-        "verdict": "mend",
-        "content": {"text": item["text"] + " Always."},
-    }
+    mended = item["content"]["text"] + " Always."
+    assert item["source"]["text"] in STATEMENTS
+    seen = {"item": item["item"], "seen": item["seen"], "reviewer": "ann"}
+    decision = {**seen, "verdict": "mend", "content": {"text": mended}}
     (tmp_path / "d.jsonl").write_text(json.dumps(decision), encoding="utf-8")
     run("decide", path, tmp_path / "d.jsonl")
     assert funnel(path)["review"]["kept"] == 1
     texts = [each.text for each in load_statements(tmp_path / "published" / "statements.jsonl")]
-    assert item["text"] + " Always." in texts
+    assert mended in texts
