@@ -86,7 +86,7 @@ class _Copies:
     backup: Path
     warn: Tell
     thread: ThreadPoolExecutor
-    _warned: str = ""
+    _warned: bool = False
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     async def repeat(self) -> None:
@@ -103,9 +103,12 @@ class _Copies:
             self._stopped.set()
             raise
         except StoreError as error:
-            if (said := f"cluster.backup: {error}") != self._warned:
-                self._warned = said
-                self.warn(said)
+            # Once, in whatever words it goes on failing, until one is made again.
+            if not self._warned:
+                self._warned = True
+                self.warn(f"cluster.backup: {error}")
+        else:
+            self._warned = False
 
     def _copy(self) -> None:
         if self.store.exists():
