@@ -4,14 +4,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from toolablate.benchmarks.rows.sources import typed_rows
-from toolablate.experiments.construction.stages import Content
-
-FullText = Annotated[str, Field(pattern=r"\S")]
+from toolablate.experiments.construction.stages import Content, FullText
 
 
 class PageRow(BaseModel):

@@ -141,7 +141,6 @@ def build(
     progress = progress or RunProgress()
     contents: Mapping[str, Content] = load_items(pipeline)
     require(pipeline)
-    bench.add_items(contents)
     budget, stages, work = _Budget(max_cost), [], []
     for stage in stages_of(pipeline, bench):
         found = passed(pipeline, bench, stage, contents)

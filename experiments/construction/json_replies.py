@@ -7,13 +7,12 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.judging.answers import CODE_DIGITS, Ask
 from toolablate.benchmarks.rows.json_rows import json_object
 from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.traces.records import Message, ModelReply, ModelRequest, digest_json
 from toolablate.traces.thoughts import after_thoughts
 
-CODE_DIGITS = 8
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(?P<inside>.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
-from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
 
 FEWEST_OPTIONS, MOST_OPTIONS = 5, 7
 _LEAK_CHARS = 12
@@ -80,7 +80,7 @@ def letter_of(asked: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
@@ -88,9 +88,6 @@ class Check:
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:
-        return {}
-
-    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         return {}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
@@ -116,8 +113,8 @@ _FEWEST = 20
 
 
 def checks_of(asked: Iterable[Mapping[str, Any]]) -> SetChecks:
-    """Where options tie in length each has its share. P-values are exact: of a Poisson-binomial sum, and of 10,000
-    draws (seed 0) of letters by the options that there are, compared by their largest excess."""
+    """Where the longest options tie in length none is the longest. P-values are exact: of a Poisson-binomial sum, and
+    of 10,000 draws (seed 0) of letters by the options that there are, compared by their largest excess."""
     import numpy as np
 
     rows = [each for each in asked if "options" in each]

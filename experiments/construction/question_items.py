@@ -1,17 +1,16 @@
 """What comes in: questions with answers, one in a row, without personal data."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.personal_data import without_personal_data
-from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.stages import Content, FullText
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import digest_json
 
-FullText = Annotated[str, Field(pattern=r"\S")]
 _TEXT = "a text in quotes"
 
 

@@ -11,18 +11,11 @@ from pydantic import Field
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.question_checks import FEWEST_OPTIONS, MOST_OPTIONS, faults_of
-from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role, Waiting
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, Waiting
 
 UNREAD = Waiting("reply unread")
 
 Kind = Literal["knowledge", "reasoning", "computation"]
-
-
-class _NoContext:
-    """A stage whose outcome depends on its own item alone."""
-
-    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        return {}
 
 
 # Whether there is a question with an answer at all.
@@ -46,7 +39,7 @@ that its discussion settled on, and the other replies, each with its number. Dec
 
 
 @dataclass(frozen=True, slots=True)
-class Assess(_NoContext):
+class Assess(NoContext):
     """Drops what has no defined question or no valid, undisputed answer; keeps the texts of wrong replies apart."""
 
     asks: int
@@ -134,7 +127,7 @@ computed).
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(_NoContext):
+class Filter(NoContext):
     """Drops what fails a criterion of quality, has fewer than `difficulty` criteria of difficulty, or is not clear
     enough; labels the rest."""
 
@@ -211,7 +204,7 @@ _SHORT = f"""You turn a question with its answer into a question with a short an
 
 
 @dataclass(frozen=True, slots=True)
-class Convert(_NoContext):
+class Convert(NoContext):
     """Knowledge becomes a multiple-choice question, reasoning and computation a short answer with evaluation points.
     The order of options is drawn by `seed` and item: a writer's own order favours places."""
 

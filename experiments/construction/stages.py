@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
 
@@ -34,6 +36,17 @@ class Waiting:
 
 
 Outcome = Kept | Dropped | Waiting
+
+
+FullText = Annotated[str, Field(pattern=r"\S")]
+"""Not blank."""
+
+
+class NoContext:
+    """A stage whose outcome depends on its own item alone."""
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        return {}
 
 
 class Stage(Protocol):

@@ -14,10 +14,17 @@ from toolablate.benchmarks.questions import language_of
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.question_checks import normal
-from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role, Waiting
+from toolablate.experiments.construction.stages import (
+    Content,
+    Dropped,
+    FullText,
+    Kept,
+    NoContext,
+    Outcome,
+    Role,
+    Waiting,
+)
 from toolablate.traces.records import digest_json
-
-FullText = Annotated[str, Field(pattern=r"\S")]
 
 
 class StatementRow(BaseModel):
@@ -84,7 +91,7 @@ _RULES = (
 
 
 @dataclass(frozen=True, slots=True)
-class StandsAlone:
+class StandsAlone(NoContext):
     """Drops by rule what needs a figure, a place of the book or a where. The first rule that fits is the reason."""
 
     name: ClassVar[str] = "filter"
@@ -92,9 +99,6 @@ class StandsAlone:
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:
-        return {}
-
-    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         return {}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
@@ -122,7 +126,7 @@ _SPECIFY = """You check statements of a textbook for a benchmark. Each will be s
 
 
 @dataclass(frozen=True, slots=True)
-class Specify:
+class Specify(NoContext):
     asks: int
     name: ClassVar[str] = "specify"
     version: ClassVar[int] = 1
@@ -130,9 +134,6 @@ class Specify:
 
     def settings(self) -> Mapping[str, Any]:
         return {"words": _SPECIFY}
-
-    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        return {}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         request = request_for(Specifications, _SPECIFY, [("statement", content["text"])], "Check this statement.")
@@ -175,7 +176,7 @@ SHORTEST, LONGEST = 0.5, 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Falsify:
+class Falsify(NoContext):
     asks: int
     name: ClassVar[str] = "falsify"
     version: ClassVar[int] = 1
@@ -183,9 +184,6 @@ class Falsify:
 
     def settings(self) -> Mapping[str, Any]:
         return {"words": _FALSIFY}
-
-    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        return {}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         book = content["book"] or "not named"

@@ -1,9 +1,9 @@
-"""The SQLite file of a construction: items, what models replied, what people decided, what each stage made of it."""
+"""The SQLite file of a construction: what models replied, what people decided, what each stage made of it."""
 
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,7 @@ from toolablate.traces.store import DriverLock
 SCHEMA = FileSchema(
     0x746C6162,
     1,
-    """CREATE TABLE item(id TEXT PRIMARY KEY, place INTEGER NOT NULL, content TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE call(step TEXT NOT NULL, number INTEGER NOT NULL, call TEXT NOT NULL, seconds REAL NOT NULL,
+    """CREATE TABLE call(step TEXT NOT NULL, number INTEGER NOT NULL, call TEXT NOT NULL, seconds REAL NOT NULL,
  at REAL NOT NULL, PRIMARY KEY(step, number)) STRICT, WITHOUT ROWID;
 CREATE TABLE step(id TEXT PRIMARY KEY, item TEXT NOT NULL, stage TEXT NOT NULL, kept INTEGER NOT NULL,
  content TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID;
@@ -162,25 +161,6 @@ class Workbench:
     def _run(self, sql: str, *given: object) -> list[tuple[Any, ...]]:
         with self._explained():
             return self._connection.execute(sql, given).fetchall()
-
-    # Items.
-
-    def add_items(self, contents: Mapping[str, Content]) -> None:
-        """In their order, by id; those that are there already stay as they are."""
-        (place,) = self._run("SELECT coalesce(max(place), -1) FROM item")[0]
-        rows = [(item, place + n, _json(content)) for n, (item, content) in enumerate(contents.items(), start=1)]
-        with self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.executemany("INSERT OR IGNORE INTO item VALUES (?, ?, ?)", rows)
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-
-    def items(self) -> dict[str, Content]:
-        """As they came in, in order."""
-        return {item: json.loads(text) for item, text in self._run("SELECT id, content FROM item ORDER BY place")}
 
     # What is paid for, and what came of it.
 

@@ -12,6 +12,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import _grams, near_pairs
 from toolablate.experiments.construction.personal_data import without_personal_data
 from toolablate.experiments.construction.question_checks import checks_of
+from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.traces.errors import InputError
 
@@ -119,11 +120,11 @@ def test_a_workbench_has_one_writer_and_is_no_other_file(tmp_path: Path) -> None
     with pytest.raises(InputError, match="no workbench"), Workbench(path, write=False):
         pass
     with Workbench(path) as bench:
-        bench.add_items({"a": {"question": "q"}})
+        bench.keep_step("s", "a", "check", Kept({"question": "q"}))
         with pytest.raises(InputError, match="another process"), Workbench(path):
             pass
         with Workbench(path, write=False) as reading:
-            assert reading.items() == {"a": {"question": "q"}}
+            assert reading.steps("check") == {"s": Kept({"question": "q"})}
     (tmp_path / "text").write_text("not a database, but long enough to be one" * 20, encoding="utf-8")
     with pytest.raises(InputError, match="not a workbench"), Workbench(tmp_path / "text"):
         pass
