@@ -118,9 +118,8 @@ def _of_repeats(evidence: Evidence) -> str:
 def replays_of(evidence: Evidence) -> int:
     """How many runs of this trial itself there are, early answers among them."""
     early = sum(each.samples for each in (evidence.trajectory.beliefs if evidence.trajectory else ()))
-    runs = evidence.all_runs
-    if runs is not None and runs.last_reply and evidence.trajectory is not None:
-        last = len(evidence.steps) - 1
+    runs, last = evidence.all_runs, len(evidence.steps) - 1
+    if runs is not None and runs.last_reply and evidence.trajectory is not None and last:
         early -= sum(each.samples for each in evidence.trajectory.beliefs if each.step == last)
     mine = [row for title, rows in table(evidence) for row in rows if title == OWNERS["this trial"]]
     return early + int(sum(row.runs for row in mine))

@@ -24,6 +24,7 @@ from toolablate.reports.causes import (
     defined,
     first_of,
     how_sure,
+    name_of,
     not_apart,
     of_kinds,
     overlap,
@@ -66,6 +67,16 @@ def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
         WhyPart("What would tell", tuple(would_tell(told))),
     )
     return tuple(part for part in found if part.lines)
+
+
+def in_short(told: Explanation) -> str:
+    """The verdict in a few words."""
+    attribution = told.explained.attribution
+    if attribution is None or first_of(attribution) == "unknown":
+        return next(_verdict(told))
+    shares = shares_of(attribution)
+    sure, names = how_sure(shares.hundredths / 100), " or ".join(map(name_of, shares.first))
+    return f"{capital(f'{sure} {names}'.strip())}: probability {shares.probability}."
 
 
 # What went wrong, and how sure that is.

@@ -86,9 +86,10 @@ def asked_at(evidence: Evidence) -> Sequence[EarlyAnswers]:
 
 
 def last_reply_step(evidence: Evidence) -> int | None:
-    """The step whose answers are the last reply drawn again; None where these were asked for as all others."""
+    """The step whose answers are the last reply drawn again; None where these were asked for as all others, or it is
+    the only reply."""
     runs = evidence.all_runs
-    return len(evidence.steps) - 1 if runs is not None and runs.last_reply else None
+    return (len(evidence.steps) - 1 or None) if runs is not None and runs.last_reply else None
 
 
 def count(some: Sequence[EarlyAnswers]) -> Count:

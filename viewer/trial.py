@@ -18,7 +18,7 @@ from toolablate.reports.html.beliefs import belief_figure, evidence_events, fall
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
-from toolablate.reports.plain_why import why_parts
+from toolablate.reports.plain_why import in_short, why_parts
 from toolablate.reports.terminal.explanation import runs_otherwise, shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store
@@ -94,7 +94,7 @@ def trial(request: Request) -> Response:
         raw_at=switched(trial_address(identity), request.query_params, raw=True),
         marks=marks,
         why=None if hidden or told is None else _why(told),
-        sentence="" if hidden or told is None else _line(why_parts(told)[0].lines[0])[0],
+        sentence="" if hidden or told is None else in_short(told),
         leads_to=leads_to,
         evidence_at=lambda number: f"#{leads_to(number)}",
         trouble=trouble,

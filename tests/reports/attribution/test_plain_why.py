@@ -21,7 +21,7 @@ from tests.reports.attribution.samples import (
 )
 
 from toolablate.analysis.attribution.arm_rules import blame_by_arms
-from toolablate.analysis.attribution.belief import flip_step
+from toolablate.analysis.attribution.belief import belief_steps, flip_step
 from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay
@@ -51,7 +51,8 @@ def evidences(draw: st.DrawFn) -> tuple[Evidence, tuple[Event, ...]]:
     swapped = dict.fromkeys([frozenset[ToolKind](), *(frozenset({kind}) for kind in kinds), frozenset(kinds)])
     rollouts = {each: draw(SOME) for each in swapped}
     runs = Replay(extended=draw(SOME), repaired=draw(SOME), rollouts=rollouts, short=draw(ANY), last_reply=draw(ANY))
-    rights = draw(st.none() | st.lists(st.integers(0, 8), min_size=1, max_size=3).map(tuple))
+    steps = tuple(belief_steps(events))
+    rights = draw(st.none() | st.lists(st.integers(0, 8), min_size=1, max_size=len(steps)).map(tuple))
     arms = Arms(draw(SOME), *(draw(ANY) for _ in range(4)))
     bare = evidence().no_tools[0]
     found = None if rights is None else believed(rights)
@@ -63,7 +64,7 @@ def evidences(draw: st.DrawFn) -> tuple[Evidence, tuple[Event, ...]]:
         shapley={},
         inputs=replace(inputs(replay=draw(st.sampled_from([runs, runs, None]))), arms=arms, tools=tools),
         no_tools=tuple(replace(bare, score=right() if score else wrong()) for score in arms.none),
-        steps=(0, 1, 2),
+        steps=steps,
         **{name: draw(ANY) for name in ("repeats", "outset", "re_asked", "ignore_tools")},
     )
     unread = events == STORIES[-1][0] and not made.signals.misstated
