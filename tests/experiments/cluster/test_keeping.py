@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Cli
 from tests.experiments.cluster.test_runs import Engine, run
 from tests.experiments.plan_files import endpoint_plan, right
-from tests.servers.chat_server import ChatServer, Step
+from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import filled
 
 from toolablate.experiments.cluster import fleet as driver
@@ -113,10 +113,8 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     within: list[bool] = []
 
     def looks(request: dict[str, Any]) -> Step:
-        while not backup.exists():
-            pass
         within.append(True)
-        return right(request)
+        return Until(backup.exists, right(request))
 
     chat_server.answers(looks)
     cluster = "[cluster]\naddress = 'local'\nbackup = 'shared/run.sqlite'"
@@ -143,7 +141,9 @@ def test_a_backup_that_fails_is_told_once_and_ends_nothing(
     shared.mkdir()
 
     def unmounted(request: dict[str, Any]) -> Step:
-        shutil.rmtree(shared, ignore_errors=True)
+        # At once, so that no copy is made meanwhile.
+        if shared.exists():
+            shared.rename(tmp_path / "unmounted")
         return right(request)
 
     chat_server.answers(unmounted)
