@@ -94,8 +94,15 @@ async def _open_fleet(
     warn: Tell,
     batches: "Batches | None",
 ) -> RunExecutor:
-    """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
-    another process drives a cluster on its store."""
+    """As `open_executor`. Where nothing is left to run, no worker is started, and the store is still backed up. Raises
+    InputError for a plan that needs one process for all its trials, StoreError where another process drives a cluster
+    on its store."""
+    store = Path(plan.store)
+    if not conditions:
+        if section.backup:
+            own_store(section, store, stack)
+            await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
+        return await open_executor(plan, conditions, fingerprint, stack, lines=lines, tell=tell, warn=warn)
     if batches is not None:
         raise InputError(
             "cluster: models that are asked in batches cannot be on a cluster yet",
@@ -104,10 +111,9 @@ async def _open_fleet(
         )
     from toolablate.experiments.cluster.services import open_services
 
-    own_store(section, Path(plan.store), stack)
+    own_store(section, store, stack)
     services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
     opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent())
-    store = Path(plan.store)
     return await open_fleet(section, store, opener, lines, stack, tell=tell, warn=warn, services=lambda _: services)
 
 

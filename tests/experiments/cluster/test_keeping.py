@@ -123,6 +123,10 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     assert (len(within), {file.name for file in backup.parent.iterdir()}) == (3, {"run.sqlite"})
     assert cli("verify", backup).returncode == 0
     assert cli("verify", backup, "--same-as", store).returncode == 0
+    # One that is gone, or could not be made, is made by the same command.
+    backup.unlink()
+    assert run(path, store).done_before == 3
+    assert (len(engines), cli("verify", backup, "--same-as", store).returncode) == (1, 0)
     # The machine is lost. Who forgets to copy the backup is stopped before it is replaced.
     elsewhere = tmp_path / "elsewhere" / "run.sqlite"
     with pytest.raises(InputError, match=r"cluster\.backup: .*holds 3 finished trials that the store .* lacks"):
