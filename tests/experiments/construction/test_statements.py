@@ -96,6 +96,7 @@ CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is
         ("Boiling:\nNo.", "has 12 signs"),
         (CORRECT.replace("Boiling", "Cooking").replace("373", "353"), "first line"),
         ("Boiling:\n在一个大气压下水在三百五十三开尔文沸腾，因为其蒸气压在那里为一个大气压。", "another language"),
+        ("Boiling:\nBei 1 atm siedet das Wasser bei 353 K, weil sein Dampfdruck dort 1 atm ist.", "another language"),
         (CORRECT.replace("373", "353"), ""),
     ],
 )
