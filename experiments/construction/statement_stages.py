@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -149,6 +149,7 @@ class Specify(NoContext):
 # Its false twin.
 
 Strategy = Literal["concept", "causality", "detail", "time", "logic", "scope"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
 
 
 class Falsified(ReplyForm):
