@@ -96,7 +96,7 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
         if waiting := sum(map(len, (found.waiting for found in built.stages))):
             console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build decide`", markup=False)
-        for line in told_of_worlds(loaded, built.published or {}):
+        for line in told_of_worlds(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
     if built.missing:
         console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
