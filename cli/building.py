@@ -58,7 +58,7 @@ def build_group() -> None:
 @options.max_cost
 @options.as_json("the funnel")
 def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
-    """Run the stages of PIPELINE, and publish what passes them: assess, deduplicate, filter, convert, check and review
+    """Run the stages of PIPELINE, and publish what passes them: assess, filter, deduplicate, convert, check and review
     of questions; filter, specify, falsify, check and review of statements.
 
     Replies and steps are kept in the workbench: after Ctrl-C, a kill or a failure the same command goes on, and pays
@@ -204,7 +204,12 @@ def threads_command(forums: Path) -> None:
 
     from rich.console import Console
 
-    from toolablate.experiments.construction.forum_threads import ForumUnreadableError, fetch_threads, load_forums
+    from toolablate.experiments.construction.forum_threads import (
+        ForumUnreadableError,
+        alone,
+        fetch_threads,
+        load_forums,
+    )
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
 
@@ -218,7 +223,7 @@ def threads_command(forums: Path) -> None:
             else:
                 found[name] += 1
 
-    with stopped_cleanly():
+    with stopped_cleanly(), alone(Path(plan.output)):
         asyncio.run(fetch())
     for name, count in found.items():
         console.print(f"{name}: {counted(count, 'new thread')}", markup=False, highlight=False)

@@ -81,7 +81,8 @@ class Pipeline(Section):
 
     `items` is a JSONL of questions with answers, or of statements of textbooks, by `kind`; `workbench` is the SQLite
     file of all that was made of them, `output` the folder of what is published. `asks` is how often a model is asked
-    at most until a reply can be used; `seed` is that of the order of options.
+    at most until a reply can be used, and `request_chars` how long a request may be; `seed` is that of the order of
+    options.
     """
 
     kind: Literal["questions", "statements"] = "questions"
@@ -90,6 +91,7 @@ class Pipeline(Section):
     output: PathText = "published"
     seed: int = 0
     asks: int = Field(default=3, gt=0)
+    request_chars: int = Field(default=200_000, gt=0)
     roles: dict[Role, Name] = Field(default_factory=dict)
     models: tuple[JudgeModel, ...] = Field(min_length=1)
     prices: PathText = Field(default=Price.table, min_length=1)
