@@ -87,12 +87,13 @@ _STATEMENTS = Reviewed(
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
     asks, decisions = pipeline.asks, bench.decisions()
     if pipeline.kind == "statements":
-        return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(), _review(pipeline, decisions))
+        return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(pipeline.items), _review(pipeline, decisions))
     strict = pipeline.filter
     return (
         Assess(asks),
-        Deduplicate(pipeline.duplicates, asks),
+        # Compared is what was found good: of two alike, the one that was not must not take the other with it.
         Filter(asks, strict.domains, strict.clarity, strict.difficulty),
+        Deduplicate(pipeline.duplicates, asks),
         Convert(asks, pipeline.seed),
         Check(),
         _review(pipeline, decisions),
