@@ -50,7 +50,9 @@ def reviewed(pipeline: Pipeline) -> Reviewed:
             lambda content: faults_of(content, content["asked"]),
         )
     return Reviewed(
-        "false", ("text", "book", "page"), lambda content: twin_faults(content["text"], content["false"]["text"])
+        "false",
+        ("text", "book", "page", "boxes"),
+        lambda content: twin_faults(content["text"], content["false"]["text"]),
     )
 
 

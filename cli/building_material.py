@@ -1,0 +1,55 @@
+"""`toolablate build pages`: what pipelines are built from."""
+
+from pathlib import Path
+
+import click
+
+from toolablate.traces import options
+
+
+@click.command("pages", epilog=options.example("toolablate build pages book.pdf -o book.jsonl"))
+@click.argument("book", type=options.FilePath(dir_okay=False))
+@click.option("-o", "--output", type=options.FilePath(dir_okay=False), required=True, help="The pages, as JSONL.")
+@click.option("--title", default="", help="What the book is called; by default as the file says, else the file's name.")
+@click.option("--regions", type=options.FilePath(dir_okay=False), help="Also cut out statements, into this JSONL.")
+@click.option("--discipline", default="", help="Of the statements; needed with --regions.")
+@click.option("--licence", default="", help="Of the book, kept with each statement.")
+def pages_command(book: Path, output: Path, title: str, regions: Path | None, discipline: str, licence: str) -> None:
+    """Write the text of BOOK, a PDF file, page by page, as `[worlds] pages` reads it.
+
+    --regions also cuts out definitions, theorems, named paragraphs and lists, as the items of a pipeline of
+    statements, each with its page and its boxes there. They are found by how lines are set, and are proposals: look at
+    them before you pay for stages. Pages that are scans have no text and are left out.
+    """
+    import json
+    from collections import Counter
+
+    from toolablate.experiments.construction.book_pages import pages_of, title_of
+    from toolablate.experiments.construction.book_regions import regions_of
+    from toolablate.formats.exporting import new_file
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.errors import InputError
+
+    if regions is not None and not discipline.strip():
+        raise InputError("--regions: statements need a discipline", hint="add --discipline NAME", code="usage")
+    if regions is not None and regions.resolve() == output.resolve():
+        raise InputError("--regions and -o name one file", hint="name two files", code="usage")
+    pages, name = list(pages_of(book)), title.strip() or title_of(book)
+    read = [page for page in pages if page.text]
+    if not read:
+        raise InputError(
+            f"{book}: none of its {counted(len(pages), 'page')} has text", hint="make text of scans by OCR first",
+            code="pdf_no_text",
+        )  # fmt: skip
+    with new_file(output) as file:
+        file.writelines(f"{json.dumps(page.row(name), ensure_ascii=False)}\n".encode() for page in read)
+    without = f", {len(pages) - len(read)} without text" if len(read) < len(pages) else ""
+    click.echo(f"{counted(len(read), 'page')}{without}: {output}", err=True)
+    if regions is None:
+        return
+    found = list(regions_of(pages))
+    about = {"discipline": discipline.strip(), "book": name, "licence": licence}
+    with new_file(regions) as file:
+        file.writelines(f"{json.dumps(each.row() | about, ensure_ascii=False)}\n".encode() for each in found)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in found).most_common())
+    click.echo(f"{counted(len(found), 'region')}{f' ({kinds})' if kinds else ''}: {regions}", err=True)
