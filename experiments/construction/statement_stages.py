@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.judging.answers import Ask
-from toolablate.benchmarks.questions import language_of
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
+from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.question_checks import normal
 from toolablate.experiments.construction.stages import (
     Content,
@@ -228,7 +228,7 @@ def twin_faults(correct: str, false: str) -> list[str]:
         faults.append(f"transformed_content: has {len(false)} signs, and the correct statement {len(correct)}")
     if "\n" in correct and correct.partition("\n")[0].strip() != false.partition("\n")[0].strip():
         faults.append("transformed_content: its first line, the name, is another")
-    if language_of(false) != language_of(correct):
+    if another_language(false, correct):
         faults.append("transformed_content: is in another language")
     return faults
 

@@ -92,6 +92,11 @@ FATES |= {
     "right one is no option": (changed(correct_answer="water"), "asked again"),
     "all of the above": (changed(options=[*OPTIONS, "All of the above"]), "asked again"),
     "another language": (changed(question="哪种添加剂使锂在三伏以上保持稳定？"), "asked again"),
+    "another language of the same alphabet": (
+        changed(question="Welcher Zusatz hält Lithium über drei Volt stabil, und warum ist das so?"),
+        "asked again",
+    ),
+    "lists options": (changed(question="Which of these keeps lithium?\nA. water\nB. tin\nC. iron"), "asked again"),
     "gives itself away": (changed(question=f"Is it {OPTIONS[2]}?"), "asked again"),
     "number for a text": (changed(explanation=3), "asked again"),
 }
