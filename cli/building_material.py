@@ -1,4 +1,4 @@
-"""`toolablate build pages`: what pipelines are built from."""
+"""`toolablate build pages` and `build capture`: what pipelines are built from."""
 
 from pathlib import Path
 
@@ -53,3 +53,67 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
         file.writelines(f"{json.dumps(each.row() | about, ensure_ascii=False)}\n".encode() for each in found)
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in found).most_common())
     click.echo(f"{counted(len(found), 'region')}{f' ({kinds})' if kinds else ''}: {regions}", err=True)
+
+
+@click.command("capture", epilog=options.example("toolablate build capture captures.toml"))
+@click.argument("plan", type=options.FilePath(dir_okay=False))
+def capture_command(plan: Path) -> None:
+    """Take screenshots of the threads in PLAN, of any forum, as the items of a pipeline with a `reader`: a model that
+    sees reads question and answers off them. Threads that are there already are not captured again.
+
+    \b
+      output = "captures.jsonl"
+      [[forums]]
+      name = "Stills"
+      licence = "by permission"
+      threads = ["https://forum.example/t/1", "https://forum.example/t/2"]
+      [browser]               # of one page
+      seconds = 60
+      height = 20000          # what lies below is not taken
+      scripts = false         # run the page's own
+      [web]                   # as in plans
+      delay_seconds = 1.0
+
+    Chromium draws the pages (apt-get install chromium). What it needs is fetched for it as pages are: from public
+    addresses only, by robots.txt and at a pace. It has no other way out, takes no downloads, and keeps no cookies.
+    """
+    import asyncio
+    import os
+
+    from rich.console import Console
+
+    from toolablate.experiments.construction.captures import capture_threads, load_capture_plan
+    from toolablate.reports.numbers import counted
+    from toolablate.tools.web import FetchError
+    from toolablate.traces.commands import stopped_cleanly
+    from toolablate.traces.terminal_text import one_line
+
+    loaded, console = load_capture_plan(plan), Console(stderr=True)
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    async def capture() -> int:
+        failed = 0
+        async for forum, url, found in capture_threads(loaded):
+            told = one_line(f"{forum}: {url}", max_chars=400)
+            if isinstance(found, FetchError):
+                failed += 1
+                say(f"{told}: {found.message}", "yellow")
+            else:
+                cut = f", cut at {loaded.browser.height:,} of {found.height:,} pixels"
+                say(
+                    f"{told}{counted(len(found.tiles), 'picture')}{cut if found.height > loaded.browser.height else ''}"
+                )
+        return failed
+
+    if os.geteuid() == 0:
+        say(
+            "You are root, so Chromium runs without its own sandbox: take another user for pages of strangers.",
+            "yellow",
+        )
+    with stopped_cleanly():
+        failed = asyncio.run(capture())
+    if failed:
+        say(f"{counted(failed, 'page')} not captured; the same command tries again.", "yellow")
+    raise SystemExit(1 if failed else 0)

@@ -38,8 +38,8 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class BookPage:
     """`index` counts from 0, `number` is what the page calls itself. `section` is the outline's first entry on it,
-    else the last before it, "" without one. `lines` are in the file's order, without what stands above and below each
-    page."""
+    else the last before it, "" without one. `text` and `lines` are in the file's order, without what stands above and
+    below each page."""
 
     index: int
     number: str
@@ -108,10 +108,12 @@ def _page(document: Any, index: int, section: str) -> BookPage:
     except pypdfium2.PdfiumError:
         return BookPage(index, number, section, "", ())  # one broken page does not spoil the others
     written = shown.get_text_range()
-    lines = _without_frame(_joined(_lines(page, shown, written)), number)
+    lines = _joined(_lines(page, shown, written))
     shown.close()
     page.close()
-    return BookPage(index, number, section, plain_text(whole_words(written)).strip(), tuple(lines))
+    said = [line for line in plain_text(whole_words(written)).split("\n") if line.strip()]
+    text = "\n".join(said[_without_frame(said, number)])
+    return BookPage(index, number, section, text, tuple(lines[_without_frame([each.text for each in lines], number)]))
 
 
 def _lines(page: Any, shown: Any, written: str) -> Iterator[Line]:
@@ -226,10 +228,16 @@ def around(one: Box, other: Box) -> Box:
     return (min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3]))
 
 
-def _without_frame(lines: list[Line], number: str) -> list[Line]:
+def _without_frame(texts: list[str], number: str) -> slice:
     """Without a first and a last line that has the page's number at an end."""
-    if lines and number in (lines[0].text.split()[0], lines[0].text.split()[-1]):
-        lines = lines[1:]
-    if lines and number in (lines[-1].text.split()[0], lines[-1].text.split()[-1]):
-        lines = lines[:-1]
-    return lines
+    start, end = 0, len(texts)
+    if texts and number in _ends(texts[0]):
+        start = 1
+    if end > start and number in _ends(texts[-1]):
+        end -= 1
+    return slice(start, end)
+
+
+def _ends(text: str) -> tuple[str, str]:
+    words = text.split()
+    return words[0], words[-1]

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolablate.experiments.construction.book_worlds import book_worlds
+from toolablate.experiments.construction.captures import load_capture_items
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
 from toolablate.experiments.construction.question_stages import Assess, Convert, Filter
+from toolablate.experiments.construction.reading import Read
 from toolablate.experiments.construction.review import Review, Reviewed
 from toolablate.experiments.construction.stages import Content, Stage
 from toolablate.experiments.construction.statement_stages import (
@@ -26,6 +28,8 @@ from toolablate.traces.errors import InputError
 
 def load_items(pipeline: Pipeline) -> dict[str, Content]:
     """The pipeline's items by id. Raises InputError."""
+    if pipeline.reads:
+        return load_capture_items(pipeline.items)
     return load_question_items(pipeline.items) if pipeline.kind == "questions" else load_statement_items(pipeline.items)
 
 
@@ -46,7 +50,7 @@ def reviewed(pipeline: Pipeline) -> Reviewed:
     if pipeline.kind == "questions":
         return Reviewed(
             "asked",
-            ("question", "answer", "explanation", "replies", "url"),
+            ("question", "answer", "explanation", "replies", "url", "tiles"),
             lambda content: faults_of(content, content["asked"]),
         )
     return Reviewed(
@@ -62,6 +66,7 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
         return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(), _review(pipeline, decisions))
     strict = pipeline.filter
     return (
+        *([Read(asks, Path(pipeline.items).parent)] if pipeline.reads else []),
         Assess(asks),
         Deduplicate(pipeline.duplicates, asks),
         Filter(asks, strict.domains, strict.clarity, strict.difficulty),
