@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.cli.building_material import capture_command, pages_command
 from toolablate.traces import options
 from toolablate.traces.commands import SuggestingGroup
 
@@ -51,6 +52,10 @@ def build_group() -> None:
       [review]
       reviewers = 2           # 0: nobody reads it
     """
+
+
+build_group.add_command(pages_command)
+build_group.add_command(capture_command)
 
 
 @build_group.command("run", epilog=options.example("toolablate build run questions.toml --max-cost 5"))
