@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.cli.building_material import capture_command, pages_command
 from toolablate.traces import options
 from toolablate.traces.commands import SuggestingGroup
 
@@ -53,12 +54,16 @@ def build_group() -> None:
     """
 
 
+build_group.add_command(pages_command)
+build_group.add_command(capture_command)
+
+
 @build_group.command("run", epilog=options.example("toolablate build run questions.toml --max-cost 5"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @options.max_cost
 @options.as_json("the funnel")
 def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
-    """Run the stages of PIPELINE, and publish what passes them: assess, deduplicate, filter, convert, check and review
+    """Run the stages of PIPELINE, and publish what passes them: assess, filter, deduplicate, convert, check and review
     of questions; filter, specify, falsify, check and review of statements.
 
     Replies and steps are kept in the workbench: after Ctrl-C, a kill or a failure the same command goes on, and pays
@@ -96,7 +101,7 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
         if waiting := sum(map(len, (found.waiting for found in built.stages))):
             console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build review`", markup=False)
-        for line in told_of_worlds(loaded, built.published or {}):
+        for line in told_of_worlds(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
     if built.missing:
         console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
@@ -225,7 +230,12 @@ def threads_command(forums: Path) -> None:
 
     from rich.console import Console
 
-    from toolablate.experiments.construction.forum_threads import ForumUnreadableError, fetch_threads, load_forums
+    from toolablate.experiments.construction.forum_threads import (
+        ForumUnreadableError,
+        alone,
+        fetch_threads,
+        load_forums,
+    )
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
 
@@ -239,7 +249,7 @@ def threads_command(forums: Path) -> None:
             else:
                 found[name] += 1
 
-    with stopped_cleanly():
+    with stopped_cleanly(), alone(Path(plan.output)):
         asyncio.run(fetch())
     for name, count in found.items():
         console.print(f"{name}: {counted(count, 'new thread')}", markup=False, highlight=False)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.prompt import LETTERS
-from toolablate.benchmarks.questions import language_of
+from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
 
 FEWEST_OPTIONS, MOST_OPTIONS = 5, 7
@@ -21,6 +21,7 @@ _ALL_OR_NONE = re.compile(
     r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
     re.IGNORECASE,
 )
+_LISTS_OPTIONS = re.compile(r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]", re.MULTILINE)
 _LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])[)）.．、:：]\s")
 
 
@@ -35,7 +36,7 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     made of."""
     question = asked["question"]
     faults = [] if question.strip() else ["question: is blank"]
-    if language_of(question) != language_of(content["question"]):
+    if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
     if "options" in asked:
         return [*faults, *_option_faults(asked)]
@@ -65,6 +66,8 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
     lettered = [found[1].upper() for option in options if (found := _LETTERED.match(option))]
     if lettered == list(LETTERS[: len(options)]):
         faults.append("options: leave out their letters")
+    if _LISTS_OPTIONS.search(asked["question"]):
+        faults.append("question: lists options, which belong into `options` alone")
     if _gives_away(asked["question"], asked["right"]):
         faults.append("question: holds the right option")
     return faults

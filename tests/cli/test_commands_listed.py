@@ -33,9 +33,9 @@ def every(command: click.Command, context: click.Context) -> Iterator[tuple[str,
         yield from every(inner, click.Context(inner, parent=context, info_name=name))
 
 
-def test_there_are_at_most_thirty_six_commands() -> None:
+def test_there_are_few_commands() -> None:
     found = dict(leaves(group, TOP))
-    assert len(found) <= 36, sorted(found)
+    assert len(found) <= 38, sorted(found)
 
 
 def test_each_command_shows_an_example_in_its_help() -> None:
