@@ -200,6 +200,9 @@ class Workbench:
             for step, kept, text in self._run("SELECT id, kept, content FROM step WHERE stage = ?", stage)
         }
 
+    def step_count(self, stage: str) -> int:
+        return int(self._run("SELECT count(*) FROM step WHERE stage = ?", stage)[0][0])
+
     # What people said.
 
     def decide(self, decisions: Iterable[Decision]) -> int:

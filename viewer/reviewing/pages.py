@@ -121,7 +121,7 @@ def overview(request: Request) -> Response:
     view, person = _view(request), _person(request)
     if not person:
         return reviewer(request)
-    now = view.desk.look()
+    now = view.desk.look(fresh=False)
     tasks: tuple[Task, ...] = ("review", "adjudication")
     left = {task: now.tasks(person, task) for task in tasks}
     own = list(now.decided(person))
@@ -184,7 +184,7 @@ class Side:
 
 
 def item(request: Request) -> Response:
-    now = _view(request).desk.look()
+    now = _view(request).desk.look(fresh=False)
     person = _person(request)
     if not person:
         return RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
@@ -235,6 +235,7 @@ def _item(
         told=told,
         reasons=reviewed.reasons,
         reason=form.get("reason", "") if form is not None else own.reason if own else "",
+        rejecting=form is not None and form.get("action") == "reject",
         seconds=form.get("seconds", "") if form is not None else "",
         began=form.get("began", "") if form is not None else f"{time.time():.1f}",
         done=len(list(now.decided(person))),
@@ -247,6 +248,9 @@ def _item(
     )
 
 
+_SOURCES = {"url": "URL", "text": "Correct statement"}
+
+
 def _source(content: Content, keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
     """Names, texts and how many characters are not shown."""
     found = []
@@ -255,7 +259,7 @@ def _source(content: Content, keys: tuple[str, ...]) -> list[tuple[str, str, int
         texts = value if isinstance(value, list) else [value]
         for number, text in enumerate(texts, start=1):
             if text:
-                name = f"Reply {number}" if isinstance(value, list) else key.capitalize()
+                name = f"Reply {number}" if isinstance(value, list) else _SOURCES.get(key, key.capitalize())
                 found.append((name, text[:SHOWN_CHARS], max(0, len(text) - SHOWN_CHARS)))
     return found
 
@@ -318,6 +322,9 @@ def _decided(request: Request, form: Form) -> Response:
     except ChangedError:
         return _changed(request, view.desk.look(), item, person, form)
     except FaultyError as error:
+        if form.get("action") == "reject":
+            told = "A rejection needs a reason."
+            return _item(request, now, item, person, form=form, told=told, status=HTTPStatus.UNPROCESSABLE_ENTITY)
         return _item(request, now, item, person, form=form, faults=error.faults, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     except LineError as error:
         return _item(request, now, item, person, form=form, told=str(error), status=HTTPStatus.UNPROCESSABLE_ENTITY)

@@ -8,6 +8,7 @@ from toolablate.experiments.construction.pipeline import load_pipeline
 from toolablate.experiments.construction.review_desk import Desk
 from toolablate.experiments.construction.reviewers import Reviewers
 from toolablate.experiments.construction.workbench import Workbench
+from toolablate.traces.errors import InputError
 from toolablate.viewer.keeping.serving import HOST, Tell, answer, until_stopped
 
 
@@ -17,7 +18,10 @@ def serve_review(pipeline: Path, listener: socket.socket, ready: Tell) -> None:
     from toolablate.viewer.application import served
     from toolablate.viewer.reviewing.pages import ROUTES, ReviewView
 
-    workbench = Path(load_pipeline(pipeline).workbench)
+    loaded = load_pipeline(pipeline)
+    if not loaded.review.reviewers:
+        raise InputError("review.reviewers is 0: no item waits for people", hint="name how many", code="no_review")
+    workbench = Path(loaded.workbench)
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
     with until_stopped(), Workbench(workbench, beside=True) as bench:
         desk = Desk(pipeline, bench)

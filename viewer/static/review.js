@@ -38,7 +38,7 @@ function act(event) {
   if (!accept) return false;
   if (key === "y") return accept.click(), true;
   if (key === "c") return fields[0].focus(), true;
-  if (key === "x") return (reasons.open = true), form.querySelector("[data-reason]").focus(), true;
+  if (key === "x") return (reasons.open = true), reasons.querySelector("summary").focus(), true;
   if (key === "n") return (reasons.open = true), why.focus(), true;
   const side = form.querySelector(`[data-key="${CSS.escape(key)}"]`);
   if (side) return side.click(), true;
