@@ -98,6 +98,8 @@ _APART = re.compile(r"(?:.*[-_])?(?:signature|sig|(?:block|forum|bbcode)?-?quote
 _SIGNATURE = re.compile(r"(?:.*[-_])?(?:signature|sig)")
 _BLANK = "\0"
 _DIGITS = re.compile(r"\d+")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\u9fff]+")
+"""Chinese and Japanese put no blanks between their words, of which most have two signs."""
 _NEAR = 0.7
 """Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something."""
 
@@ -170,7 +172,7 @@ def _worth(form: str, group: Group) -> float:
             elif times[text] > common:
                 worth -= len(text)
             else:
-                worth += 0.1 * len(text) if linked or len(text.split()) < 4 else len(text)
+                worth += 0.1 * len(text) if linked or len(_WORD.findall(text)) < 4 else len(text)
     if worth <= 0:
         return worth
     words = re.split(r"[^a-z]+", form.partition(" ")[2])

@@ -1,9 +1,11 @@
 """Threads of forums that publish them as JSON: Discourse, and Stack Exchange by its API 2.3. Each becomes a question
 with its accepted answer."""
 
+import fcntl
 import json
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -440,3 +442,21 @@ def append_row(output: Path, row: Mapping[str, Any]) -> None:
             file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())
     except OSError as error:
         raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None
+
+
+@contextmanager
+def alone(output: Path) -> Iterator[None]:
+    """While this process alone adds to the output. Raises InputError where another one does."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        file = output.open("ab")
+    except OSError as error:
+        raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"output: another process adds to {output}", hint="wait for its end", code="file_in_use"
+            ) from None
+        yield

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -165,6 +165,7 @@ class Specify(NoContext):
 # Its false twin.
 
 Strategy = Literal["concept", "causality", "detail", "time", "logic", "scope"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
 
 
 class Falsified(ReplyForm):
@@ -238,10 +239,12 @@ def _bare(text: str) -> str:
     return re.sub(r"[^\w]+", " ", _NEGATIONS.sub(" ", normal(text))).strip()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CheckTwin:
-    """Drops an incorrect statement that is a correct one of the set, or of which there are two."""
+    """Drops an incorrect statement that is a correct one of `items`, also where that one was dropped or waits; or of
+    which there are two."""
 
+    items: str
     name: ClassVar[str] = "check"
     version: ClassVar[int] = 1
     role: ClassVar[None] = None
@@ -250,7 +253,7 @@ class CheckTwin:
         return {}
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        correct = {normal(content["text"]) for content in contents.values()}
+        correct = {normal(content["text"]) for content in load_statement_items(self.items).values()}
         seen: set[str] = set()
         found = {}
         for item, content in contents.items():

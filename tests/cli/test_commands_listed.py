@@ -15,8 +15,9 @@ FORMATS = ("export", "import")
 
 
 def leaves(command: click.Command, context: click.Context) -> Iterator[tuple[str, click.Command]]:
-    """As a user counts them: a benchmark's group is one thing, since only who runs that benchmark looks into it."""
-    together = {*FORMATS, *registry.commands()}
+    """As a user counts them: a benchmark's group is one thing, since only who runs that benchmark looks into it, and
+    `build` is one, into which only who makes a benchmark looks."""
+    together = {*FORMATS, *registry.commands(), "build"}
     for path, found in every(command, context):
         words = path.split()
         yield " ".join(words[:2]) if words[1] in together else path, found

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Cli
 from tests.experiments.cluster.test_runs import Engine, run
 from tests.experiments.plan_files import endpoint_plan, right
-from tests.servers.chat_server import ChatServer, Step
+from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import filled
 
 from toolablate.experiments.cluster import fleet as driver
@@ -115,10 +115,8 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     within: list[bool] = []
 
     def looks(request: dict[str, Any]) -> Step:
-        while not backup.exists():
-            time.sleep(0.01)
         within.append(True)
-        return right(request)
+        return Until(backup.exists, right(request))
 
     chat_server.answers(looks)
     cluster = "[cluster]\naddress = 'local'\nbackup = 'shared/run.sqlite'"
@@ -127,6 +125,10 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     assert (len(within), {file.name for file in backup.parent.iterdir()}) == (3, {"run.sqlite"})
     assert cli("verify", backup).returncode == 0
     assert cli("verify", backup, "--same-as", store).returncode == 0
+    # One that is gone, or could not be made, is made by the same command.
+    backup.unlink()
+    assert run(path, store).done_before == 3
+    assert (len(engines), cli("verify", backup, "--same-as", store).returncode) == (1, 0)
     # The machine is lost. Who forgets to copy the backup is stopped before it is replaced.
     elsewhere = tmp_path / "elsewhere" / "run.sqlite"
     with pytest.raises(InputError, match=r"cluster\.backup: .*holds 3 finished trials that the store .* lacks"):
@@ -145,8 +147,9 @@ def test_a_backup_that_fails_is_told_once_and_ends_nothing(
     shared.mkdir()
 
     def unmounted(request: dict[str, Any]) -> Step:
+        # At once, so that no copy is made meanwhile.
         if shared.exists():
-            shared.rename(tmp_path / "elsewhere")
+            shared.rename(tmp_path / "unmounted")
         return right(request)
 
     chat_server.answers(unmounted)

@@ -112,6 +112,13 @@ def test_posts_of_forums_that_name_nothing(form: str, count: int) -> None:
     assert sum(map(len, found)) <= 1.3 * sum(map(len, posts)) + 40 * count
 
 
+def test_posts_without_blanks_between_words_are_posts() -> None:
+    said = ["换完以后排过空气吗？传感器附近有气泡就会这样。", "你说得对，是搭铁线松了，现在觉得自己有点傻。", "谢谢！"]
+    cars = ["VW Golf IV TDI", "Opel Corsa 1.2 red", "none since last spring"]
+    rows = "".join(f"<div class=u>{car}</div><div class=p>{each}</div>" for each, car in zip(said, cars, strict=True))
+    assert posts_of(f"<body><h1>水温</h1>{rows}</body>") == said
+
+
 def test_hostile_pages_are_bounded() -> None:
     deep = "<div>" * 5_000 + "text" + "</div>" * 5_000
     assert isinstance(posts_of(f"<html><body>{deep}</body></html>"), list)
