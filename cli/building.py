@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.cli.building_material import capture_command, pages_command
 from toolablate.traces import options
 from toolablate.traces.commands import SuggestingGroup
 
@@ -53,6 +54,10 @@ def build_group() -> None:
     """
 
 
+build_group.add_command(pages_command)
+build_group.add_command(capture_command)
+
+
 @build_group.command("run", epilog=options.example("toolablate build run questions.toml --max-cost 5"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @options.max_cost
@@ -95,7 +100,7 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
         if waiting := sum(map(len, (found.waiting for found in built.stages))):
-            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build decide`", markup=False)
+            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build review`", markup=False)
         for line in told_of_worlds(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
     if built.missing:
@@ -156,7 +161,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     from toolablate.reports.numbers import counted
 
     loaded = load_pipeline(pipeline)
-    with Workbench(Path(loaded.workbench), write=decisions is not None) as bench:
+    with Workbench(Path(loaded.workbench), write=decisions is not None, beside=True) as bench:
         review = seen_so_far(loaded, bench).stages[-1]
         contents, part = review.contents, reviewed(loaded)
         if decisions is not None:
@@ -213,6 +218,27 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
             "source": {key: content[key] for key in part.source if content.get(key)},
         }
         click.echo(json.dumps(told, ensure_ascii=False))
+
+
+@build_group.command("review", epilog=options.example("toolablate build review questions.toml"))
+@click.argument("pipeline", type=options.FilePath(dir_okay=False))
+@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it is free.")
+@click.option("--no-open", is_flag=True, help="Open no browser.")
+@click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
+def review_command(pipeline: Path, port: int | None, no_open: bool, as_json: bool) -> None:
+    """Serve pages on which people review the items of PIPELINE that wait for them: the source beside what was made of
+    it, each field to be mended, accept and reject by key.
+
+    Serves this machine only, at the printed address, until Ctrl-C. Several people may review at once, each in a
+    browser of their own, also while `build` runs. A second reviewer does not see what the first one said; where they
+    differ, a third decides. Names stay in a file beside the workbench; decisions have an alias.
+    """
+    from toolablate.viewer.keeping.serving import address_shown, listening, require_view
+    from toolablate.viewer.reviewing.serving import serve_review
+
+    require_view()
+    with listening(port or 0) as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
+        serve_review(pipeline, listener, ready)
 
 
 @build_group.command("threads", epilog=options.example("toolablate build threads forums.toml"))

@@ -19,6 +19,8 @@ from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Questi
 
 REPLY_TOKENS = 600
 """What a reply is taken to have. Those of a model that thinks at length have more."""
+READING_TOKENS = 3_000
+"""Of a reply that repeats a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,8 @@ def _ask(pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, p
         return _Asking(bench, sources[model.name], retry, pipeline)
 
     steps = [step for step, _ in found.lacking]
-    requests = [(request, REPLY_TOKENS) for _, request in found.lacking]
+    tokens = READING_TOKENS if role == "reader" else REPLY_TOKENS
+    requests = [(request, tokens) for _, request in found.lacking]
     told = f"{found.stage.name}: {counted(len(steps), 'item')}"
     asked = asked_of(pipeline)
     if budget.left is not None and budget.begun:

@@ -405,7 +405,7 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | F
     from toolablate.tools.web import LiveHttpClient
 
     output = Path(plan.output)
-    there = _there(output)
+    there = rows_there(output)
     known = frozenset(url for url, _ in there)
     client = LiveHttpClient(plan.web.policy)
     try:
@@ -413,7 +413,7 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | F
             try:
                 left = forum.limit - sum(name == forum.name for _, name in there)
                 async for thread in threads_of(forum, client, plan.web, known, left):
-                    _append(output, thread)
+                    append_row(output, thread.row())
                     yield forum.name, thread
             except ForumUnreadableError as error:
                 yield forum.name, error
@@ -421,7 +421,7 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | F
         await client.close()
 
 
-def _there(output: Path) -> list[tuple[str, str]]:
+def rows_there(output: Path) -> list[tuple[str, str]]:
     """The addresses of those that are there, with the names of their forums. Raises InputError."""
     from toolablate.benchmarks.rows.sources import rows_of
 
@@ -430,7 +430,8 @@ def _there(output: Path) -> list[tuple[str, str]]:
     return [(str(row.get("url", "")), str(row.get("forum", ""))) for _, row in rows_of(output)]
 
 
-def _append(output: Path, thread: Thread) -> None:
+def append_row(output: Path, row: Mapping[str, Any]) -> None:
+    """Raises InputError where it cannot be written."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("ab+") as file:
@@ -438,7 +439,7 @@ def _append(output: Path, thread: Thread) -> None:
                 file.seek(-1, 2)
                 if file.read(1) != b"\n":
                     file.write(b"\n")
-            file.write(f"{json.dumps(thread.row(), ensure_ascii=False)}\n".encode())
+            file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())
     except OSError as error:
         raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None
 

@@ -12,7 +12,7 @@ from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Se
 from toolablate.experiments.plans.written import plan_content, plan_text
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
-from toolablate.traces.records import Model, Price
+from toolablate.traces.records import Model, OpenAIModel, Price
 
 PUBLISHED = (
     "questions.jsonl",
@@ -81,7 +81,8 @@ class CardSection(Section):
 class Pipeline(Section):
     """A validated pipeline; paths in it are absolute.
 
-    `items` is a JSONL of questions with answers, or of statements of textbooks, by `kind`; `workbench` is the SQLite
+    `items` is a JSONL of questions with answers, or of statements of textbooks, by `kind`; with a `reader` in `roles`,
+    of captured pages that questions are read from. `workbench` is the SQLite
     file of all that was made of them, `output` the folder of what is published. `asks` is how often a model is asked
     at most until a reply can be used, and `request_chars` how long a request may be; `seed` is that of the order of
     options.
@@ -114,6 +115,22 @@ class Pipeline(Section):
             if name not in names:
                 raise ValueError(f"roles.{role}: there is no model {name!r}; there are {', '.join(names)}")
         return self
+
+    @model_validator(mode="after")
+    def _a_reader_sees(self) -> Self:
+        if not self.reads:
+            return self
+        if self.kind != "questions":
+            raise ValueError('roles.reader: reads threads off pictures; allowed with kind = "questions"')
+        model = self.model_of("reader")
+        if isinstance(model, OpenAIModel) and model.capabilities.images is False:
+            raise ValueError(f"roles.reader: model {model.name!r} is declared to see no images; name one that does")
+        return self
+
+    @property
+    def reads(self) -> bool:
+        """Whether items are captured pages, which a model reads first."""
+        return "reader" in self.roles
 
     def model_of(self, role: Role) -> JudgeModel:
         """By default the first."""

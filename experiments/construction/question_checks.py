@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FEWEST_OPTIONS, MOST_OPTIONS = 5, 7
+MOST_POINTS = 5
 _LEAK_CHARS = 12
 """Shorter answers, such as a unit or a year, may stand in a question by chance."""
 
@@ -47,8 +48,8 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
         faults.append("answer: is blank")
     elif _gives_away(question, asked["answer"]):
         faults.append("question: holds the answer")
-    if not asked["points"] or not all(map(str.strip, asked["points"])):
-        faults.append("points: 1 to 5 statements, none blank")
+    if not 1 <= len(asked["points"]) <= MOST_POINTS or not all(map(str.strip, asked["points"])):
+        faults.append(f"points: 1 to {MOST_POINTS} statements, none blank")
     return faults
 
 

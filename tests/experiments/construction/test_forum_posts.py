@@ -112,6 +112,69 @@ def test_posts_of_forums_that_name_nothing(form: str, count: int) -> None:
     assert sum(map(len, found)) <= 1.3 * sum(map(len, posts)) + 40 * count
 
 
+def test_posts_without_blanks_between_words_are_posts() -> None:
+    said = ["换完以后排过空气吗？传感器附近有气泡就会这样。", "你说得对，是搭铁线松了，现在觉得自己有点傻。", "谢谢！"]
+    cars = ["VW Golf IV 1.9", "Opel Corsa in red", "none since last spring"]
+    rows = "".join(f"<div class=u>{car}</div><div class=p>{each}</div>" for each, car in zip(said, cars, strict=True))
+    assert set(said) <= set(posts_of(f"<body><h1>水温</h1><div>{rows}</div></body>"))
+
+
+REPLIES = [
+    "Have you bled the system since? Air near the sensor gives exactly that reading, and it takes three or four goes.",
+    "You were right, the ground strap was loose; I feel rather silly now, since I had the whole dashboard out for it.",
+    "Thanks!",
+    "For what it is worth, the old one drew too much in standby, so the new one pays for itself within a year or two.",
+    "The manual says five litres, but mine took nearly twice as much before the bubbles stopped, with the heater on.",
+    "And yet nobody has answered the question whether it is the bearing or the shaft that was out of tolerance.",
+]
+ASKED = (
+    "I replaced the thermostat and the gauge still climbs after ten minutes, so what did I miss? It is a 1.9 diesel."
+)
+
+
+def test_the_first_post_may_have_a_form_of_its_own() -> None:
+    replies = "".join(
+        f"<tr><td><a>user{n}</a> 3 May<div class=comment>{text}<p><a>reply</a></p></div></td></tr>"
+        for n, text in enumerate(REPLIES)
+    )
+    page = (
+        "<title>Ask: The gauge climbs | Workshop</title><body><table><tr><td>Ask: The gauge climbs</td></tr>"
+        f"<tr><td>12 points by user9 | hide</td></tr><tr><td><div class=toptext>{ASKED}</div></td></tr></table>"
+        f"<table>{replies}</table></body>"
+    )
+    assert posts_of(page) == [ASKED, *REPLIES]
+
+
+def test_a_post_of_nested_tables_ends_where_its_signature_begins() -> None:
+    signatures = ["Golf IV and cables", "Life is too short for bad coffee.", "No help by PM", "https://builds.example"]
+
+    def row(n: int, text: str) -> str:
+        return (
+            f"<tr><td class=row{1 + n % 2}><b>user{n}</b></td><td class=row{1 + n % 2}><table><tr><td>Posted: {n} May"
+            f"</td></tr><tr><td><hr></td></tr><tr><td><span>{text}</span><br>_________________<br>{signatures[n % 4]}"
+            "</td></tr></table></td></tr>"
+        )
+
+    rows = "".join(row(n, text) for n, text in enumerate([ASKED, *REPLIES]))
+    assert posts_of(f"<body><table>{rows}</table></body>") == [ASKED, *REPLIES]
+
+
+def test_a_thread_within_a_block_named_after_quotes_is_no_quote() -> None:
+    rows = "".join(
+        f"<div class=item><b>user{n}</b> <div class=text>{text}</div></div>" for n, text in enumerate(REPLIES)
+    )
+    quote = (
+        "<div class=text><div class=bbcode_quote>Have you bled the system?</div>Yes, twice, and it was no use.</div>"
+    )
+    found = posts_of(f"<body><div class=js-quote-selection-container>{rows}{quote}</div></body>")
+    assert found == [*REPLIES, "Have you bled the system?\nYes, twice, and it was no use."]
+
+
+def test_a_thread_of_one_post_is_that_post() -> None:
+    parts = f"<div class=u>old_salt<br>Posts: 3</div><div class=t>{ASKED}</div><div class=b><a>Reply</a></div>"
+    assert posts_of(f"<body><div><a>Home</a></div><div class=p>{parts}</div><div>3 guests</div></body>") == [ASKED]
+
+
 def test_hostile_pages_are_bounded() -> None:
     deep = "<div>" * 5_000 + "text" + "</div>" * 5_000
     assert isinstance(posts_of(f"<html><body>{deep}</body></html>"), list)
