@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 import lxml.html  # type: ignore[import-untyped]
@@ -26,7 +27,7 @@ _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d_\u4e00-\u9fff]{2,}")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
-Link = lxml.html.HtmlElement
+Link: TypeAlias = lxml.html.HtmlElement
 
 
 @dataclass(frozen=True, slots=True)
