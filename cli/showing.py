@@ -312,12 +312,9 @@ def view_command(
 
     --bundle writes the same pages as files, to be sent or put on a web server: DIR/index.html opens in any browser.
     """
-    import json
-
     from toolablate.viewer.keeping.serving import (
         Reader,
-        browser,
-        has_browser,
+        address_shown,
         listening,
         require_view,
         serve,
@@ -336,13 +333,7 @@ def view_command(
         _bundle(scope, bundle, where, reader, as_json=as_json)
         return
     options.refuse_given(("where",), "is for --bundle: pages have filters of their own")
-    with listening(port or 0) as listener, browser() as show:
-
-        def ready(url: str) -> None:
-            click.echo(json.dumps({"url": url}) if as_json else f"{url}\nCtrl-C ends it.")
-            if not no_open and has_browser():
-                show(url)
-
+    with listening(port or 0) as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
         serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True), other=other)
 
 

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.prompt import LETTERS
-from toolablate.benchmarks.questions import language_of
+from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
 
 FEWEST_OPTIONS, MOST_OPTIONS = 5, 7
+MOST_POINTS = 5
 _LEAK_CHARS = 12
 """Shorter answers, such as a unit or a year, may stand in a question by chance."""
 
@@ -20,6 +21,7 @@ _ALL_OR_NONE = re.compile(
     r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
     re.IGNORECASE,
 )
+_LISTS_OPTIONS = re.compile(r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]", re.MULTILINE)
 _LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])[)）.．、:：]\s")
 
 
@@ -34,7 +36,7 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     made of."""
     question = asked["question"]
     faults = [] if question.strip() else ["question: is blank"]
-    if language_of(question) != language_of(content["question"]):
+    if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
     if "options" in asked:
         return [*faults, *_option_faults(asked)]
@@ -42,8 +44,8 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
         faults.append("answer: is blank")
     elif _gives_away(question, asked["answer"]):
         faults.append("question: holds the answer")
-    if not asked["points"] or not all(map(str.strip, asked["points"])):
-        faults.append("points: 1 to 5 statements, none blank")
+    if not 1 <= len(asked["points"]) <= MOST_POINTS or not all(map(str.strip, asked["points"])):
+        faults.append(f"points: 1 to {MOST_POINTS} statements, none blank")
     return faults
 
 
@@ -64,6 +66,8 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
     lettered = [found[1].upper() for option in options if (found := _LETTERED.match(option))]
     if lettered == list(LETTERS[: len(options)]):
         faults.append("options: leave out their letters")
+    if _LISTS_OPTIONS.search(asked["question"]):
+        faults.append("question: lists options, which belong into `options` alone")
     if _gives_away(asked["question"], asked["right"]):
         faults.append("question: holds the right option")
     return faults

@@ -270,6 +270,8 @@ class Replays:
             await open_group(group, finished, opened, cap, there.get(id(group)))
             for group, opened in zip(groups, kept, strict=True)
         ]
+        if self._fleet is not None:
+            self._fleet.forget_other_batches()
         with Recorder(store) as recorder:
             for each in ready:
                 recorder.resume(
@@ -303,16 +305,21 @@ class Replays:
         """What runs groups whose plan, or who asks, wants them on workers. Plans that name different clusters share the
         first."""
         wanted = [
-            (group, conditions_to_open(group, finished), section)
+            (group, section)
             for group in groups
             if (section := self._section(group)) and any(forked.missing(finished) for forked in group.forked)
         ]
         if not wanted:
             return {}
         if self._fleet is None:
-            self._fleet = ReplayFleet(wanted[0][2], self.store, self.progress, live=self.live)
+            self._fleet = ReplayFleet(wanted[0][1], self.store, self.progress, live=self.live)
             self.stack.push_async_callback(self._fleet.close)
-        return await self._fleet.fit_for([(group, conditions) for group, conditions, _ in wanted])
+        stand_on = []
+        for group, _ in wanted:
+            conditions = conditions_to_open(group, finished)
+            # The driver opens first what workers ask it for.
+            stand_on.append((group, conditions, await self._kept(group).environment(group, conditions)))
+        return await self._fleet.fit_for(stand_on)
 
     def _kept(self, group: Group) -> OpenedPlan:
         # Each plan is read once, and its groups are told apart by that.

@@ -13,11 +13,11 @@ import pytest
 from tests.conftest import Cli
 from tests.experiments.cluster.test_runs import Engine, run
 from tests.experiments.plan_files import endpoint_plan, right
-from tests.servers.chat_server import ChatServer, Step
+from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import filled
 
 from toolablate.experiments.cluster import fleet as driver
-from toolablate.experiments.cluster import keeping
+from toolablate.experiments.cluster import for_others
 from toolablate.experiments.cluster.opening import PlanOpener, opens_of
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.sections import ClusterSection
@@ -43,7 +43,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
 
     monkeypatch.setattr("toolablate.experiments.cluster.on_ray.open_ray", open_here)
     monkeypatch.setattr(driver, "FIRST_REST_SECONDS", 0.001)
-    monkeypatch.setattr(keeping, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(for_others, "TELL_SECONDS", 0.01)
     return made
 
 
@@ -109,16 +109,14 @@ def test_what_a_killed_driver_told_is_not_believed_and_silence_grows(tmp_path: P
 def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.01)
+    monkeypatch.setattr(for_others, "BACKUP_SECONDS", 0.01)
     backup, store = tmp_path / "shared" / "run.sqlite", tmp_path / "here" / "run.sqlite"
     backup.parent.mkdir()
     within: list[bool] = []
 
     def looks(request: dict[str, Any]) -> Step:
-        while not backup.exists():
-            time.sleep(0.01)
         within.append(True)
-        return right(request)
+        return Until(backup.exists, right(request))
 
     chat_server.answers(looks)
     cluster = "[cluster]\naddress = 'local'\nbackup = 'shared/run.sqlite'"
@@ -127,6 +125,10 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     assert (len(within), {file.name for file in backup.parent.iterdir()}) == (3, {"run.sqlite"})
     assert cli("verify", backup).returncode == 0
     assert cli("verify", backup, "--same-as", store).returncode == 0
+    # One that is gone, or could not be made, is made by the same command.
+    backup.unlink()
+    assert run(path, store).done_before == 3
+    assert (len(engines), cli("verify", backup, "--same-as", store).returncode) == (1, 0)
     # The machine is lost. Who forgets to copy the backup is stopped before it is replaced.
     elsewhere = tmp_path / "elsewhere" / "run.sqlite"
     with pytest.raises(InputError, match=r"cluster\.backup: .*holds 3 finished trials that the store .* lacks"):
@@ -140,13 +142,14 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
 def test_a_backup_that_fails_is_told_once_and_ends_nothing(
     chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.001)
+    monkeypatch.setattr(for_others, "BACKUP_SECONDS", 0.001)
     shared = tmp_path / "shared"
     shared.mkdir()
 
     def unmounted(request: dict[str, Any]) -> Step:
+        # At once, so that no copy is made meanwhile.
         if shared.exists():
-            shared.rename(tmp_path / "elsewhere")
+            shared.rename(tmp_path / "unmounted")
         return right(request)
 
     chat_server.answers(unmounted)
@@ -177,14 +180,14 @@ async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path
     store, other = tmp_path / "run.sqlite", tmp_path / "questions.jsonl"
     other.write_text('{"id": "q1"}\n' * 100)
     with pytest.raises(StoreError, match="not a toolablate store"):
-        keeping.require_backup_of(store, other)
+        for_others.require_backup_of(store, other)
     with pytest.raises(InputError, match="is not there"):
-        keeping.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
+        for_others.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
     with pytest.raises(InputError, match="names the store itself"):
-        keeping.require_backup_of(store, tmp_path / "." / "run.sqlite")
+        for_others.require_backup_of(store, tmp_path / "." / "run.sqlite")
     await filled(other.with_suffix(".db"), 2)
     with pytest.raises(InputError, match="holds 2 finished trials") as refused:
-        keeping.require_backup_of(store, other.with_suffix(".db"))
+        for_others.require_backup_of(store, other.with_suffix(".db"))
     assert "toolablate merge" in refused.value.hint
     Recorder(store).close()
-    keeping.require_backup_of(store, store.with_name("new.sqlite"))
+    for_others.require_backup_of(store, store.with_name("new.sqlite"))
