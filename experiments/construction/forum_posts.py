@@ -135,7 +135,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\
 """Chinese and Japanese put no blanks between their words, of which most have two signs."""
 _LEAST_OPENING = 60
 """Signs."""
-_NEAR = 0.7
+_NEAR = 0.8
 """Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something."""
 
 
