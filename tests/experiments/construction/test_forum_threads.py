@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolablate.cli import group
-from toolablate.experiments.construction.forum_threads import said_in
+from toolablate.experiments.construction.forum_threads import alone, said_in
 from toolablate.experiments.construction.question_items import load_question_items
+from toolablate.traces.errors import InputError
 
 POSTS = 24
 
@@ -229,3 +230,11 @@ def test_posts_in_html_become_text() -> None:
     assert said_in("<p>a  a</p><ul><li>b<li>c</ul><script>d()</script>") == "a a\n* b\n* c"
     assert said_in("<pre>if x:\n    y  z\n</pre>") == "if x:\n    y  z"
     assert said_in("") == ""
+
+
+def test_two_at_once_do_not_add_to_one_output(tmp_path: Path) -> None:
+    output = tmp_path / "pairs.jsonl"
+    with alone(output), pytest.raises(InputError, match="another process adds"), alone(output):
+        pass
+    with alone(output):
+        pass

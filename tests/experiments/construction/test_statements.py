@@ -139,3 +139,24 @@ def test_a_statement_over_two_pages_has_its_twin_on_the_first(tmp_path: Path) ->
         " Water boils at 353 K, and tin melts.",
     ]
     assert worlds.found == {"a", "b"}
+
+
+def test_a_twin_that_is_a_correct_statement_goes_also_where_that_one_was_dropped(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server)
+    # Correct, and dropped since it names an equation; in truth it is what the first one's twin says.
+    told = FALSE["vertex"].replace("optimal vertex", "optimal vertex by equation (2.4)")
+    items = tmp_path / "statements.jsonl"
+    row = {"text": told, "discipline": "Engineering"}
+    items.write_text(f"{items.read_text(encoding='utf-8')}\n{json.dumps(row)}", encoding="utf-8")
+
+    def as_told(request: dict[str, Any]) -> Any:
+        user = request["messages"][1]["content"]
+        if "- independent:" in request["messages"][0]["content"] or "optimal vertex" not in user:
+            return decide(request)
+        twin = {"strategy": "concept", "transformed_content": told, "incorrect_reason": "it is along the edges"}
+        return reply(json.dumps(twin))
+
+    chat_server.answers(as_told)
+    assert funnel(path)["check"]["dropped"] == {"equals a correct statement": 1}
