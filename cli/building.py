@@ -183,6 +183,43 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
             click.echo(json.dumps(told, ensure_ascii=False))
 
 
+@build_group.command("audit", epilog=options.example("toolablate build audit statements.toml -n 200 > audit.jsonl"))
+@click.argument("pipeline", type=options.FilePath(dir_okay=False))
+@click.option("-n", "number", type=click.IntRange(min=1), default=200, show_default=True, help="How many items.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
+def audit_command(pipeline: Path, number: int, seed: int) -> None:
+    """Draw published items of PIPELINE at random, for people to say of each whether it is right: one JSON object a
+    line.
+
+    \b
+      {"item": "3f2a91...", "seen": "9c1f...", "right": true, "auditor": "ann"}
+      {"item": "77b0c4...", "seen": "02ab...", "right": false, "reason": "holds at 2 atm"}
+
+    Rows like these (other keys are ignored) go into the file that `[card] audit` names. `build status` and the card
+    then bound the share of items that are wrong.
+    """
+    import json
+
+    from toolablate.experiments.construction.audit import drawn
+    from toolablate.experiments.construction.building import seen_so_far
+    from toolablate.experiments.construction.kinds import reviewed
+    from toolablate.experiments.construction.pipeline import load_pipeline
+    from toolablate.experiments.construction.workbench import Workbench, content_digest
+
+    loaded = load_pipeline(pipeline)
+    with Workbench(Path(loaded.workbench), write=False) as bench:
+        contents, part = seen_so_far(loaded, bench).published or {}, reviewed(loaded)
+    for item in drawn(contents, number, seed):
+        content = contents[item]
+        told = {
+            "item": item,
+            "seen": content_digest(content),
+            "content": content[part.part],
+            "source": {key: content[key] for key in part.source if content.get(key)},
+        }
+        click.echo(json.dumps(told, ensure_ascii=False))
+
+
 @build_group.command("review", epilog=options.example("toolablate build review questions.toml"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it is free.")

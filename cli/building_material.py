@@ -67,6 +67,7 @@ def capture_command(plan: Path) -> None:
       name = "Stills"
       licence = "by permission"
       threads = ["https://forum.example/t/1", "https://forum.example/t/2"]
+      listing = "https://forum.example/viewforum.php?f=2"   # or threads by a page that lists them; since, limit (100)
       [browser]               # of one page
       seconds = 60
       height = 20000          # what lies below is not taken

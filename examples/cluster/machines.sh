@@ -4,7 +4,7 @@
 # stays on this one. Tried with stand-ins for ssh and Ray; not run on several real machines by us.
 set -euo pipefail
 plan=$1
-shift
+nodes=("${@:2}")
 source .venv/bin/activate
 address=${HEAD_ADDRESS:-$(hostname -I | cut -d ' ' -f 1)}:6379
 
@@ -20,22 +20,28 @@ there() {
 RAY_USAGE_STATS_ENABLED=0 $*"
 }
 
-# `ray stop` ends every Ray of a machine, that of others' runs too.
+# `ray stop` ends every Ray of a machine, that of others' runs too; where this one could not be started it is not called.
+started=() here=
 finish() {
-    for node in "$@"; do
-        there "$node" "ray stop; rm -f ~/$file" || true
+    for node in ${started[@]+"${started[@]}"}; do
+        there "$node" ray stop || true
     done
-    ray stop || true
+    for node in "${nodes[@]}"; do
+        ssh "$node" "rm -f ~/$file" || true
+    done
+    [ -z "$here" ] || ray stop || true
     rm -f "$RAY_AUTH_TOKEN_PATH"
 }
-trap 'finish "$@"' EXIT
+trap finish EXIT
 
 (umask 077 && echo "$token" >"$RAY_AUTH_TOKEN_PATH")
 ray start --head --node-ip-address "${address%:*}" --port 6379 --include-dashboard=false --disable-usage-stats
-for node in "$@"; do
+here=yes
+for node in "${nodes[@]}"; do
     # By standard input: arguments show in lists of processes.
     ssh "$node" "umask 077 && cat >~/$file" <"$RAY_AUTH_TOKEN_PATH"
     there "$node" ray start --address "$address" --disable-usage-stats
+    started+=("$node")
 done
 toolablate doctor "$plan" --cluster "$address"
 toolablate run "$plan" --cluster "$address"

@@ -91,7 +91,8 @@ def _with_local_token() -> Iterator[None]:
     try:
         yield
     finally:
-        del os.environ["RAY_AUTH_MODE"], os.environ["RAY_AUTH_TOKEN"]
+        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+            os.environ.pop(name, None)
         if before is not None:
             os.environ["RAY_AUTH_TOKEN"] = before
 

@@ -43,12 +43,12 @@ class Lent:
             await server.list()
         return {server.name: server for server in servers}
 
-    def asked_here(self, plan: Plan) -> Plan:
+    def unrecorded(self, plan: Plan) -> Plan:
         """What the driver records is asked here as if nothing did."""
         return plan.model_copy(update={"replies": RepliesSection()}) if self.replies else plan
 
     def recording(self, sources: Mapping[str, ModelSource], models: Iterable[Model]) -> Mapping[str, ModelSource]:
-        """The `sources` of these models, which are asked as `asked_here` says."""
+        """The `sources` of these models, which are asked as `unrecorded` says."""
         if not self.replies:
             return sources
         from toolablate.experiments.cluster.proxies import RemotelyRecordedSource

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
-from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
+from toolablate.experiments.cluster.for_others import backed_up, require_backup_of, told_to_others
 from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.environment.environment import fingerprint_of, recorded_versions
 from toolablate.experiments.environment.web import Tell
@@ -48,7 +48,7 @@ class PlanOpener:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
         _refuse_difference(recorded_versions(), self.versions)
-        plan, web = self.lent.asked_here(self.plan), await self.lent.web(self.plan)
+        plan, web = self.lent.unrecorded(self.plan), await self.lent.web(self.plan)
         executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=web)
         return replace(executor, sources=self.lent.recording(executor.sources, self.plan.models))
 
@@ -120,9 +120,9 @@ async def _open_fleet(
 def own_store(section: ClusterSection, store: Path, stack: AsyncExitStack) -> None:
     """Before anything is started. Raises StoreError where another process drives a cluster on the store, InputError for
     a backup that cannot be made there."""
-    stack.enter_context(DriverLock(store))
     if section.backup:
         require_backup_of(store, Path(section.backup))
+    stack.enter_context(DriverLock(store))
 
 
 async def open_fleet(

@@ -125,10 +125,10 @@ class Desk:
         self._turns: set[str] = set()
         self._keeping: set[asyncio.Task[KeptReply]] = set()
 
-    def begin(self, asked: Asks) -> Begun:
+    def begin(self, request: Asks) -> Begun:
         has = self._services
-        given: tuple[Any, ...] = asked.arguments
-        match asked.service:
+        given: tuple[Any, ...] = request.arguments
+        match request.service:
             case "search" if has.search is not None:
                 return partial(has.search.find, *given)
             case "pages" if has.pages is not None:
@@ -145,7 +145,7 @@ class Desk:
             case "pass":
                 self._pass(*given)
                 return _nothing
-        return partial(_no_service, asked.service)
+        return partial(_no_service, request.service)
 
     async def _call(self, server: str, tool: str, arguments: "Mapping[str, JsonValue]") -> tuple[bytes | None, Lookup]:
         if server not in self._connections:

@@ -2,13 +2,15 @@
 
 import hashlib
 from collections.abc import AsyncIterator, Sequence
+from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from toolablate.benchmarks.rows.sources import typed_rows
-from toolablate.experiments.construction.chromium import Captured, Limits, guarded_chromium
+from toolablate.experiments.construction.chromium import Captured, GuardedChromium, Limits, guarded_chromium
+from toolablate.experiments.construction.forum_listing import listed_threads
 from toolablate.experiments.construction.forum_threads import append_row, rows_there
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.plans.sections import Section, WebSection, valid_plan
@@ -27,11 +29,22 @@ _ENDINGS = {"image/png": "png", "image/jpeg": "jpg"}
 
 
 class CapturedForum(Section):
-    """Threads by their addresses; `name` and `licence` go with each."""
+    """Threads by their addresses, and those of a page that lists threads; `name` and `licence` go with each. Of the
+    listed ones the output has at most `limit`; with `since` only those that the listing says were written in from that
+    day on."""
 
     name: str = Field(min_length=1)
-    threads: tuple[str, ...] = Field(min_length=1)
+    threads: tuple[str, ...] = ()
+    listing: str = ""
+    since: date | None = None
+    limit: int = Field(default=100, gt=0)
     licence: str = ""
+
+    @model_validator(mode="after")
+    def _has_threads(self) -> Self:
+        if not self.threads and not self.listing:
+            raise ValueError("threads: name some, or a page that lists them: listing")
+        return self
 
 
 class BrowserSection(Section):
@@ -66,22 +79,48 @@ def load_capture_plan(path: Path) -> CapturePlan:
 async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Captured | FetchError]]:
     """The threads that the plan's output has not: forum, address, and what was kept of it or why nothing was. A page
     that cannot be had costs no other. Raises InputError where nothing can be captured or written."""
-    output = Path(plan.output)
-    known = {url for url, _ in rows_there(output)}
-    wanted = [(forum, url) for forum in plan.forums for url in dict.fromkeys(forum.threads) if url not in known]
-    if not wanted:
+    there = rows_there(Path(plan.output))
+    known = {url for url, _ in there}
+    # Chromium is started for nothing else.
+    if not any(forum.listing or set(forum.threads) - known for forum in plan.forums):
         return
     async with guarded_chromium(plan.web.policy, plan.browser.limits) as chromium:
-        for forum, url in wanted:
+        for forum in plan.forums:
+            left = forum.limit - sum(name == forum.name for _, name in there)
             try:
-                found = await chromium.capture(page_url(url))
+                async for url in _threads_of(forum, chromium):
+                    if left <= 0:
+                        break
+                    if url not in known:
+                        known.add(url)
+                        found = await _captured(plan, forum, url, chromium)
+                        left -= isinstance(found, Captured)
+                        yield forum.name, url, found
             except FetchError as error:
-                yield forum.name, url, error
-                continue
-            tiles = [_keep(output.parent / TILES, tile) for tile in found.tiles]
-            about = {"url": url, "title": found.title, "forum": forum.name, "licence": forum.licence}
-            append_row(output, about | {"text": found.text, "tiles": tiles})
-            yield forum.name, url, found
+                yield forum.name, forum.listing, error
+
+
+async def _threads_of(forum: CapturedForum, chromium: GuardedChromium) -> AsyncIterator[str]:
+    for url in forum.threads:
+        yield url
+    if forum.listing:
+        async for listed in listed_threads(page_url(forum.listing), chromium.client, chromium.policy, forum.since):
+            yield listed.url
+
+
+async def _captured(
+    plan: CapturePlan, forum: CapturedForum, url: str, chromium: GuardedChromium
+) -> Captured | FetchError:
+    """Kept in the plan's output before it is returned."""
+    try:
+        found = await chromium.capture(page_url(url))
+    except FetchError as error:
+        return error
+    output = Path(plan.output)
+    tiles = [_keep(output.parent / TILES, tile) for tile in found.tiles]
+    about = {"url": url, "title": found.title, "forum": forum.name, "licence": forum.licence}
+    append_row(output, about | {"text": found.text, "tiles": tiles})
+    return found
 
 
 def _keep(folder: Path, tile: Picture) -> str:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from toolablate.experiments.construction.audit import audit_of
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.captures import load_capture_items
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
@@ -41,6 +42,8 @@ def require(pipeline: Pipeline) -> None:
             break
     elif pipeline.worlds.pages:
         book_worlds(pipeline.worlds.pages, {})
+    if Path(pipeline.card.audit).is_file():
+        audit_of(pipeline.card.audit, {})
     folder = Path(pipeline.output)
     above = next(each for each in (folder, *folder.parents) if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):

@@ -69,11 +69,13 @@ class WorldsSection(Section):
 
 
 class CardSection(Section):
-    """What the data card says besides figures."""
+    """What the data card says besides figures. `audit` is a JSONL of what people said of published items that `build
+    audit` drew."""
 
     title: str = ""
     licence: str = ""
     contact: str = ""
+    audit: PathText = ""
 
 
 class Pipeline(Section):
@@ -176,11 +178,12 @@ def load_pipeline(path: Path) -> Pipeline:
             "worlds": pipeline.worlds.model_copy(
                 update={"pages": pipeline.worlds.pages and beside(pipeline.worlds.pages)}
             ),
+            "card": pipeline.card.model_copy(update={"audit": pipeline.card.audit and beside(pipeline.card.audit)}),
             "duplicates": pipeline.duplicates.model_copy(update={"against": against}),
             "replies": pipeline.replies.model_copy(update={"file": beside(pipeline.replies.file)}),
         }
     )
-    read = {Path(each) for each in (loaded.items, loaded.worlds.pages, *against) if each}
+    read = {Path(each) for each in (loaded.items, loaded.worlds.pages, loaded.card.audit, *against) if each}
     if Path(loaded.workbench) in read:
         raise InputError(f"{path}: workbench: it is a file that is read", hint="name another file", code="bad_plan")
     for name in PUBLISHED:

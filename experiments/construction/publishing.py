@@ -8,11 +8,13 @@ from typing import Any
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
+from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.funnel import Funnel
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
@@ -143,6 +145,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
         f"- Review: {pipeline.review.reviewers or 'no'} people per item"
         + (f", kappa {funnel.agreement.kappa:.2f}" if funnel.agreement.kappa is not None else ""),
+        *(f"- {told}" for told in _measured(pipeline, funnel)),
         f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
         "",
         "## Sources",
@@ -170,6 +173,11 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         "",
     ]
     return "\n".join(lines)
+
+
+def _measured(pipeline: Pipeline, funnel: Funnel) -> list[str]:
+    style = style_told(funnel.style, pipeline.kind)
+    return [*([style] if style else []), *(audit_told(funnel.audit) if funnel.audit else [])]
 
 
 _PERSONAL = (

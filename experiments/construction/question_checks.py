@@ -3,14 +3,18 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FEWEST_OPTIONS, MOST_OPTIONS = 5, 7
 MOST_POINTS = 5
@@ -116,6 +120,16 @@ class SetChecks:
 _FEWEST = 20
 
 
+def sum_of_chances(chances: Sequence[float]) -> "NDArray[np.float64]":
+    """How probable 0, 1, ... successes are of independent trials with these chances (Poisson-binomial)."""
+    import numpy as np
+
+    found = np.array([1.0])
+    for chance in chances:
+        found = np.convolve(found, [1 - chance, chance])
+    return found
+
+
 def checks_of(asked: Iterable[Mapping[str, Any]]) -> SetChecks:
     """Where the longest options tie in length none is the longest. P-values are exact: of a Poisson-binomial sum, and
     of 10,000 draws (seed 0) of letters by the options that there are, compared by their largest excess."""
@@ -132,9 +146,7 @@ def checks_of(asked: Iterable[Mapping[str, Any]]) -> SetChecks:
     expected = float(sum(chances))
     if len(rows) < _FEWEST:
         return SetChecks(len(rows), longest, expected, None, dict(sorted(letters.items())), None)
-    counts = np.array([1.0])
-    for chance in chances:
-        counts = np.convolve(counts, [1 - chance, chance])
+    counts = sum_of_chances(chances)
     longest_p = float(counts[counts <= counts[longest] * (1 + 1e-9)].sum())
     rng = np.random.default_rng(0)
     sizes = np.array([len(row["options"]) for row in rows])

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from toolablate.agents import Start
 from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.experiments.cluster.opening import own_store
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.experiments.plans.written import keeping_env
@@ -312,7 +313,9 @@ class Replays:
         if not wanted:
             return {}
         if self._fleet is None:
-            self._fleet = ReplayFleet(wanted[0][1], self.store, self.progress, live=self.live)
+            section = wanted[0][1]
+            own_store(section, self.store, self.stack)
+            self._fleet = ReplayFleet(section, self.store, self.progress, live=self.live)
             self.stack.push_async_callback(self._fleet.close)
         stand_on = []
         for group, _ in wanted:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolablate.agents import AgentResult, Line
 from toolablate.experiments.cluster.messages import Shared
-from toolablate.experiments.cluster.opening import absolute, open_fleet, own_store
+from toolablate.experiments.cluster.opening import absolute, open_fleet
 from toolablate.experiments.environment.environment import recorded_environment
 from toolablate.experiments.environment.replies import asked_lines
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
@@ -44,7 +44,8 @@ class _Need:
 
 
 class ReplayFleet:
-    """Workers that are started where a batch first has something to run, and serve those after it."""
+    """Workers that are started where a batch first has something to run, and serve those after it. The store is this
+    process's own by then."""
 
     def __init__(self, section: ClusterSection, store: Path, progress: RunProgress, *, live: bool) -> None:
         self._section = section
@@ -96,7 +97,6 @@ class ReplayFleet:
         wanted = sorted({each.place for each in needs})
         from toolablate.experiments.cluster.services import open_turns
 
-        own_store(self._section, self._store, stack)
         plans: dict[int, PlanOfReplays] = {}
         for place in wanted:
             plan, conditions = _plan_of([each for each in needs if each.place == place])

@@ -126,7 +126,7 @@ class ReplayOpener:
             own = {name: lines[line_of(place, name)] for name in _names(place, lines)}
             web = await each.lent.web(each.plan)
             there = await open_replay_environment(each.plan, each.conditions, stack, live=self.live, lent=web)
-            asked = await open_sources(each.lent.asked_here(each.plan), each.fingerprint, stack, own, silent)
+            asked = await open_sources(each.lent.unrecorded(each.plan), each.fingerprint, stack, own, silent)
             sources = each.lent.recording(asked, each.plan.models)
             opened[place] = _OpenedThere(there, sources, retry_policy(each.plan))
             environments[place] = recorded_environment(there.tried, each.fingerprint)

@@ -12,6 +12,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples/cluster"
 # What is asked of each machine, with the mode and token that it has; the token itself must be in no argument.
 STAND_IN = """#!/usr/bin/env bash
 echo "${MACHINE:-head}: $(basename "$0") $*; $RAY_AUTH_MODE $(cat "$RAY_AUTH_TOKEN_PATH")" >>"$SAID"
+[ "$1" != start ] || [ "${MACHINE:-head}" != "${TAKEN:-}" ] || exit 1
 [ "$(basename "$0")" != toolablate ] || [ "$1" != run ] || exit 3
 """
 SSH = """#!/usr/bin/env bash
@@ -47,6 +48,11 @@ def test_machines_that_ssh_reaches_are_started_with_one_token_and_stopped(tmp_pa
         "node2: ray stop",
         "head: ray stop",
     ]
+    # Where a node's Ray cannot be started, as where there is another, it is not stopped.
+    said.unlink()
+    taken = subprocess.run(command, cwd=project, env=env | {"TAKEN": "node1"}, capture_output=True, check=False)
+    assert taken.returncode == 1
+    assert "stop" not in said.read_text(encoding="utf-8").replace("head: ray stop", "")
     (had,) = {had for _, _, had in lines}
     mode, token = had.split()
     assert (mode, len(token)) == ("token", 64)

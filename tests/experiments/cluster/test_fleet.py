@@ -258,11 +258,13 @@ async def test_an_event_that_the_driver_cannot_take_costs_its_trial_alone() -> N
     def poisoned(event: Event) -> None:
         raise ValueError("no such event")
 
-    async with fleet(Workers(), count=1) as (executor, warned, _):
+    engine = Workers()
+    async with fleet(engine, count=1) as (executor, warned, _):
         beside = asyncio.create_task(texts(executor, planned("say 40; ask", 1)))
         with pytest.raises(InternalError, match="no such event"):
-            await executor.run(planned("say 3"), poisoned)
+            await executor.run(planned("say 3; hang"), poisoned)
         assert len(await beside) == 40
+        await until(lambda: not engine.started[0].worker._trials)
     assert warned == []
 
 

@@ -31,8 +31,9 @@ from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.experiments.running.launch import Presses
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.tools.placebo_sources import PlaceboSource
+from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Again, AnswerNow, ToolCall
-from toolablate.traces.store import Store
+from toolablate.traces.store import DriverLock, Store
 
 
 class InThisProcess(Engine):
@@ -211,7 +212,9 @@ def test_replays_that_may_ask_the_web_and_servers_ask_them_of_the_driver(
         return by_turn(*asks, reply("Answer: 4"))(request)
 
     chat_server.answers(replies)
-    server = f"[[mcp]]\nname = 'library'\ncommand = ['{sys.executable}', '{SERVER}']"
+    program = tmp_path / "library.py"
+    program.write_bytes(SERVER.read_bytes())
+    server = f"[[mcp]]\nname = 'library'\ncommand = ['{sys.executable}', '{program}']"
     conditions = "[{ name = 'c', tools = ['web_search', 'mcp:library'] }]"
     extra = web_tables(site).replace(CLUSTER, server)
     plan = endpoint_plan(tmp_path, chat_server, conditions=conditions, extra=extra)
@@ -227,6 +230,11 @@ def test_replays_that_may_ask_the_web_and_servers_ask_them_of_the_driver(
     outputs = [[each.output for each in trace.events if isinstance(each, ToolCall)] for trace in traces]
     assert ["asked 2" in found for found, _ in outputs] == [True] * 3
     assert [remembered for _, remembered in outputs] == ["second"] * 3, "each has a session of its own"
+    # Who is no driver opens nothing: this server is not there any more.
+    program.unlink()
+    requests = [ReplayRequest(trial_of(store, "c"), 0, Again(), repeats=4)]
+    with DriverLock(store), pytest.raises(StoreError, match="already drives the store"):
+        replay_many(store, requests, plan=plan, cluster="local", live=True)
 
 
 def test_equal_placebos_have_one_digest_and_a_worker_forgets_them() -> None:

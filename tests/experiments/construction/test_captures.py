@@ -134,15 +134,22 @@ def test_threads_become_pictures_and_nothing_private_is_asked(tmp_path: Path, si
         "/file": "is a download",
         "/pdf": "is no page",
     }
-    told = capture(tmp_path, site, [*fine, *refused], code=1).stderr
+    rows = "".join(
+        f"<li><a href='/topic/{n}-x'>Why does still {n} leak?</a><a href='/member/{n}'>Ann</a>" for n in range(5)
+    )
+    site.page("/forum/1", f"<ul>{rows}</ul>")
+    for number in range(5):
+        site.page(f"/topic/{number}-x", f"<p>Still {number} leaks.")
+    listed = f'[[forums]]\nname = "Listed"\nlisting = "{site.url}/forum/1"\nlimit = 2\n'
+    told = capture(tmp_path, site, [*fine, *refused], code=1, more=listed).stderr
     for path, why in refused.items():
         assert any(f"{site.url}{path}" in line and why in line for line in told.splitlines()), (path, told)
     assert "4 pages not captured" in told
     assert secret.asked == []
 
-    items = {
-        each["url"].removeprefix(site.url): each for each in load_capture_items(tmp_path / "captures.jsonl").values()
-    }
+    kept = load_capture_items(tmp_path / "captures.jsonl").values()
+    assert [each["text"] for each in kept if each["forum"] == "Listed"] == ["Still 0 leaks.", "Still 1 leaks."]
+    items = {each["url"].removeprefix(site.url): each for each in kept if each["forum"] == "Stills"}
     assert list(items) == fine
     first = items["/t/1"]
     assert (first["title"], first["forum"], first["licence"]) == (title, "Stills", "CC0")

@@ -18,7 +18,7 @@ from tests.servers.chat_server import ChatServer
 
 from toolablate.experiments.construction.workbench import Decision, Workbench
 
-HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eevil\u202c " + "long " * 20_000
+HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eevil\u202c " + "long " * 30_000
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import filled
 
 from toolablate.experiments.cluster import fleet as driver
-from toolablate.experiments.cluster import keeping
+from toolablate.experiments.cluster import for_others
 from toolablate.experiments.cluster.opening import PlanOpener, opens_of
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.sections import ClusterSection
@@ -43,7 +43,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
 
     monkeypatch.setattr("toolablate.experiments.cluster.on_ray.open_ray", open_here)
     monkeypatch.setattr(driver, "FIRST_REST_SECONDS", 0.001)
-    monkeypatch.setattr(keeping, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(for_others, "TELL_SECONDS", 0.01)
     return made
 
 
@@ -109,7 +109,7 @@ def test_what_a_killed_driver_told_is_not_believed_and_silence_grows(tmp_path: P
 def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.01)
+    monkeypatch.setattr(for_others, "BACKUP_SECONDS", 0.01)
     backup, store = tmp_path / "shared" / "run.sqlite", tmp_path / "here" / "run.sqlite"
     backup.parent.mkdir()
     within: list[bool] = []
@@ -142,7 +142,7 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
 def test_a_backup_that_fails_is_told_once_and_ends_nothing(
     chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.001)
+    monkeypatch.setattr(for_others, "BACKUP_SECONDS", 0.001)
     shared = tmp_path / "shared"
     shared.mkdir()
 
@@ -180,14 +180,14 @@ async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path
     store, other = tmp_path / "run.sqlite", tmp_path / "questions.jsonl"
     other.write_text('{"id": "q1"}\n' * 100)
     with pytest.raises(StoreError, match="not a toolablate store"):
-        keeping.require_backup_of(store, other)
+        for_others.require_backup_of(store, other)
     with pytest.raises(InputError, match="is not there"):
-        keeping.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
+        for_others.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
     with pytest.raises(InputError, match="names the store itself"):
-        keeping.require_backup_of(store, tmp_path / "." / "run.sqlite")
+        for_others.require_backup_of(store, tmp_path / "." / "run.sqlite")
     await filled(other.with_suffix(".db"), 2)
     with pytest.raises(InputError, match="holds 2 finished trials") as refused:
-        keeping.require_backup_of(store, other.with_suffix(".db"))
+        for_others.require_backup_of(store, other.with_suffix(".db"))
     assert "toolablate merge" in refused.value.hint
     Recorder(store).close()
-    keeping.require_backup_of(store, store.with_name("new.sqlite"))
+    for_others.require_backup_of(store, store.with_name("new.sqlite"))
