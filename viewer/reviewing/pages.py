@@ -258,9 +258,9 @@ def _source(content: Content, keys: tuple[str, ...]) -> list[tuple[str, str, int
     """Names, texts and how many characters are not shown."""
     found = []
     for key in keys:
-        value = content.get(key)
         several = key == "replies"
-        for number, each in enumerate(value if several else [value], start=1):
+        texts: list[Any] = content.get(key, []) if several else [content.get(key)]
+        for number, each in enumerate(texts, start=1):
             if each and key != "tiles":
                 text = each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
                 name = f"Reply {number}" if several else _SOURCES.get(key, key.capitalize())
