@@ -194,7 +194,9 @@ _NAMED = re.compile(
 )
 _DEFINES = re.compile(
     r"(?:(?:An?|The)\s+)?(?P<term>[^\s.,;:()][^.,;:()]{1,60}?(?:\s*\([^()]{1,20}\))?)\s+"
-    r"(?:is|are)\s+(?:(?:called|known as|defined (?:as|to be|by)|said to be)\b|(?:an?|one of|sets? of)\s)"
+    # A function that is called by, with or at something is not named so.
+    r"(?:is|are)\s+(?:(?:called(?!\s+(?:by|with|when|if|from|in|at|for|on|once|to|as|after|before|automatically)\b)|"
+    r"known as|defined (?:as|to be|by)|said to be)\b|(?:an?|one of|sets? of)\s)"
     r"|(?:(?:An?|The)\s+)?(?P<other>[^\s.,;:()][^.,;:()]{1,60}?)\s+(?:denotes?|means?|refers? to)\s"
 )
 _NO_TERM = re.compile(
