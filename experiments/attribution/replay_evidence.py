@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from toolablate.analysis.arms import ENDS, UNPROMPTED, ArmKind, has_ladder, ladders
+from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
 from toolablate.analysis.attribution.belief import BeliefFlip, Probe, Trajectory, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import PivotalResult
@@ -283,29 +283,14 @@ def _re_asked(outcomes: Outcomes, kind: ReplayPurposeKind, re_asks: AnswerReAsks
 
 
 def arms_below(conditions: Mapping[str, Condition], baseline: str) -> dict[str, Mapping[ArmKind, str]]:
-    """Of each condition with tools the arms that it is set against, `none` among them, by their labels.
-
-    An arm that it lacks is that of another condition with the same tools: arms are below what makes tools fail or wait,
-    which is taken away before them.
-    """
+    """Of each condition with tools the arms that it is set against, `none` among them, by their labels."""
     found = {ladder.toolset: ladder.arms for ladder in ladders(conditions)}
     without = {name: each for name, each in conditions.items() if not each.has_tools}
-    own = {
+    return {
         name: found[name] if name in found else _without_ladder(each, without, baseline)
         for name, each in conditions.items()
         if has_ladder(each) and (name in found or (without and not each.name.endswith(UNPROMPTED)))
     }
-    shared: dict[str, dict[ArmKind, str]] = defaultdict(dict)
-    for name, arms in own.items():
-        between = {kind: label for kind, label in arms.items() if kind not in ENDS}
-        shared[_tools_of(conditions[name])] = between | shared[_tools_of(conditions[name])]
-    return {name: shared[_tools_of(conditions[name])] | dict(arms) for name, arms in own.items()}
-
-
-def _tools_of(condition: Condition) -> str:
-    """One for all conditions that give the same tools, and differ in what makes these fail or wait alone."""
-    others = tuple(each for each in condition.interventions if each.name not in ("fail", "delay"))
-    return condition.model_copy(update={"name": "", "interventions": others}).identity()
 
 
 class Ladders:
@@ -342,7 +327,9 @@ class Ladders:
 
     def tools_of(self, condition: str) -> str:
         """One for all conditions that give the same tools, and differ in what makes these fail or wait alone."""
-        return _tools_of(self._conditions[condition])
+        found = self._conditions[condition]
+        others = tuple(each for each in found.interventions if each.name not in ("fail", "delay"))
+        return found.model_copy(update={"name": "", "interventions": others}).identity()
 
     def has_arms(self, condition: str) -> bool:
         """Whether there is any between no tools and all; without words of its own the scaffold is none."""

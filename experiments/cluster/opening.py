@@ -120,9 +120,9 @@ async def _open_fleet(
 def own_store(section: ClusterSection, store: Path, stack: AsyncExitStack) -> None:
     """Before anything is started. Raises StoreError where another process drives a cluster on the store, InputError for
     a backup that cannot be made there."""
+    stack.enter_context(DriverLock(store))
     if section.backup:
         require_backup_of(store, Path(section.backup))
-    stack.enter_context(DriverLock(store))
 
 
 async def open_fleet(

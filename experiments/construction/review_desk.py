@@ -122,7 +122,7 @@ class Desk:
         files = [*map(_stamp, _read(pipeline))]
         for stage in stages_of(pipeline, self._bench)[:-1]:
             model = pipeline.model_of(stage.role).identity() if stage.role else ""
-            of = (self._bench.step_count(stage.name), stage.settings(), model, files, contents)
+            of = (self._bench.step_count(stage.name), stage.settings(), model, pipeline.request_chars, files, contents)
             known, kept = self._stages.get(stage.name, (None, {}))
             if known != of:
                 kept = passed(pipeline, self._bench, stage, contents).kept

@@ -1,5 +1,6 @@
 """The pages of a review: who reviews, how far it is, one item."""
 
+import json
 import math
 import re
 import statistics
@@ -19,6 +20,7 @@ from starlette.routing import Route
 
 from toolablate.analysis.alignment import pieces
 from toolablate.benchmarks.rows.row_errors import LineError
+from toolablate.experiments.construction.captures import pictures_of
 from toolablate.experiments.construction.review import ChangedError, FaultyError
 from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
 from toolablate.experiments.construction.reviewers import Reviewer, Reviewers
@@ -228,6 +230,7 @@ def _item(
         open=own is not None or bool(sides) or now.waiting.get(item) == "review",
         sides=sides,
         source=_source(content, reviewed.source),
+        tiles=content.get("tiles", ()) if "tiles" in reviewed.source else (),
         parted=pieces(content["text"], asked["text"]) if "text" in asked and "text" in content else (),
         fields=fields_of(reviewed, {**asked, **given}, faults),
         changes=bool(given),
@@ -255,13 +258,23 @@ def _source(content: Content, keys: tuple[str, ...]) -> list[tuple[str, str, int
     """Names, texts and how many characters are not shown."""
     found = []
     for key in keys:
-        value = content.get(key)
-        texts = value if isinstance(value, list) else [value]
-        for number, text in enumerate(texts, start=1):
-            if text:
-                name = f"Reply {number}" if isinstance(value, list) else _SOURCES.get(key, key.capitalize())
+        several = key == "replies"
+        texts: list[Any] = content.get(key, []) if several else [content.get(key)]
+        for number, each in enumerate(texts, start=1):
+            if each and key != "tiles":
+                text = each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
+                name = f"Reply {number}" if several else _SOURCES.get(key, key.capitalize())
                 found.append((name, text[:SHOWN_CHARS], max(0, len(text) - SHOWN_CHARS)))
     return found
+
+
+def tile(request: Request) -> Response:
+    """A picture of a captured page, as it was kept: of an item that came to review."""
+    now, name = _view(request).desk.look(fresh=False), request.path_params["name"]
+    if not any(name in content.get("tiles", ()) for content in now.contents.values()):
+        raise HTTPException(HTTPStatus.NOT_FOUND, "No item to be reviewed has this picture.")
+    (picture,) = pictures_of(Path(now.pipeline.items).parent, [name])
+    return Response(picture.content, media_type=picture.mime)
 
 
 def _sides(now: ToReview, item: str, person: str) -> list[Side]:
@@ -380,6 +393,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/", overview, name="overview"),
     Route("/reviewer", reviewer, methods=["GET"], name="reviewer"),
     Route("/reviewer", choose, methods=["POST"]),
+    Route("/tile/{name}", tile, name="tile"),
     Route("/item/{item}", item, methods=["GET"], name="item"),
     Route("/item/{item}", decide, methods=["POST"]),
 )

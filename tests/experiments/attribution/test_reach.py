@@ -5,15 +5,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.analysis.ladder_arms import REAL, changed, ladder_conditions, substituted
 from tests.experiments.attribution.commands import read, run, said
 from tests.experiments.attribution.conftest import PLAN
 from tests.experiments.attribution.test_own_tools import noted
 from tests.servers.chat_server import ChatServer
 
-from toolablate.experiments.attribution.replay_evidence import arms_below
 from toolablate.experiments.attribution.store_report import read_reach
-from toolablate.traces.records import InterventionUse
 
 HEADING = "What this design can tell apart"
 
@@ -41,19 +38,6 @@ def test_a_ladder_with_repeats_tells_all_and_the_page_begins_with_it(ran: Path) 
     assert (smallest["condition"], smallest["questions"]) == ("python", 6)
     # Said once: the notes no longer say which arms are missing.
     assert not any("no arm" in note for note in read(ran)["notes"])
-
-
-def test_tools_that_are_made_to_fail_have_the_arms_of_those_that_work() -> None:
-    """Arms are below the faults. What changes results has none of these, and an arm of one's own comes first."""
-    flaky = changed(REAL, name="flaky", interventions=(InterventionUse(name="fail"),))
-    cut = changed(REAL, name="cut", interventions=(InterventionUse(name="truncate"),))
-    conditions = ladder_conditions() | {"flaky": flaky, "cut": cut}
-    found = arms_below(conditions, "none")
-    between = {"offered": "python:offered", "sham": "python:sham", "placebo": "python:placebo"}
-    assert found["flaky"] == {"none": "none", "scaffold": "scaffold", "real": "flaky"} | between
-    assert found["cut"].keys() == {"none", "scaffold", "real"}
-    own = changed(substituted(flaky, "placebo"), name="flaky:placebo")
-    assert arms_below(conditions | {own.name: own}, "none")["flaky"]["placebo"] == own.name
 
 
 @pytest.mark.deep

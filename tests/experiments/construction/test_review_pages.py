@@ -1,6 +1,7 @@
 """Pages of a review over HTTP: who sees what, what is kept, what is inert."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 from tests.browser.serving import Site
 from tests.experiments.construction.reviewing import Person, reviewing
-from tests.experiments.construction.test_building import funnel, run
+from tests.experiments.construction.test_building import ALONE, funnel, run
+from tests.experiments.construction.test_reading import KEPT, Reader, captured, good
 from tests.experiments.construction.test_statements import pipeline_of as statements_of
 from tests.experiments.construction.writing import PAIRS, Writer, filtered, pipeline_of
 from tests.servers.chat_server import ChatServer
@@ -166,12 +168,16 @@ def test_hostile_and_chinese_material_is_inert(chat_server: ChatServer, tmp_path
 
 def test_a_statement_is_reviewed_beside_what_was_changed_in_it(chat_server: ChatServer, tmp_path: Path) -> None:
     path = statements_of(tmp_path, chat_server, "")
+    items = tmp_path / "statements.jsonl"
+    rows = [json.loads(line) for line in items.read_text(encoding="utf-8").splitlines()]
+    items.write_text("\n".join(json.dumps(row | {"boxes": [{"page": 7, "box": [1, 2, 3, 4]}]}) for row in rows))
     assert funnel(path)["review"]["waiting"] == {"review": 3}
     with reviewing(path) as site:
         mabel = Person(site, "mabel")
         item = mabel.next()
         page = mabel.client.get(item).text
         assert "<ins>" in page.partition("From correct to incorrect")[2].partition("</pre>")[0]
+        assert "&#34;page&#34;: 7" in page
         form = mabel.form(item)
         assert form["text-strategy"] == "concept"
         assert "is blank" in mabel.says(item, "accept", text_reason=" ").text
@@ -182,3 +188,18 @@ def test_a_statement_is_reviewed_beside_what_was_changed_in_it(chat_server: Chat
         assert mabel.form(item)["text-strategy"] == "logic"
     with Workbench(tmp_path / "runs" / "book.sqlite", write=False) as bench:
         assert bench.decisions()[0].content == {"strategy": "logic"}
+
+
+def test_a_page_that_was_captured_is_shown(chat_server: ChatServer, tmp_path: Path) -> None:
+    Reader(chat_server, ["bare"], {"bare": [KEPT["bare"](good("bare"))]})
+    path = captured(tmp_path, chat_server, ["bare"])
+    path.write_text(path.read_text(encoding="utf-8").replace(ALONE, ""), encoding="utf-8")
+    run(path)
+    with reviewing(path) as site:
+        mabel = Person(site, "mabel")
+        shown = re.findall(r'src="(/tile/\w+\.png)"', mabel.client.get(mabel.next()).text)
+        assert len(shown) == 2
+        tile = mabel.client.get(shown[0])
+        assert tile.headers["content-type"] == "image/png"
+        assert tile.content == (tmp_path / "tiles" / shown[0].removeprefix("/tile/")).read_bytes()
+        assert mabel.client.get("/tile/other.png").status_code == 404
