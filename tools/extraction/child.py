@@ -28,6 +28,8 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
+    # Trafilatura imports it where it is, with numpy, for a language that nobody asks for here.
+    sys.modules["py3langid"] = None  # type: ignore[assignment]
     _warm_up()
     _reply(replies, b"")
     while lengths := requests.read(LENGTHS.size):
