@@ -284,13 +284,14 @@ def _beside_arms(
 
 
 def beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism, float], float]:
-    """Sampling noise and own error by the question's arms and by all questions without arms, half and half: the first
-    knows few runs, the second no arms. What is left keeps its proportions; results come second."""
-    of_pool: dict[Mechanism, float] = {"sampling_noise": expected.sampling_noise, "own_error": expected.own_error}
-    of_arms = {each: arms.shares.get(each, 0.0) for each in of_pool}
-    chance: dict[Mechanism, float] = {each: (of_arms[each] + of_pool[each]) / 2 for each in of_pool}
-    scale = (1 - sum(chance.values())) / max(1 - sum(of_arms.values()), 1e-9)
-    return {each: share * scale for each, share in arms.shares.items()} | chance, arms.results * scale
+    """How likely chance is by the question's arms and by all questions without arms, half and half: the first knows few
+    runs, the second no arms. Which chance it is the arms tell, as they are more runs of the question. What is left
+    keeps its proportions; results come second."""
+    of_arms = sum(arms.shares.get(each, 0.0) for each in BY_CHANCE)
+    chance = (of_arms + expected.sampling_noise + expected.own_error) / 2
+    by_chance, scale = chance / max(of_arms, 1e-9), (1 - chance) / max(1 - of_arms, 1e-9)
+    shares = {each: share * (by_chance if each in BY_CHANCE else scale) for each, share in arms.shares.items()}
+    return shares, arms.results * scale
 
 
 _BESIDE_ARMS: Mapping[Mechanism, str] = {
