@@ -374,14 +374,13 @@ def _row(
     old, new = ([arm[question] for question in counted] for arm in (pair.scored_before, pair.scored_after))
     ways = [direction(mean(one), mean(other)) for one, other in zip(old, new, strict=True)]
     both = right(old), right(new)
-    trials = [trial for arm in (before, after) for repeats in arm.values() for trial in repeats]
     row = Comparison(
         model=pair.model,
         baseline=pair.baseline,
         condition=pair.condition,
         by=by,
         group=group,
-        simulated=any(trial.simulated for trial in trials),
+        simulated=any(trial.simulated for arm in (before, after) for repeats in arm.values() for trial in repeats),
         **_fields(found),
         uneven_questions=sum(len(one) != len(other) for one, other in zip(old, new, strict=True)),
         p_holm=None,

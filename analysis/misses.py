@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from operator import attrgetter
 
 from toolablate.analysis.pairing import Unit, unit
 from toolablate.analysis.statistics.intervals import RESAMPLES
@@ -70,16 +71,16 @@ def miss_differences(
 
 
 def _arms(summaries: Iterable[TrialSummary], order: Sequence[str]) -> _Arms:
-    arms = _in_order(_ended(summaries), order)
+    arms = _in_order(_ended(summaries, attrgetter("lookups")), order)
     return {key: trials for key, trials in arms.items() if any(seen.lookups for seen in trials)}
 
 
-def _ended(summaries: Iterable[TrialSummary]) -> _Arms:
-    """By model and condition, those that did not fail."""
+def _ended(summaries: Iterable[TrialSummary], tells: Callable[[TrialSummary], object]) -> _Arms:
+    """By model and condition, those that did not fail; none where not one of them `tells` of anything."""
     arms: _Arms = defaultdict(list)
-    for seen in summaries:
-        if seen.outcome != "failed":
-            arms[seen.model, seen.condition].append(seen)
+    ended = [seen for seen in summaries if seen.outcome != "failed"]
+    for seen in ended if any(map(tells, ended)) else ():
+        arms[seen.model, seen.condition].append(seen)
     return arms
 
 
@@ -163,7 +164,7 @@ def refused_calls(summaries: Iterable[TrialSummary], order: Sequence[str] = ()) 
     """One row per model, condition and reason with such calls, by model, then in the given order of conditions."""
     return [
         row
-        for (model, condition), trials in _in_order(_ended(summaries), order).items()
+        for (model, condition), trials in _in_order(_ended(summaries, attrgetter("refused")), order).items()
         for why in ("unknown_tool", "not_allowed")
         if (row := _refused(model, condition, why, trials)).calls
     ]
@@ -205,7 +206,7 @@ class CutInputs:
 
 def cut_inputs(summaries: Iterable[TrialSummary], order: Sequence[str] = ()) -> list[CutInputs]:
     """One row per model and condition with such trials, by model, then in the given order of conditions."""
-    arms = _ended(summaries)
+    arms = _ended(summaries, attrgetter("input_cut"))
     return [
         CutInputs(
             *(model, condition, any(seen.simulated for seen in trials), len(trials)),

@@ -109,7 +109,12 @@ def mean(values: Sequence[float]) -> float:
 
 
 def _values(trials: Sequence[TrialSummary]) -> list[float]:
-    counted = [(trial.repeat, trial.trial, trial.value or 0.0) for trial in trials if counts(trial)]
+    # As `counts` says, without a call for each of a million.
+    counted = [
+        (trial.repeat, trial.trial, trial.value)
+        for trial in trials
+        if trial.outcome != "failed" and trial.value is not None
+    ]
     return [value for _, _, value in sorted(counted)]
 
 
@@ -144,20 +149,26 @@ class Side:
 
 def side(arm: Arm, counted: Sequence[str]) -> Side:
     """Of all trials of an arm; tokens and cost of those alone that count and answer one of the `counted` questions."""
-    trials = [trial for found in arm.values() for trial in found]
-    ended = [trial for trial in trials if trial.outcome != "failed"]
-    paid = [trial for question in counted for trial in arm[question] if counts(trial)]
-    limits = Counter(trial.limit for trial in ended if trial.limit is not None)
+    # A million trials are looked at once: to reach each takes longer than what is then read of it.
+    kinds = Counter(
+        (trial.outcome, trial.verdict, trial.value is None, trial.limit) for found in arm.values() for trial in found
+    )
+    ended = {kind: count for kind, count in kinds.items() if kind[0] != "failed"}
+    limits: Counter[str] = Counter()
+    for (*_, limit), count in ended.items():
+        if limit is not None:
+            limits[limit] += count
+    paid = [(trial.tokens, trial.cost_usd) for question in counted for trial in arm[question] if counts(trial)]
     return Side(
-        trials=len(trials),
-        failed=len(trials) - len(ended),
-        unscored=len([trial for trial in ended if trial.value is None and trial.verdict != "unparsed"]),
-        unparsed=len([trial for trial in ended if trial.verdict == "unparsed"]),
-        budget=len([trial for trial in ended if trial.outcome == "budget"]),
+        trials=kinds.total(),
+        failed=kinds.total() - sum(ended.values()),
+        unscored=sum(count for (_, verdict, empty, _), count in ended.items() if empty and verdict != "unparsed"),
+        unparsed=sum(count for (_, verdict, *_), count in ended.items() if verdict == "unparsed"),
+        budget=sum(count for (outcome, *_), count in ended.items() if outcome == "budget"),
         limits=dict(sorted(limits.items(), key=lambda found: (-found[1], found[0]))),
-        tokens=_mean([trial.tokens for trial in paid if trial.tokens is not None]),
-        cost_usd=_mean([trial.cost_usd for trial in paid if trial.cost_usd is not None]),
-        unpriced=len([trial for trial in paid if trial.cost_usd is None]),
+        tokens=_mean([tokens for tokens, _ in paid if tokens is not None]),
+        cost_usd=_mean([cost for _, cost in paid if cost is not None]),
+        unpriced=sum(cost is None for _, cost in paid),
     )
 
 

@@ -290,9 +290,9 @@ async def _launch(
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
         await stack.enter_async_context(scorers)
-        finished = finished_trials(store)
-        executor, opened = await _open(plan, planned, finished, scorers, progress, run, stack, opens)
-        await scorers.open(entry.question for entry in planned.trials if entry.trial.id not in finished)
+        missing = _without(planned.trials, finished_trials(store))
+        executor, opened = await _open(plan, planned, missing, scorers, progress, run, stack, opens)
+        await scorers.open(entry.question for entry in missing)
         failures = Failures()
         setting = Setting(
             executor,
@@ -308,7 +308,7 @@ async def _launch(
         recorder = stack.enter_context(Recorder(store))
         trials = [entry.trial for entry in planned.trials]
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
-        launched = await carry_out(planned, setting, opened, recorder, run=run.id)
+        launched = await carry_out(planned, setting, opened, recorder, missing=missing, run=run.id)
         if not launched.missing:
             _tidy_batches(store)
         return launched
@@ -320,14 +320,15 @@ async def carry_out(
     opened: Opened,
     recorder: Recorder,
     *,
+    missing: Sequence[PlannedTrial] | None = None,
     run: str = "",
     stop: StopSwitch | None = None,
 ) -> Launched:
     """Runs what is missing of trials that the store knows, then has judges grade what they have not graded yet, until a
-    `stop` is asked for. Raises ToolablateError; what was finished stays finished."""
+    `stop` is asked for. `missing` are those that were a moment ago, by default all. Raises ToolablateError; what was
+    finished stays finished."""
     store, stop, progress, scorers = recorder.path, stop or StopSwitch(), setting.progress, setting.scorers
-    finished = recorder.finished_trials()
-    missing = [entry for entry in planned.trials if entry.trial.id not in finished]
+    missing = _still_missing(planned.trials if missing is None else missing, recorder)
     progress.begin(len(planned.trials), missing)
     gradings = Gradings(recorder, opened.judges, opened.costs, opened.retry, progress, stop)
     async with beating(progress, opened.lines, recorder, lambda: gradings.standing, opened.batches):
@@ -337,8 +338,7 @@ async def carry_out(
             unscored = await score_unscored(store, planned, scorers, recorder, lambda: stop.stopped)
         with interruptible(stop, progress, opened.lines):
             await gradings.run(lambda: ungraded(store, planned, scorers))
-    finished, taken = recorder.finished_trials() if missing else finished, await recorder.taken()
-    left = [entry.trial.id for entry in missing if entry.trial.id not in finished]
+    left, taken = [entry.trial.id for entry in _still_missing(missing, recorder)], await recorder.taken()
     return Launched(
         run=run,
         store=store,
@@ -356,18 +356,27 @@ async def carry_out(
     )
 
 
+def _without(entries: Sequence[PlannedTrial], finished: Set[str]) -> list[PlannedTrial]:
+    return [entry for entry in entries if entry.trial.id not in finished]
+
+
+def _still_missing(entries: Sequence[PlannedTrial], recorder: Recorder) -> list[PlannedTrial]:
+    """Of a million trials that are all there nothing is looked up."""
+    return _without(entries, recorder.finished_trials()) if entries else []
+
+
 async def _open(
     plan: Plan,
     planned: Design,
-    finished: Set[str],
+    missing: Sequence[PlannedTrial],
     scorers: Scorers,
     progress: RunProgress,
     run: Run,
     stack: AsyncExitStack,
     opens: Opens,
 ) -> tuple[RunExecutor, Opened]:
-    missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
-    left = [condition for condition in planned.conditions if condition.identity() in missing]
+    lacking = {entry.trial.condition for entry in missing}
+    left = [condition for condition in planned.conditions if condition.identity() in lacking]
     for condition in left:
         for model in planned.models:
             require_capabilities(model, condition)
@@ -377,7 +386,7 @@ async def _open(
     asked = plan if left else plan.model_copy(update={"models": ()})
     batches = _batches(asked, left, progress)
     lines = asked_lines(plan)
-    executor = await (opens if left else open_executor)(
+    executor = await opens(
         asked, left, run.fingerprint, stack, lines=lines, tell=progress.tell, warn=progress.warn, batches=batches
     )
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):

@@ -313,13 +313,27 @@ APPLICATION_ID = 0x746C6174
 UNRELEASED_ID = 0x746C6162
 """Of stores that development versions wrote, in ten versions of the tables that no release has had."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+
+_VERSION_1 = (
+    ("    id TEXT NOT NULL,\n    question", "    id TEXT NOT NULL UNIQUE,\n    question"),
+    (
+        "'failed')) -- of `current`: progress is read from one index\n",
+        "'failed')), -- of `current`: progress is read from one index\n"
+        "    UNIQUE (question, model, condition, repeat)\n",
+    ),
+    ("CREATE UNIQUE INDEX trials_by_id ON trials (id);\n", ""),
+    ("CREATE UNIQUE INDEX trials_by_place ON trials (question, model, condition, repeat);\n", ""),
+)
+"""What stood in the tables before. Such a store is read and written as it is: the same columns are unique."""
 
 
 @cache
-def schema() -> FileSchema:
+def schema(version: int = SCHEMA_VERSION) -> FileSchema:
     tables = (files("toolablate.traces.store") / "schema.sql").read_text(encoding="utf-8")
-    return FileSchema(APPLICATION_ID, SCHEMA_VERSION, tables)
+    for now, before in _VERSION_1 if version == 1 else ():
+        tables = tables.replace(now, before)
+    return FileSchema(APPLICATION_ID, version, tables)
 
 
 def check_version(connection: sqlite3.Connection, path: object) -> None:
@@ -337,7 +351,7 @@ def check_version(connection: sqlite3.Connection, path: object) -> None:
             hint=NAME_A_STORE,
             code="not_a_store",
         )
-    if version < SCHEMA_VERSION:
+    if version < 1:
         raise StoreError(
             f"{path} was written by an older toolablate: its version is {version}, this one reads {SCHEMA_VERSION}",
             hint="Read it with that version, or run its plan again into a new store; the store was left as it was.",
@@ -354,10 +368,11 @@ def check_version(connection: sqlite3.Connection, path: object) -> None:
 def check_layout(connection: sqlite3.Connection, path: object) -> None:
     """Raises StoreError where tables are missing or changed, or something was added: a view in the place of a table
     can keep every reader busy for ever, and a trigger can change what is written."""
-    found = layout(connection)
-    if found == schema().layout:
+    _, version = schema().numbers(connection)
+    found, wanted = layout(connection), schema(version).layout
+    if found == wanted:
         return
-    changed = sorted({f"{kind} {name}" for kind, name, *_ in set(found) ^ set(schema().layout)})
+    changed = sorted({f"{kind} {name}" for kind, name, *_ in set(found) ^ set(wanted)})
     named = ", ".join(changed[:3]) + (" ..." if changed[3:] else "")
     raise StoreError(
         f"{path} does not have the layout of a store; added, changed or missing: {named}",

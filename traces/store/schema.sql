@@ -43,15 +43,18 @@ CREATE INDEX conditions_by_parent ON conditions (parent) WHERE parent NOT NULL;
 
 CREATE TABLE trials (
     key INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
+    id TEXT NOT NULL,
     question INTEGER NOT NULL REFERENCES questions (key),
     model INTEGER NOT NULL REFERENCES models (key),
     condition INTEGER NOT NULL REFERENCES conditions (key),
     repeat INTEGER NOT NULL CHECK (repeat >= 0),
     current INTEGER REFERENCES traces (key), -- the last trace that was answered or ran out of budget, else the last failed
-    outcome TEXT CHECK (outcome IN ('answered', 'budget', 'failed')), -- of `current`: progress is read from one index
-    UNIQUE (question, model, condition, repeat)
+    outcome TEXT CHECK (outcome IN ('answered', 'budget', 'failed')) -- of `current`: progress is read from one index
 ) STRICT;
+-- By names of their own, so that they can be made after the first trials are in (see writing.py). The trials of version 1
+-- are UNIQUE in these columns by the table itself (see file.py).
+CREATE UNIQUE INDEX trials_by_id ON trials (id);
+CREATE UNIQUE INDEX trials_by_place ON trials (question, model, condition, repeat);
 CREATE INDEX trials_by_outcome ON trials (model, condition, outcome);
 
 CREATE TABLE runs (

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from itertools import groupby, starmap
 from operator import itemgetter
 from typing import Any
@@ -60,6 +60,17 @@ class TrialSummary:
     withheld: int = 0
     refused: tuple[tuple[Refusal, str, int], ...] = ()
     input_cut: bool = False
+
+
+# What may still be set sets its fields in a third of the time, 3 s of a million summaries. Laid out alike, it becomes a
+# TrialSummary when it has them.
+_Thawed = make_dataclass("_Thawed", [(each.name, each.type) for each in fields(TrialSummary)], slots=True)
+
+
+def _frozen(summary: Any) -> TrialSummary:
+    summary.__class__ = TrialSummary
+    frozen: TrialSummary = summary
+    return frozen
 
 
 # The one query that a comparison needs.
@@ -129,7 +140,7 @@ def read_summaries(
     """`beside` is the id of a trial. Raises InputError for a scorer or run that is not there or not clear,
     sqlite3.Error."""
     values, _ = _summarized(connection, scorers, run, beside)
-    return list(starmap(TrialSummary, values))
+    return list(map(_frozen, starmap(_Thawed, values)))
 
 
 Columns = dict[str, Sequence[Any]]
