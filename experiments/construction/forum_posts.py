@@ -12,6 +12,7 @@ from itertools import count, islice, takewhile
 
 import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
+from lxml.html import HtmlElement as Element
 from lxml.html.defs import block_tags  # type: ignore[import-untyped]
 
 from toolablate.traces.errors import InputError
@@ -20,7 +21,6 @@ _DROPPED = ("script", "style", "template", "svg", "iframe", "select", "textarea"
 _BLOCKS = block_tags - {"del", "ins"} | {"article", "aside", "figure", "footer", "header", "main", "section"}
 _MOST_NODES = 200_000
 
-Element = lxml.html.HtmlElement
 Group = Sequence[Element]
 Sums = Mapping[Element, int]
 
@@ -168,12 +168,12 @@ def _groups(nodes: Sequence[Element]) -> Iterator[tuple[str, Group]]:
         if not names:
             by_form[_path(each, places),].append(each)
     known = set()
-    for form, group in by_form.items():
+    for key, group in by_form.items():
         members = set(group)
         outer = tuple(each for each in group if not any(above in members for above in each.iterancestors()))
         if len(outer) > 1 and outer not in known:
             known.add(outer)
-            yield form if isinstance(form, str) else "", outer
+            yield key if isinstance(key, str) else "", outer
 
 
 def _path(element: Element, places: Mapping[Element, int]) -> str:
