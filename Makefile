@@ -1,4 +1,5 @@
 # make demo    the main job, with no key and no network
+# make build-example  a small forum and a small book become two benchmarks, and a simulated model an ablation on each; about a minute
 # make test    the first tier of the tests, some minutes; TESTS=tests/sandbox for those of a room
 # make test-all  all tests, as CI runs them; TESTS as above
 # make lint    ruff, mypy --strict and import-linter
@@ -19,10 +20,13 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-all lint check docs bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer bench-scale bench-cluster bench-tasks docker-image bubblewrap clean
+.PHONY: demo build-example test test-all lint check docs bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer bench-scale bench-cluster bench-tasks docker-image bubblewrap clean
 
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
+
+build-example: .venv/build-example.installed
+	@$(BIN)/python examples/build/example.py
 
 # Tests wait for processes and for servers: three at a time keep two processors busy. Stolen work leaves the tests of a
 # module together, and with them what these make once.
@@ -71,7 +75,12 @@ clean:
 	@$(BIN)/pip install -qq --disable-pip-version-check -e '.[kernel]'
 	@touch $@
 
+.venv/build-example.installed: pyproject.toml | .venv/bin/pip
+	@echo "Installing toolablate and what building and reports need into .venv (a minute or two) ..."
+	@$(BIN)/pip install -qq --disable-pip-version-check -e '.[build,view]'
+	@touch $@
+
 .venv/dev.installed: pyproject.toml | .venv/bin/pip
 	@echo "Installing toolablate and the development tools into .venv (a minute or two) ..."
 	@$(BIN)/pip install -qq --disable-pip-version-check -e '.[kernel,dev]'
-	@touch $@ .venv/demo.installed
+	@touch $@ .venv/demo.installed .venv/build-example.installed

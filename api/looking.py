@@ -16,12 +16,15 @@ from toolablate.api.results import Shown
 from toolablate.api.threads import apart, apart_async
 from toolablate.api.words import offered
 from toolablate.experiments.doctor import CheckResult, examine, findings_view, fit_to_run
+from toolablate.experiments.environment.web import silent
 from toolablate.experiments.plan_power import Assumed, plan_power
 from toolablate.traces.commands import tell_left_out
+from toolablate.traces.errors import InputError
 
 if TYPE_CHECKING:
     from toolablate.analysis.agreement.gradings import Disagreement
     from toolablate.analysis.agreement.report import Graded
+    from toolablate.experiments.node_checks import CheckedNode
     from toolablate.formats.frames import Library
 
 
@@ -69,21 +72,27 @@ def power(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Checked(Shown):
-    """What `toolablate doctor` finds; `ok` where nothing needed is missing."""
+    """What `toolablate doctor` finds; `ok` where nothing needed is missing. `nodes` are those of a cluster, where these
+    were tried: then each has one of the `findings`."""
 
     findings: tuple[CheckResult, ...]
     ok: bool
+    nodes: "tuple[CheckedNode, ...]" = ()
 
     @property
     def frame(self) -> Any:
         """A row for each finding: pandas, or else polars."""
         from toolablate.formats.frames import frame_of_rows
 
-        return frame_of_rows(self.json["findings"], None)
+        return frame_of_rows([asdict(finding) for finding in self.findings], None)
 
     @property
     def json(self) -> Any:
         """What `toolablate doctor --json` prints."""
+        if self.nodes:
+            from toolablate.experiments.node_checks import as_json
+
+            return json.loads(as_json(self.nodes))
         return {"findings": [asdict(finding) for finding in self.findings]}
 
     def print(self, console: Console) -> None:
@@ -91,20 +100,32 @@ class Checked(Shown):
 
 
 @offered()
-def doctor(plan: Plan | str | PathLike[str] | None = None) -> Checked:
+def doctor(plan: Plan | str | PathLike[str] | None = None, *, cluster: str | None = None) -> Checked:
     """What works on this machine, and what a plan needs of it, with the remedy for what is missing. Each sandbox
-    backend is tried; no model is asked. Raises InputError for a plan that is none."""
-    return apart(lambda: _examined(plan))
+    backend is tried; no model is asked.
+
+    cluster   the address of a Ray cluster ("auto", "local" or HOST:PORT; "" for the plan's own): each of its nodes is
+              tried for the plan, instead
+
+    Raises InputError for a plan that is none, and for a cluster that cannot be had."""
+    return apart(lambda: _examined(plan, cluster))
 
 
 @offered()
-async def doctor_async(plan: Plan | str | PathLike[str] | None = None) -> Checked:
+async def doctor_async(plan: Plan | str | PathLike[str] | None = None, *, cluster: str | None = None) -> Checked:
     """As `doctor`, beside what else the event loop does."""
-    return await apart_async(lambda: _examined(plan))
+    return await apart_async(lambda: _examined(plan, cluster))
 
 
-def _examined(plan: Plan | str | PathLike[str] | None) -> Checked:
+def _examined(plan: Plan | str | PathLike[str] | None, cluster: str | None) -> Checked:
     loaded = None if plan is None else plan_given(plan)[0]
+    if cluster is not None:
+        from toolablate.experiments import node_checks
+
+        if loaded is None:
+            raise InputError("--cluster needs a plan", hint="doctor(plan, cluster=...)", code="usage")
+        nodes = node_checks.examine_nodes(loaded, cluster, tell=silent)
+        return Checked(tuple(node.in_a_line for node in nodes), node_checks.fit_to_run(nodes), tuple(nodes))
     found = examine(loaded)
     return Checked(tuple(found), fit_to_run(found, loaded))
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.cli.building_material import capture_command, pages_command
 from toolablate.traces import options
 from toolablate.traces.commands import SuggestingGroup
 
@@ -53,12 +54,16 @@ def build_group() -> None:
     """
 
 
+build_group.add_command(pages_command)
+build_group.add_command(capture_command)
+
+
 @build_group.command("run", epilog=options.example("toolablate build run questions.toml --max-cost 5"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @options.max_cost
 @options.as_json("the funnel")
 def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
-    """Run the stages of PIPELINE, and publish what passes them: assess, deduplicate, filter, convert, check and review
+    """Run the stages of PIPELINE, and publish what passes them: assess, filter, deduplicate, convert, check and review
     of questions; filter, specify, falsify, check and review of statements.
 
     Replies and steps are kept in the workbench: after Ctrl-C, a kill or a failure the same command goes on, and pays
@@ -95,8 +100,8 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
         if waiting := sum(map(len, (found.waiting for found in built.stages))):
-            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build decide`", markup=False)
-        for line in told_of_worlds(loaded, built.published or {}):
+            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build review`", markup=False)
+        for line in told_of_worlds(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
     if built.missing:
         console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
@@ -156,7 +161,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     from toolablate.reports.numbers import counted
 
     loaded = load_pipeline(pipeline)
-    with Workbench(Path(loaded.workbench), write=decisions is not None) as bench:
+    with Workbench(Path(loaded.workbench), write=decisions is not None, beside=True) as bench:
         review = seen_so_far(loaded, bench).stages[-1]
         contents, part = review.contents, reviewed(loaded)
         if decisions is not None:
@@ -176,6 +181,64 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
                 "source": {key: content[key] for key in part.source if content.get(key)},
             }
             click.echo(json.dumps(told, ensure_ascii=False))
+
+
+@build_group.command("audit", epilog=options.example("toolablate build audit statements.toml -n 200 > audit.jsonl"))
+@click.argument("pipeline", type=options.FilePath(dir_okay=False))
+@click.option("-n", "number", type=click.IntRange(min=1), default=200, show_default=True, help="How many items.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the draw.")
+def audit_command(pipeline: Path, number: int, seed: int) -> None:
+    """Draw published items of PIPELINE at random, for people to say of each whether it is right: one JSON object a
+    line.
+
+    \b
+      {"item": "3f2a91...", "seen": "9c1f...", "right": true, "auditor": "ann"}
+      {"item": "77b0c4...", "seen": "02ab...", "right": false, "reason": "holds at 2 atm"}
+
+    Rows like these (other keys are ignored) go into the file that `[card] audit` names. `build status` and the card
+    then bound the share of items that are wrong.
+    """
+    import json
+
+    from toolablate.experiments.construction.audit import drawn
+    from toolablate.experiments.construction.building import seen_so_far
+    from toolablate.experiments.construction.kinds import reviewed
+    from toolablate.experiments.construction.pipeline import load_pipeline
+    from toolablate.experiments.construction.workbench import Workbench, content_digest
+
+    loaded = load_pipeline(pipeline)
+    with Workbench(Path(loaded.workbench), write=False) as bench:
+        contents, part = seen_so_far(loaded, bench).published or {}, reviewed(loaded)
+    for item in drawn(contents, number, seed):
+        content = contents[item]
+        told = {
+            "item": item,
+            "seen": content_digest(content),
+            "content": content[part.part],
+            "source": {key: content[key] for key in part.source if content.get(key)},
+        }
+        click.echo(json.dumps(told, ensure_ascii=False))
+
+
+@build_group.command("review", epilog=options.example("toolablate build review questions.toml"))
+@click.argument("pipeline", type=options.FilePath(dir_okay=False))
+@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it is free.")
+@click.option("--no-open", is_flag=True, help="Open no browser.")
+@click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
+def review_command(pipeline: Path, port: int | None, no_open: bool, as_json: bool) -> None:
+    """Serve pages on which people review the items of PIPELINE that wait for them: the source beside what was made of
+    it, each field to be mended, accept and reject by key.
+
+    Serves this machine only, at the printed address, until Ctrl-C. Several people may review at once, each in a
+    browser of their own, also while `build` runs. A second reviewer does not see what the first one said; where they
+    differ, a third decides. Names stay in a file beside the workbench; decisions have an alias.
+    """
+    from toolablate.viewer.keeping.serving import address_shown, listening, require_view
+    from toolablate.viewer.reviewing.serving import serve_review
+
+    require_view()
+    with listening(port or 0) as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
+        serve_review(pipeline, listener, ready)
 
 
 @build_group.command("threads", epilog=options.example("toolablate build threads forums.toml"))
@@ -204,7 +267,12 @@ def threads_command(forums: Path) -> None:
 
     from rich.console import Console
 
-    from toolablate.experiments.construction.forum_threads import ForumUnreadableError, fetch_threads, load_forums
+    from toolablate.experiments.construction.forum_threads import (
+        ForumUnreadableError,
+        alone,
+        fetch_threads,
+        load_forums,
+    )
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
 
@@ -218,7 +286,7 @@ def threads_command(forums: Path) -> None:
             else:
                 found[name] += 1
 
-    with stopped_cleanly():
+    with stopped_cleanly(), alone(Path(plan.output)):
         asyncio.run(fetch())
     for name, count in found.items():
         console.print(f"{name}: {counted(count, 'new thread')}", markup=False, highlight=False)

@@ -87,9 +87,9 @@ def show_command(
 
     Control characters and terminal escapes in texts of models and pages are made visible.
 
-    --why explains a trial with tools on one page: what went wrong and how sure that is; how it is known; what speaks
-    against it; what is not known, and the command that would tell. Below are the steps with the early answers after
-    each, and the counts of runs with one thing changed. Early answers and replays need `attribute --replay`. No model
+    --why explains a trial with tools on one page: the verdict and how sure it is; how we know; what speaks against it;
+    the command that would tell. Below is a table of all runs: its calls and results with the early answers after each,
+    and the counts of runs with one thing changed. Early answers and replays need `attribute --replay`. No model
     is asked. With the same --run and --scorer, `attribute` and `view` agree with it. A trial outside the run is
     compared with all trials of the store.
     """
@@ -312,12 +312,9 @@ def view_command(
 
     --bundle writes the same pages as files, to be sent or put on a web server: DIR/index.html opens in any browser.
     """
-    import json
-
     from toolablate.viewer.keeping.serving import (
         Reader,
-        browser,
-        has_browser,
+        address_shown,
         listening,
         require_view,
         serve,
@@ -336,13 +333,7 @@ def view_command(
         _bundle(scope, bundle, where, reader, as_json=as_json)
         return
     options.refuse_given(("where",), "is for --bundle: pages have filters of their own")
-    with listening(port or 0) as listener, browser() as show:
-
-        def ready(url: str) -> None:
-            click.echo(json.dumps({"url": url}) if as_json else f"{url}\nCtrl-C ends it.")
-            if not no_open and has_browser():
-                show(url)
-
+    with listening(port or 0) as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
         serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True), other=other)
 
 

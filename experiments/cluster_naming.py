@@ -9,6 +9,7 @@ from pathlib import Path
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.analysis.clusters import Cluster
 from toolablate.benchmarks.judging.checklists import NoReadReply, ask_until_read
+from toolablate.benchmarks.judging.marks import between_marks
 from toolablate.experiments.mapped_references import (
     CallFile,
     NotPaid,
@@ -29,7 +30,6 @@ from toolablate.traces.records import (
     ModelRequest,
     Question,
     ReferenceTarget,
-    digest_text,
 )
 from toolablate.traces.terminal_text import one_line
 
@@ -98,8 +98,7 @@ def name_clusters(
 
 
 def naming_request(given: ClusterTexts) -> ModelRequest:
-    code = digest_text("\n".join(given.texts))[:8]
-    fenced = "\n\n".join(f"<text {code}>\n{text[:TEXT_CHARS]}\n</text {code}>" for text in given.texts)
+    fenced = "\n\n".join(between_marks([("text", text[:TEXT_CHARS]) for text in given.texts]))
     user = f"{fenced}\n\nFrequent words: {', '.join(given.cluster.terms)}"
     return ModelRequest(messages=(Message(role="system", content=_SYSTEM), Message(role="user", content=user)))
 

@@ -70,7 +70,7 @@ def as_json(nodes: Sequence[CheckedNode]) -> str:
 def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     """All at once; those without enough processors have no workers, and are not tried. "" is the plan's own address.
     Raises InputError for a plan that cannot be on a cluster, and for a cluster that cannot be had."""
-    from toolablate.experiments.cluster.on_ray import ask_each_node
+    from toolablate.experiments.cluster.on_ray import try_each_node
     from toolablate.experiments.cluster.services import lent_to_be
 
     plan = plan.on_cluster(address or (plan.cluster.address if plan.cluster else "auto"))
@@ -80,9 +80,9 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     fingerprint = fingerprint_of(plan, conditions)
     lent = asyncio.run(lent_to_be(plan, conditions))
     opener = PlanOpener(plan, conditions, fingerprint, absolute(plan.file), lent)
-    asked = NodeCheck(opener, plan.cluster, versions())
+    check = NodeCheck(opener, plan.cluster, versions())
     with ExitStack() as stack:
-        said = ask_each_node(plan.cluster, asked, NODE_SECONDS, stack, tell)
+        said = try_each_node(plan.cluster, check, NODE_SECONDS, stack, tell)
     if not any(node.works for node in said):
         raise InputError(
             f"cluster.cpus: no node has {plan.cluster.cpus:g} CPUs", hint="lower it, or add nodes", code="no_cluster"
@@ -97,7 +97,7 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
             remedy = "install toolablate there as it is here (versions, extras), and see that the node has free memory"
             checked.append(CheckedNode(node.name, (CheckResult("node", "worker", "missing", node.error, remedy),)))
         else:
-            findings, environment = node.answer
+            findings, environment = node.found
             first = first or environment
             checked.append(CheckedNode(node.name, (*findings, *_unlike(first, environment))))
     return checked

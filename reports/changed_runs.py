@@ -1,7 +1,9 @@
-"""What came of one trial with one thing changed: the table that sentences about its cause are made of."""
+"""What came of one trial with one thing changed, and of others of its question: the table that a page is made of."""
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from toolablate.analysis.attribution.decomposition import Scores
 from toolablate.analysis.attribution.evidence import Evidence
@@ -9,6 +11,7 @@ from toolablate.analysis.attribution.levels import (
     AGAIN,
     BEFORE_CALLS,
     BOTH_OUTSETS,
+    LAST_REPLY,
     OUTSET,
     REPEATED,
     WITHOUT_TOOLS,
@@ -19,80 +22,114 @@ from toolablate.analysis.attribution.trace_rules import ran_out, repairable
 from toolablate.reports.cause_wording import chance
 
 AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
-IGNORING, RE_ASKED, REPEATS = (
-    "told to ignore its tool results",
-    "asked once more after its final reply",
-    "in its other repeats",
-)
-REDRAWN = "with all its replies drawn again"
+IGNORING, RE_ASKED = "told to ignore its tool results", "asked once more after its final reply"
+ASKED_OTHERWISE = "asked otherwise"
+REDRAWN, AFTER_FIRST = "with all its replies drawn again", "with all replies after its first result drawn again"
+EARLY, BEFORE = "asked at once after event", "asked at once before any call"
+REPEATS, IN_REPEATS = "as they were", "in its other repeats"
+
+Owner = Literal["this trial", "repeats", "conditions"]
+OWNERS: dict[Owner, str] = {
+    "this trial": "This trial, run again from some event on",
+    "repeats": "Other repeats of this question and condition",
+    "conditions": "This question under other conditions",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """Runs in which `changed` is the one difference: how many, and the sum of their scores. Of `graded` ones the mean
-    is told, of others how many are right."""
+    is told, of others how many are right. `elsewhere` of them are not this trial's, though the row is: before any call
+    all repeats are in one state. `aside` says why they count neither for a cause nor against it."""
 
     changed: str
     runs: float
     right: float
     graded: bool = False
+    elsewhere: int = 0
+    aside: str = ""
 
     @property
     def share(self) -> float:
         return self.right / self.runs
 
     @property
-    def of_others(self) -> bool:
-        """Whether these are trials, and not replays of this one."""
-        return self.changed.startswith((*FROM_START, REPEATS))
+    def owner(self) -> Owner:
+        if self.changed.startswith(FROM_START):
+            return "conditions"
+        return "repeats" if self.changed.startswith((REPEATS, IN_REPEATS)) else "this trial"
+
+    @property
+    def is_early(self) -> bool:
+        """Whether these are early answers, which stand at the steps."""
+        return self.changed.startswith("asked at once")
 
     @property
     def count(self) -> str:
-        return f"mean score {chance(self.share)} of {self.runs}" if self.graded else f"{self.right:g} of {self.runs:g}"
+        return f"mean {chance(self.share)} of {self.runs:g}" if self.graded else f"{self.right:g} of {self.runs:g}"
+
+    @property
+    def told(self) -> str:
+        """`without tools: 1 of 2 right`."""
+        return f"{self.changed}: {self.came}"
 
     @property
     def came(self) -> str:
-        return self.count if self.graded else f"{self.count} right"
+        """`1 of 2 right`, and whose they are where these are not all of one."""
+        aside = f" (not counted: {self.aside})" if self.aside else ""
+        return f"{self.count}{'' if self.graded else ' right'}{self._whose}{aside}"
 
     @property
-    def sentence(self) -> str:
-        """Without its end."""
-        return f"{capital(self.changed)}, {self.said}"
-
-    @property
-    def said(self) -> str:
-        if self.graded:
-            return f"the mean score of {self.runs:g} runs is {chance(self.share)}"
-        return f"{self.count} answers are right"
+    def _whose(self) -> str:
+        if self.changed == AS_WAS:
+            others = int(self.runs) - 1
+            return f" (this trial and {others} other repeat{'' if others == 1 else 's'})"
+        return f" ({self.elsewhere} of these asked in its other repeats)" if self.elsewhere else ""
 
 
-REPLAYS, TRIALS = "This trial run again, each time as it says", "Trials of this question"
+AS_WAS = "as it was"
 
 
-def rows(evidence: Evidence) -> tuple[tuple[str, tuple[Row, ...]], ...]:
-    """Nothing of what was not run. What was measured on this trial itself, then what other trials came to; each from
-    the trial as it was to the question without tools."""
-    others = (of_scores(changed, scores, evidence) for changed, scores in _others(evidence) if scores)
-    found = (*levels_of(evidence), *_at_outset(evidence), *others)
-    groups = ((title, tuple(row for row in found if row.of_others == of_others)) for title, of_others in _GROUPS)
-    return tuple((title, some) for title, some in groups if some)
+def table(evidence: Evidence) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+    """All runs but early answers of this trial, which stand at its steps: by their owner, with its title; nothing of
+    what was not run."""
+    graded = _graded(evidence)
+    levels = [row for row in levels_of(evidence) if not row.is_early and row.changed != AS_WAS]
+    outset = [Row(BEFORE, len(evidence.outset), sum(evidence.outset), graded)] if evidence.outset else []
+    others = [Row(REPEATS, len(evidence.repeats), sum(evidence.repeats), graded, aside=_of_repeats(evidence))]
+    found: dict[Owner, list[Row]] = {
+        "this trial": [row for row in levels if row.owner == "this trial"],
+        "repeats": [row for row in others if row.runs] + outset,
+        "conditions": [row for row in levels if row.owner == "conditions"],
+    }
+    found["this trial"] += [
+        Row(changed, len(scores), sum(scores), graded, aside=aside)
+        for changed, scores, aside in _others(evidence)
+        if scores
+    ]
+    return tuple((OWNERS[owner], tuple(rows)) for owner, rows in found.items() if rows)
 
 
-_GROUPS = ((REPLAYS, False), (TRIALS, True))
+def _of_repeats(evidence: Evidence) -> str:
+    """Of a trial that was not replayed they are all that there is."""
+    return "other calls, other results" if evidence.all_runs is not None else ""
 
 
-def _at_outset(evidence: Evidence) -> Iterator[Row]:
-    """Where early answers are no levels."""
-    asked, right = evidence.at_outset
-    if evidence.all_runs is None and asked:
-        own = evidence.trajectory is not None
-        yield Row(BEFORE_CALLS if not evidence.outset else BOTH_OUTSETS if own else OUTSET, asked, right)
+def replays_of(evidence: Evidence) -> int:
+    """How many runs of this trial itself there are, early answers among them."""
+    early = sum(each.samples for each in (evidence.trajectory.beliefs if evidence.trajectory else ()))
+    runs, last = evidence.all_runs, len(evidence.steps) - 1
+    if runs is not None and runs.last_reply and evidence.trajectory is not None and last:
+        early -= sum(each.samples for each in evidence.trajectory.beliefs if each.step == last)
+    mine = [row for title, rows in table(evidence) for row in rows if title == OWNERS["this trial"]]
+    return early + int(sum(row.runs for row in mine))
 
 
 def levels_of(evidence: Evidence) -> list[Row]:
-    """From the trial as it was to the question without tools; runs from the start come last."""
+    """What a probability is weighed from: from the trial as it was to the question without tools; other conditions
+    come last."""
     found = (row_of(each, evidence) for levels in told_levels(evidence) for each in levels if not is_alone(each))
-    return sorted(dict.fromkeys(found), key=lambda row: row.changed.startswith(FROM_START))
+    return sorted(dict.fromkeys(found), key=lambda row: row.owner == "conditions")
 
 
 def is_alone(level: Level) -> bool:
@@ -104,33 +141,43 @@ def of_scores(changed: str, scores: Scores, evidence: Evidence) -> Row:
     return Row(changed, len(scores), sum(scores), _graded(evidence))
 
 
-def _others(evidence: Evidence) -> Iterator[tuple[str, Scores]]:
+def _others(evidence: Evidence) -> Iterator[tuple[str, Scores, str]]:
     pivotal = evidence.pivotal
     if pivotal is not None and (ran_out(evidence.signals) or repairable(evidence.signals)):
         # Those runs have the trial's own budget and faults, so that they are none of the levels.
-        yield f"from event {pivotal.event} on again, {AS_IT_WAS}", pivotal.kept
-        yield f"from event {pivotal.event} on, {NO_RESULT}", pivotal.without
-    yield IGNORING, evidence.ignore_tools
-    yield RE_ASKED, evidence.re_asked
-    if evidence.all_runs is not None:
-        yield REPEATS, evidence.repeats
+        yield f"from event {pivotal.event} on again, {AS_IT_WAS}", pivotal.kept, "limit and faults still there"
+        yield f"from event {pivotal.event} on, {NO_RESULT}", pivotal.without, "limit and faults still there"
+    yield IGNORING, evidence.ignore_tools, ASKED_OTHERWISE
+    unread = evidence.score.verdict == "unparsed"
+    yield RE_ASKED, evidence.re_asked, "" if unread else "its answer could be read"
 
 
 def row_of(level: Level, evidence: Evidence) -> Row:
-    return Row(_changed(level, evidence), level.tally.runs, level.tally.right, _graded(evidence))
+    row = Row(_changed(level, evidence), level.tally.runs, level.tally.right, _graded(evidence))
+    return replace(row, elsewhere=len(evidence.outset)) if level.what == BOTH_OUTSETS else row
 
 
 def _changed(level: Level, evidence: Evidence) -> str:
-    what = REDRAWN if level.what == AGAIN and not evidence.inputs.tools else level.what
-    if level.purpose is None or level.purpose.kind not in ("rollout", "short"):
-        return what
+    if level.what in (BEFORE_CALLS, BOTH_OUTSETS):
+        return BEFORE
+    if level.what == OUTSET:
+        return f"{IN_REPEATS}, {BEFORE}"
+    if level.what == REPEATED:
+        return AS_WAS
+    if level.what.startswith(BEFORE_CALLS.partition(" any")[0]):
+        # A belief before an event is one after what precedes it.
+        return re.sub(r".*event (\d+)", lambda found: f"{EARLY} {int(found[1]) - 1}", level.what)
+    what = level.what if level.what != AGAIN else AFTER_FIRST if evidence.inputs.tools else REDRAWN
+    kind = level.purpose.kind if level.purpose else ""
     # What spoiled the trial from outside is repaired in them as well, so that they differ in more than one thing.
-    budget = ("twice the budget",) if ran_out(evidence.signals) else ()
-    tools = ("tools that work",) if repairable(evidence.signals) else ()
+    budget = ("twice the budget",) if ran_out(evidence.signals) and kind in ("rollout", "short", "repaired") else ()
+    tools = ("tools that work",) if repairable(evidence.signals) and kind in ("rollout", "short") else ()
     return f"{what}{REPAIRED_TOO}{' and '.join((*budget, *tools))}" if budget or tools else what
 
 
 REPAIRED_TOO = ", and with "
+NOTHING_CHANGED = (LAST_REPLY, AFTER_FIRST, REDRAWN, AS_WAS)
+"""How those begin in which only luck is drawn again."""
 
 
 def _graded(evidence: Evidence) -> bool:
@@ -151,7 +198,7 @@ def _graded(evidence: Evidence) -> bool:
     return any(0 < score < 1 for score in scores)
 
 
-FROM_START = ("from the start", WITHOUT_TOOLS, REPEATED)
+FROM_START = ("from the start", WITHOUT_TOOLS)
 """How those begin of which the plan has repeats, and replays make no more."""
 
 

@@ -1,59 +1,54 @@
-"""Why one trial went as it did, in four short parts: what went wrong and how sure that is; how it is known; what speaks
-against it; what is not known, and the command that would tell.
+"""Why one trial went as it did, in four parts: the verdict, how it is known, what speaks against it, what would tell.
 
-Every sentence is made of the numbers that stand in the table below it (`rows`) and of the probabilities of causes:
+Rules, so that no sentence contradicts another, or the table of all runs:
+
+- Every sentence is made from the same rows, early answers and probabilities as the table; none from a recorded note.
 - The cause that is named is the most probable one. Chance and the model's own error need no tool, and count together.
-- The word for how sure it is depends on its probability alone (`WORDS`); under .5 there is none.
-- "because of" stands only where runs without the cause are right more often than any in which it is at work. Both
-  counts stand in one sentence, and the next one says whether their intervals overlap: nothing is "decided" by counts.
-- Of one cause there is one probability. Where the trace alone said otherwise, it is told what the replays left of it.
-- What no run tells apart is named together.
-- An event is named to look at only where the page has a line for it.
-- "Wrong before any tool" stands where under half of the early answers before the first call are right, and only there.
-- What replays of the trial measured, what other trials of its question came to, and what is read from the trace (a
-  hypothesis) are named apart.
-- A place where early answers get worse is an inference, and is told with what it is made from.
+- Of one cause there is one probability, and those of a page add to 1.
+- What early answers say against a cause is said beside the cause.
+- What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
-from toolablate.analysis.attribution.replay_rules import LIKELY
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, expected_in
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import distraction_name, probable
+from toolablate.reports.cause_wording import distraction_name
 from toolablate.reports.causes import (
+    FEW,
+    Shares,
     deciding_rows,
-    deciding_told,
-    how_sure,
-    named,
-    not_apart,
-    ranked,
-    restores,
-    together,
-)
-from toolablate.reports.changed_runs import IGNORING, RE_ASKED, REPEATS, capital, levels_of, rows
-from toolablate.reports.not_known import Said, not_known
-from toolablate.reports.turn import AT_CALLS, told_turn, turn_of
-from toolablate.reports.why_against import against
-from toolablate.reports.why_signs import (
-    Sign,
-    early,
-    events_named,
+    defined,
     first_of,
-    ignoring,
-    is_elsewhere,
-    is_late,
-    lines_of,
+    how_sure,
+    name_of,
+    not_apart,
+    of_kinds,
+    overlap,
+    restores,
+    shares_of,
+    sides,
+    unchanged,
+    without_tools,
+)
+from toolablate.reports.changed_runs import Row, capital, levels_of, replays_of
+from toolablate.reports.happened import (
+    Said,
+    events_named,
+    happened,
+    last_reply,
     noted,
+    quoted,
     same_without_tools,
     sign_in,
 )
-from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism
+from toolablate.reports.turn import AT_CALLS, asked_at, count, turn_of
+from toolablate.reports.why_against import against
+from toolablate.reports.would_tell import would_tell
+from toolablate.traces.records import Attribution, Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
 
 
@@ -66,22 +61,25 @@ class WhyPart:
 def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
     """Those that have something to say."""
     found = (
-        WhyPart("What went wrong" if told.explained.attribution else "In short", tuple(_verdict(told))),
-        WhyPart("How this is known", tuple(_known(told))),
+        WhyPart("Verdict", tuple(_verdict(told))),
+        WhyPart("How we know", tuple(_known(told))),
         WhyPart("What speaks against it", tuple(against(told))),
-        WhyPart("What is not known", tuple(not_known(told))),
+        WhyPart("What would tell", tuple(would_tell(told))),
     )
     return tuple(part for part in found if part.lines)
 
 
+def in_short(told: Explanation) -> str:
+    """The verdict in a few words."""
+    attribution = told.explained.attribution
+    if attribution is None or first_of(attribution) == "unknown":
+        return next(_verdict(told))
+    shares = shares_of(attribution)
+    sure, names = how_sure(shares.hundredths / 100), " or ".join(map(name_of, shares.first))
+    return f"{capital(f'{sure} {names}'.strip())}: probability {shares.probability}."
+
+
 # What went wrong, and how sure that is.
-
-
-_HOW: Mapping[Distraction, str] = {
-    "misleading_adoption": "it adopted what misleads",
-    "existence_as_norm": "it took what exists for what is right",
-    "over_engineering": "it built a simple answer up into an elaborate one",
-}
 
 
 def _verdict(told: Explanation) -> Iterator[str]:
@@ -90,83 +88,42 @@ def _verdict(told: Explanation) -> Iterator[str]:
         right = evidence.score.value is not None and evidence.score.value >= RIGHT
         yield "The answer is right." if right else "The answer has no score, so no cause is looked for."
         yield from _gains(evidence)
-        yield from (f"{row.sentence}." for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS)
-    else:
-        yield _headline(attribution, evidence)
-        yield _basis(attribution, evidence)
-        yield from _how_distracted(attribution)
-        yield from _related(told)
-    yield from early(told, "verdict")
+        return
+    shares, basis = shares_of(attribution), _basis(attribution, evidence)
+    if shares.first == ("unknown",):
+        yield (
+            "The cause is not known. That it is something that the condition brings, and neither chance nor the model's"
+            f" own error: probability {shares.probability}, {basis}."
+        )
+        return
+    clause = happened(shares.first[0], told).clause
+    sure = how_sure(shares.hundredths / 100)
+    start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
+    yield f"{start}{_named(shares, attribution, evidence)}: {clause}. Probability {shares.probability}, {basis}."
+    yield from _early_answers_against(shares.first[0], told)
 
 
-_TELLING = ("sign", "scale", "rounding", "unit", "off_by_one", "close", "wording", "part", "more")
-"""Relations of a wrong answer to the right one that say what went wrong."""
-
-
-def _related(told: Explanation) -> Iterator[str]:
-    relation = relation_of(told.question, told.explained.evidence.score, "")
-    if relation in _TELLING:
-        yield f"Its answer beside the right one: {SAID[relation]}."
+def _named(shares: Shares, attribution: Attribution, evidence: Evidence) -> str:
+    """With what no run tells it from."""
+    names = [defined(each) for each in shares.first]
+    if len(names) > 1:
+        return " or ".join(names)
+    beside = not_apart(shares.first[0], evidence) if attribution.method == "replay" else ()
+    return f"{' or '.join((*names, *map(defined, beside)))}{', which no run tells apart,' if beside else ''}"
 
 
 def _basis(attribution: Attribution, evidence: Evidence) -> str:
-    if attribution.method == "replay":
-        rows = deciding_rows(ranked(attribution)[0][0], evidence)
-        if rows and rows[0].of_others:
-            return "Measured by replays, and by other trials of this question, which decide it: all are counted below."
-        return "Measured by replays: runs with something changed or drawn again, counted below."
-    not_run = "This trial itself has not been run again with a change"
-    if ranked(attribution)[0][0] == "unknown":
-        return f"Not measured. {not_run}."
-    read = "a judge read it so" if attribution.method == "judge" else "it is read from the trace and from other trials"
-    return f"A hypothesis, not measured: {read}. {not_run}."
-
-
-def _headline(attribution: Attribution, evidence: Evidence) -> str:
-    (cause, probability), *others = ranked(attribution)
-    known, name = probable(probability), _named_together(cause, attribution, evidence)
-    if cause == "unknown":
-        return f"The cause is not known. That it is something of the condition, and not chance: probability {known}."
-    if others and others[0][1] > probability:
-        together = probable(math.fsum(share for each, share in ranked(attribution) if each in BY_CHANCE))
-        names = " or ".join(named(each) for each in BY_CHANCE)
-        return (
-            f"{capital(names)}: probability {together} together."
-            f" {capital(named(others[0][0]))} alone: {probable(others[0][1])}."
-        )
-    word = how_sure(probability)
-    if not word:
-        after = f", then {named(others[0][0])}, {probable(others[0][1])}" if others else ""
-        return (
-            f"No cause is more likely than not. The likeliest is {name}: probability {known}{after}."
-            f"{_without_tools_alike(attribution)}"
-        )
-    if attribution.method == "replay" and cause not in BY_CHANCE and restores(cause, evidence):
-        return f"{capital(word)} wrong because of {name}: probability {known}."
-    return f"{capital(word)} {name}: probability {known}."
-
-
-def _named_together(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:
-    """With what no run tells it from; a sign in the trace tells what calls did from what is there before any."""
-    beside = not_apart(cause, evidence)
-    if not beside or (attribution.method != "replay" and not {cause, *beside} <= {"availability", "prompt"}):
-        return named(cause)
-    return f"{' or '.join(map(named, (cause, *beside)))}, which no run tells apart"
-
-
-def _without_tools_alike(attribution: Attribution) -> str:
-    """Of two causes that need no tool, where they are likely together and neither is alone."""
-    shares = dict(ranked(attribution))
-    both = [shares[each] for each in BY_CHANCE if each in shares]
-    if len(both) < 2 or math.fsum(both) < LIKELY:
-        return ""
-    return f" Chance and the model's own error need no tool: probability {probable(math.fsum(both))} together."
-
-
-def _how_distracted(attribution: Attribution) -> Iterator[str]:
-    how = attribution.distraction
-    if how is not None and ranked(attribution)[0][0] == "retrieval_distraction":
-        yield f"How, by the words of results and reply: {_HOW[how]} ({distraction_name(how)})."
+    replays = replays_of(evidence)
+    several = f"{replays} replay{'' if replays == 1 else 's'}"
+    if attribution.method != "replay":
+        by = "by a judge" if attribution.method == "judge" else "from the trace"
+        return f"a guess {by}: {f'its {several} do not test it' if replays else 'nothing was run again'}"
+    rows = _pair(first_of(attribution), evidence)
+    others = [row for row in rows if row.owner != "this trial"]
+    trials = f" and {sum(int(row.runs) for row in others):g} other trials of this question" if others else ""
+    if overlap(rows) is False or (len(rows) == 1 and rows[0].runs >= FEW):
+        return f"measured by {several}{trials}"
+    return f"weighed from {several}{trials}, few of each kind"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:
@@ -179,128 +136,173 @@ def _gains(evidence: Evidence) -> Iterator[str]:
     yield from (text for signal, text in gains.items() if signal in signals)
 
 
-# How it is known: the runs that decide it, then what else supports it.
+def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """Where answers that were asked for at once do not fit a cause."""
+    evidence = told.explained.evidence
+    asked, right = evidence.at_outset
+    others = len(evidence.outset)
+    whose = f" ({f'{others} of them' if others < asked else 'all'} in its other repeats)" if others else ""
+    outset = f"before any call {right:g} of {asked} early answers are right{whose}"
+    if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
+        yield f"But {outset}: {'it may not have known the answer' if cause == 'format' else 'it may need no call'}."
+    if cause == "own_error" and 2 * right > asked:
+        yield f"But {outset}."
+    yield from _turn_against(cause, told)
+
+
+def _turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    evidence, attribution = told.explained.evidence, told.explained.attribution
+    turn, beliefs = turn_of(evidence), asked_at(evidence)
+    if turn is None and cause in AT_CALLS and len(beliefs) > 1:
+        ends = f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} at the end"
+        yield f"But early answers show no place where they get worse: {ends}."
+    if turn is None or attribution is None or not (turn.sure or cause in ("budget", "format")):
+        return
+    there = [call for call in evidence.signals.calls if turn.start <= call.event < turn.end]
+    perhaps = "" if turn.sure else "perhaps "
+    at, event = f"But early answers get worse {perhaps}at {turn.where} ({turn.counts})", happened(cause, told).event
+    if cause in _BEFORE_CALLS:
+        yield from [f"{at}, where a call gave its result."] if there else []
+    elif cause in ("budget", "format"):
+        yield from [f"{at}, before its last reply."] if turn.end <= (event or turn.end) else []
+    elif cause == "tool_fault":
+        failed = any(turn.start <= each < turn.end for each in attribution.evidence)
+        yield from [] if failed else [f"{at}, where no tool failed."]
+    elif cause in _OF_RESULTS and not any(call.gave for call in there):
+        yield f"{at}, {'where a call gave nothing' if there else 'before any result of that call'}."
+    elif cause in _OF_RESULTS and event is not None and event >= turn.end:
+        yield f"{at}, before event {event}."
+
+
+_BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
+_OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
+
+
+# How it is known.
 
 
 def _known(told: Explanation) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         return
-    cause = ranked(attribution)[0][0]
-    together_first = attribution.method == "replay" and cause != "sampling_noise" and bool(together(cause, evidence))
-    if together_first:
-        yield from _of_probability(attribution, evidence)
-    yield from deciding_told(attribution, evidence)
-    yield from ignoring(cause, evidence, comes_back=True)
-    yield from early(told, "known")
-    yield from same_without_tools(told) if cause in BY_CHANCE else ()
-    yield from _sign_of_it(told)
+    cause = first_of(attribution)
+    if attribution.method == "replay":
+        yield from _measured(cause, evidence)
+    else:
+        yield from _read(cause, evidence)
     turn = turn_of(evidence)
-    if turn is not None and turn.sure and cause in AT_CALLS and not is_elsewhere(turn, attribution):
-        yield told_turn(turn)
-    yield from _look_at(told)
+    if turn is not None and turn.sure and cause in AT_CALLS and not any(_turn_against(cause, told)):
+        yield f"Early answers get worse at {turn.where}: {turn.counts}."
+    yield from quoted(happened(cause, told).event if cause != "unknown" else last_reply(told), told)
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
-    if not together_first:
-        yield from _of_probability(attribution, evidence)
 
 
-def _look_at(told: Explanation) -> Iterator[str]:
-    """Where it went wrong, if the place of the turn has not said it: lines of the page, each by its first event."""
-    attribution, evidence = told.explained.attribution, told.explained.evidence
-    assert attribution is not None
-    cause, turn = ranked(attribution)[0][0], turn_of(evidence)
-    placed = cause in AT_CALLS and evidence.trajectory is not None
-    if placed and (turn is None or not turn.sure):
-        # What is not known says so.
+def _pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """The rows that decide it most: without the cause and with it; of what needs no tool, those that show it."""
+    if cause == "own_error":
+        low = [row for row in levels_of(evidence) if row.share < RIGHT]
+        return sorted(low, key=lambda row: (row.changed != WITHOUT_TOOLS, -row.runs))[:2]
+    if cause == "sampling_noise":
+        right = [row for row in unchanged(evidence) if row.right]
+        found = deciding_rows(cause, evidence)
+        if not right and found and found[0].share >= RIGHT:
+            return [found[0]]
+        return sorted(right, key=lambda row: -row.share)[:1]
+    return [row for row in deciding_rows(cause, evidence) or () if row is not None]
+
+
+def _measured(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    rows = _pair(cause, evidence)
+    if cause == "interaction" and (kinds := of_kinds(evidence)):
+        yield f"{'; '.join(capital(row.told) if row is kinds[0] else row.told for row in kinds)}."
+    elif cause == "own_error":
+        yield from _of_own_error(rows, evidence)
+    elif cause == "sampling_noise":
+        yield from _of_chance(rows, evidence)
+    elif not rows:
+        yield "No run takes it away: it is what the other rows leave."
+    else:
+        sums = _sums(cause, evidence, rows)
+        pair = f"{_side_by_side(rows)}.{_intervals(rows) if restores(cause, evidence) else ''}"
+        if not restores(cause, evidence):
+            yield f"{sums}{' But no' if sums else 'No'} single kind of run decides it: {lower(pair)}"
+        elif sums and overlap(rows) is not False:
+            yield f"{sums} The nearest pair of rows: {lower(pair)}"
+        else:
+            yield f"{pair} {sums}".rstrip()
+
+
+def lower(sentence: str) -> str:
+    return f"{sentence[:1].lower()}{sentence[1:]}"
+
+
+def _side_by_side(rows: list[Row]) -> str:
+    undone, *before = rows
+    if not before:
+        return f"{capital(undone.told)}; with the cause still there this trial is wrong"
+    return f"{capital(undone.told)}. With the cause still there ({before[0].changed}): {before[0].came}"
+
+
+def _intervals(rows: list[Row]) -> str:
+    match overlap(rows):
+        case True:
+            return " So few that their 95 % intervals overlap."
+        case False:
+            return " Their 95 % intervals do not overlap."
+        case _:
+            return ""
+
+
+def _sums(cause: Mechanism, evidence: Evidence, rows: list[Row]) -> str:
+    """All that is weighed, where it is more than these rows."""
+    gone, there = sides(cause, evidence)
+    if not gone or not there or len(gone) + len(there) <= len(rows) or any(row.graded for row in (*gone, *there)):
+        return ""
+    sums = [f"{sum(row.right for row in of):g} of {sum(row.runs for row in of):g}" for of in (gone, there)]
+    return f"Over all rows {sums[0]} right with the cause gone, {sums[1]} right with it there."
+
+
+def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
+    if low:
+        yield f"Mostly wrong whatever is changed: {'; '.join(row.told for row in low)}."
+    else:
+        yield "No row shows it; none shows another cause either."
+    if same := same_without_tools(evidence):
+        yield f"{same}."
+
+
+def _of_chance(rows: list[Row], evidence: Evidence) -> Iterator[str]:
+    bare = without_tools(evidence)
+    if rows and rows[0] in unchanged(evidence):
+        yield f"With nothing changed it can come out right: {rows[0].told}."
+    elif rows:
+        drawn = " Its first reply is drawn again there." if evidence.called and rows[0] != bare else ""
+        yield f"{capital(rows[0].told)}.{drawn}"
+    else:
+        yield "No row shows it: it is what no change of one thing explains better."
+    if bare is not None and bare not in rows and bare.right:
+        yield f"{capital(bare.told)}: it can answer the question."
+
+
+def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    """Of what was not tested: the strongest fact, and other trials where they fit it."""
+    same, bare = same_without_tools(evidence), without_tools(evidence)
+    if cause in BY_CHANCE:
+        if bare is not None and not (same and cause == "own_error"):
+            yield f"{capital(bare.told)}{': it can answer the question' if bare.share >= RIGHT else ''}."
+        if same:
+            yield f"{same}."
+        if cause == "sampling_noise" and (again := unchanged(evidence)):
+            yield f"{capital(again[0].told)}."
         return
-    events = set(lines_of(attribution.evidence, evidence))
-    if placed and turn is not None:
-        events -= set(range(turn.start, turn.end))
-    if (sign := _own_sign(told)) is not None:
-        events -= {*_at_one(sign, evidence), *(sign[1] if cause == "own_error" else ())}
-    if cause == "tool_fault" and len(attribution.evidence) > 1:
-        yield f"The tool failed at {events_named(lines_of(attribution.evidence, evidence))}."
-    elif events:
-        also = " also" if placed else ""
-        yield f"Look{also} at {events_named(sorted(events))}."
-
-
-def _own_sign(told: Explanation) -> Sign | None:
-    """What the trace itself says of the cause, where that does not come too late."""
-    evidence, cause, sign = told.explained.evidence, first_of(told), sign_in(told.explained.evidence)
-    return sign if sign and sign[0] == cause and not is_late(cause, sign[1], evidence) else None
-
-
-def _at_one(sign: Sign, evidence: Evidence) -> Sequence[int]:
-    """Its event, if it has one: of several no one is what the note is of."""
-    if sign[0] == "own_error":
-        # What the program says stands in the reply that calls it.
-        return [max((line for line in evidence.steps if line < event), default=event) for event in sign[1][:1]]
-    found = lines_of(sign[1], evidence)
-    return found if len(found) == 1 else ()
-
-
-def _sign_of_it(told: Explanation) -> Iterator[str]:
-    attribution, evidence = told.explained.attribution, told.explained.evidence
-    assert attribution is not None
-    cause, sign = ranked(attribution)[0][0], sign_in(evidence)
-    if (own := _own_sign(told)) is not None:
-        there, turn = _at_one(own, evidence), turn_of(evidence)
-        earlier = turn is not None and turn.sure and cause in AT_CALLS and there and there[0] < turn.start
-        at = f" ({events_named(there)}{', before early answers get worse' if earlier else ''})" if there else ""
-        yield f"The trace has a sign of it: {noted(own[2])}{at}."
-    elif attribution.method == "trace" and cause not in BY_CHANCE and (sign is None or sign[0] != cause):
-        yield "The trace itself has no sign of a cause." if sign is None else "The trace itself has no sign of it."
-
-
-def _of_probability(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    """What a probability is made of that no two counts give."""
-    if attribution.method == "replay":
-        if ranked(attribution)[0][0] == "format":
-            yield "The probability is the share of these, drawn towards one half as they are few."
-            return
-        yield f"The probability weighs the runs below together{_together(attribution, evidence)}."
-        helped = any(row.share >= RIGHT for row in levels_of(evidence) if row.changed != WITHOUT_TOOLS)
-        if ranked(attribution)[0][0] in BY_CHANCE and not helped:
-            yield (
-                "Where nothing that is taken away makes it right, it is called chance if the model is right at least"
-                " half the time without tools, else its own error."
-            )
-    elif attribution.method == "trace":
-        cause, sign = ranked(attribution)[0][0], sign_in(evidence)
-        how_often = "how often the model is wrong with and without tools, over all questions"
-        signed, expected = sign is not None and sign[0] == cause != "sampling_noise", expected_in(attribution.note)
-        if signed and not expected:
-            yield "The probability is that of such a sign, set by hand."
-            return
-        yield f"The probability weighs {'that sign, and ' if signed else ''}{how_often}."
-
-
-_ASIDE: Mapping[str, str] = {
-    REPEATS: ", which are other trials",
-    IGNORING: ", which asks otherwise",
-    RE_ASKED: ", which asks otherwise",
-}
-"""Why rows of the table are not weighed."""
-
-
-def _together(attribution: Attribution, evidence: Evidence) -> str:
-    """Which runs these are, and what they come to."""
-    cause = ranked(attribution)[0][0]
-    sums, aside = together(cause, evidence), [row.changed for _, some in rows(evidence) for row in some]
-    aside = [changed for changed in aside if changed not in {row.changed for row in levels_of(evidence)}]
-    counted = {REPEATS: ", but for what they were asked before any call"} if evidence.outset else {}
-    why = {**_ASIDE, **counted}
-    listed = "; ".join(f"{each}{why.get(each, '')}" for each in aside)
-    left = f" (not counted: {listed})" if aside else ""
-    if len(sums) == 1:
-        return f": of all {sums[0].runs:g}, {sums[0].right:g} are right{left}"
-    return (
-        f": of all runs {sums[0].changed} {sums[0].count} are right, of all {sums[1].changed} {sums[1].count}{left}"
-        if sums
-        else ""
-    )
+    sign = sign_in(evidence)
+    known = sign is not None and sign[0] == cause
+    yield f"{capital(noted(sign))}." if sign and known else "Nothing in the trace shows it."
+    rows = _pair(cause, evidence)
+    if len(rows) > 1 and cause != "unknown" and restores(cause, evidence):
+        whole = " These differ in all that tools bring, not in this alone." if rows[0].changed == WITHOUT_TOOLS else ""
+        yield f"{_side_by_side(rows)}.{whole}"
 
 
 def _read_by(diagnosis: Diagnosis) -> Iterator[str]:

@@ -1,234 +1,147 @@
-"""What speaks against the likeliest cause of a wrong trial: other causes, runs, early answers and signs."""
+"""What speaks against the likeliest cause of a wrong trial: the other causes, and rows and signs that do not fit it."""
 
-import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import AGAIN, BEFORE_CALLS, LAST_REPLY, REPEATED, WITHOUT_TOOLS
-from toolablate.analysis.attribution.replay_rules import (
-    LIKELY,
-    OF_PARTS,
-    ORDER,
-    deciding,
-    levels_without,
-    taken_together,
-)
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE
+from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import probable
 from toolablate.reports.causes import (
     FEW,
-    beside,
-    by_luck,
+    POSSIBLE,
+    Shares,
     deciding_rows,
-    named,
-    of_chance,
+    defined,
+    hundred,
+    name_of,
     ranked,
-    repeats_of,
     restores,
-    rows_of_chance,
-    without_cause,
+    shares_of,
+    sides,
+    unchanged,
+    without_tools,
 )
-from toolablate.reports.changed_runs import Row, levels_of, row_of
-from toolablate.reports.not_known import Said
-from toolablate.reports.numbers import counted
-from toolablate.reports.turn import AT_CALLS, never_fell, told_turn, turn_of
-from toolablate.reports.why_signs import (
-    BEFORE_TOOLS,
-    early,
-    events_named,
-    ignoring,
-    is_elsewhere,
-    is_late,
-    lines_of,
-    noted,
-    same_without_tools,
-    sign_in,
-)
+from toolablate.reports.changed_runs import ASKED_OTHERWISE, IGNORING, Row, levels_of, of_scores
+from toolablate.reports.happened import Said, happened, same_without_tools, sign_in
 from toolablate.traces.records import Attribution, Mechanism
 
-_MUCH = 0.5
-"""So much more often other trials of the question are right without another cause that a page tells it."""
-_MUCH_LEFT = 0.06
-_POSSIBLE, MOST_OTHERS, MOST_ROWS = 0.1, 2, 5
-"""Other causes are named from this probability on, and so many at most; so many kinds of runs."""
-
-
-_NOTHING_TAKEN = (AGAIN, LAST_REPLY, REPEATED)
-_OF_RESULTS: tuple[Mechanism, ...] = ("retrieval_distraction", "lock_in", "other_results", "interaction", "volume")
+MOST_ROWS = 5
+LEAST_LEFT = 0.03
+"""What is likelier is named, of what is not told by itself."""
 
 
 def against(told: Explanation) -> Iterator[Said]:
     attribution, evidence = told.explained.attribution, told.explained.evidence
     if attribution is None:
         return
-    said = [
-        *early(told, "against"),
-        *_turn_against(attribution, evidence),
-        *_runs_against(attribution, evidence),
-        *ignoring(ranked(attribution)[0][0], evidence, comes_back=False),
-        *(() if ranked(attribution)[0][0] in BY_CHANCE else same_without_tools(told)),
-        *_other_causes(attribution, evidence),
-        *_other_trials(attribution, evidence),
-        *_trace_against(told),
-    ]
-    yield from said or ["No run and no sign in the trace tells against it."]
-    rest = 1 - math.fsum(share for _, share in (ranked(attribution)[0], *_others(attribution)))
-    if not said or not attribution.shares:
-        yield _others_together(attribution, untold=not said)
-    elif rest >= _MUCH_LEFT:
-        yield f"All other causes have the probability {probable(rest)} together."
+    shares = named_shares(told, attribution)
+    for cause, hundredths in shares.others:
+        if hundredths < POSSIBLE:
+            probability = hundred(hundredths) if hundredths else "under .01"
+            gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
+            yield f"Hardly {defined(cause)}: {probability}, though {'; '.join((happened(cause, told).clause, *gone))}."
+        else:
+            yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
+    cause = shares.first[0]
+    told_rows = [row for other, _ in shares.others for row in _rows_of(other, evidence)]
+    rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
+    rows += _ignoring(cause, evidence)
+    more = f"; and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
+    if rows:
+        yield f"Rows that do not fit it: {'; '.join(row.told for row in rows[:MOST_ROWS])}{more}."
+    same = same_without_tools(evidence) if cause not in BY_CHANCE else ""
+    if same:
+        yield f"{same}: it may need no tool."
+    if not shares.others and not rows and not same:
+        yield "Nothing found."
+    if shares.rest:
+        which = "All others together" if shares.others else "All other causes together"
+        told_so = {*shares.first, *(each for each, _ in shares.others)}
+        left = [(each, share) for each, share in ranked(attribution) if each not in told_so and share >= LEAST_LEFT]
+        most = f" (the likeliest of them: {name_of(left[0][0])})" if left else ""
+        yield f"{which}: {hundred(shares.rest)}{most}."
 
 
-def _others_together(attribution: Attribution, *, untold: bool) -> str:
-    cause, probability = ranked(attribution)[0]
-    others = "Chance" if cause == "unknown" else "Other causes together"
-    likelier = ", likelier than this one" if probability < LIKELY else ""
-    if untold and not attribution.shares and cause != "unknown":
-        likelier += "; nothing tells which"
-    return f"{others}: probability {probable(1 - probability)}{likelier}."
+def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """Answers that were to set the results aside, where they come out otherwise than they would if it were so."""
+    if not evidence.ignore_tools:
+        return []
+    row = of_scores(IGNORING, evidence.ignore_tools, evidence)
+    back = row.share > RIGHT
+    return [replace(row, aside=ASKED_OTHERWISE)] if back == (cause == "own_error") and cause in _TOLD_BY_IT else []
 
 
-def _turn_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    """A place where early answers surely get worse, of a cause that acts at no call, or at a later event."""
-    cause, turn = ranked(attribution)[0][0], turn_of(evidence)
-    if turn is not None and is_elsewhere(turn, attribution):
-        yield f"{told_turn(turn)} That is not where the tool failed."
-    if turn is None and cause in AT_CALLS and evidence.trajectory is not None:
-        yield never_fell(evidence)
-    if turn is None or not turn.sure or cause in (*AT_CALLS, "unknown"):
-        there = [] if turn is None else [call for call in evidence.signals.calls if turn.start <= call.event < turn.end]
-        if turn is not None and turn.sure and cause in _OF_RESULTS and there and not any(call.gave for call in there):
-            yield f"Where early answers get worse ({turn.where}), the call gave nothing."
-        return
-    later = min(attribution.evidence, default=None)
-    if later is None or cause in BEFORE_TOOLS:
-        yield f"{told_turn(turn)} What happens there may be the cause."
-    elif turn.start < later:
-        yield f"{told_turn(turn)} That is earlier than this cause."
+_TOLD_BY_IT: tuple[Mechanism, ...] = ("own_error", "lock_in", "retrieval_distraction", "other_results", "interaction")
 
 
-def _runs_against(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    cause = ranked(attribution)[0][0]
-    if cause in BY_CHANCE:
-        yield from (f"{row.sentence}." for row in _rows_against(cause, evidence))
-        return
-    if cause == "format" and attribution.method == "trace":
-        without = (row for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS and row.share <= RIGHT)
-        yield from (f"{row.sentence}: the error may need no tool." for row in without)
-    runs = deciding_rows(cause, evidence)
-    if runs and not restores(cause, evidence):
-        yield f"The best runs with it are right at least as often. {beside(*runs)}."
-    elif found := deciding(cause, evidence):
-        lacking = (row_of(level, evidence) for level in levels_without(cause, evidence))
-        # What was asked before any call is told by itself.
-        decides = row_of(found[0], evidence)
-        others = {row for row in lacking if row != decides and not (BEFORE_CALLS in row.changed and row.share > RIGHT)}
-        low = sorted(
-            (row for row in others if row.share < max(decides.share, RIGHT)),
-            key=lambda row: (row.share, -row.runs, row.changed),
-        )
-        if low:
-            listed = "; ".join(f"{row.changed}, {row.count}" for row in low[:MOST_ROWS])
-            left = len(low) - MOST_ROWS
-            more = f"; and {counted(left, 'more kind')}" if left > 0 else ""
-            yield f"Not all other runs without it are right: {listed}{more}."
-
-
-def _rows_against(cause: Mechanism, evidence: Evidence) -> Iterator[Row]:
-    if cause == "own_error":
-        said = rows_of_chance(cause, evidence)
-        right = (row for row in without_cause(cause, evidence) if row.share >= RIGHT and row not in said)
-        yield from (row for row in right if not row.changed.startswith(BEFORE_CALLS))
-        return
-    yield from (row for row in without_cause(cause, evidence) if row.share < RIGHT)
-    # Where nothing is taken away, chance brings the right answer back at times.
-    yield from (row for row in levels_of(evidence) if row.changed.startswith(_NOTHING_TAKEN) and not row.right)
-    repeats = repeats_of(evidence)
-    if repeats is not None and not repeats.right:
-        yield repeats
-
-
-def _other_causes(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    for cause, probability in _others(attribution):
-        yield f"It may instead be {named(cause)}: probability {probable(probability)}.{_runs_of(cause, evidence)}"
-
-
-def _others(attribution: Attribution) -> list[tuple[Mechanism, float]]:
-    """Those that are told, with their probabilities."""
-    return [each for each in ranked(attribution)[1:] if each[1] >= _POSSIBLE][:MOST_OTHERS]
-
-
-def _runs_of(cause: Mechanism, evidence: Evidence) -> str:
-    """What runs say of another cause, where they say something for it."""
-    if cause == "sampling_noise" and evidence.all_runs is not None:
-        return by_luck(evidence)
-    if cause in BY_CHANCE:
-        found = next(of_chance(cause, evidence), "")
-        return f" {found}" if found else ""
-    rows = deciding_rows(cause, evidence)
-    return f" {beside(*rows, what='it')}." if rows and restores(cause, evidence) else ""
-
-
-def _other_trials(attribution: Attribution, evidence: Evidence) -> Iterator[str]:
-    """Of a trial that was not replayed the other cause that its question's other trials show most."""
-    if attribution.method == "replay":
-        return
-    cause, kinds = ranked(attribution)[0][0], evidence.inputs.tools
-    beside_it = {cause, *taken_together(cause, evidence)}
-    causes = {*(OF_PARTS[kind] for kind in kinds if len(kinds) == 1), "volume", "calling", "availability", "prompt"}
-    shown: list[tuple[Mechanism, Row, Row]] = []
-    for each in ORDER:
-        undone, before = (deciding_rows(each, evidence) if each in causes - beside_it else None) or (None, None)
-        # What all of a condition adds is no one cause.
-        whole = undone and before and (undone.changed, before.changed) == (WITHOUT_TOOLS, REPEATED)
-        if undone and before and not whole and undone.share - before.share >= _MUCH:
-            shown.append((each, undone, before))
-    if shown:
-        other, undone, before = max(shown, key=lambda each: (each[1].share - each[2].share, each[1].share))
-        yield f"Other trials fit {named(other)} as well. {beside(undone, before, what='it')}."
-
-
-def _trace_against(told: Explanation) -> Iterator[str]:
-    attribution, evidence = told.explained.attribution, told.explained.evidence
-    assert attribution is not None
-    (cause, _), *_ = ranked(attribution)
+def named_shares(told: Explanation, attribution: Attribution) -> Shares:
+    """With causes that the trace has a sign of."""
+    evidence = told.explained.evidence
     sign = sign_in(evidence)
-    if sign is not None and sign[0] == cause and is_late(cause, sign[1], evidence):
-        turn = turn_of(evidence)
-        assert turn is not None
-        yield (
-            f"The sign of it in the trace ({events_named(sign[1])}) comes after early answers got worse ({turn.where}):"
-            f" {noted(sign[2])}."
-        )
-    for other in told.explained.hypotheses:
-        if other.mechanism not in (cause, "unknown") and other.confidence >= LIKELY:
-            yield _read_otherwise(other, attribution)
-    if sign is not None and sign[0] not in (cause, "own_error"):
-        late = ["after early answers got worse"] if is_late(sign[0], sign[1], evidence) else []
-        one = lines_of(sign[1], evidence)
-        where = ", ".join([*([events_named(one)] if len(one) == 1 else []), *late])
-        at = f" ({where})" if where else ""
-        tested = _tested(sign[0], attribution, evidence)
-        yield f"The trace has a sign of {named(sign[0])}: {noted(sign[2])}{at}.{tested}"
+    signs: set[Mechanism] = {*outside_signs(evidence.signals, evidence.score), *([sign[0]] if sign else [])}
+    return shares_of(attribution, sorted(signs - {"own_error", "unknown"}) if attribution.shares else ())
 
 
-def _read_otherwise(other: Attribution, attribution: Attribution) -> str:
-    """Another reading, and what replays left of it."""
-    by = "A judge" if other.method == "judge" else "What was known before any replay"
-    shares = dict(attribution.shares) if attribution.method == "replay" else {}
-    measured = f"; the replays leave it {probable(shares.get(other.mechanism, 0.0))}" if shares else ""
-    return f"{by} points to {named(other.mechanism)}, a hypothesis: probability {probable(other.confidence)}{measured}."
+def _raised_by(cause: Mechanism, told: Explanation) -> str:
+    """The rows and signs for it."""
+    evidence, said = told.explained.evidence, []
+    sign = sign_in(evidence)
+    if cause == "sampling_noise":
+        said += _of_chance(evidence)
+    elif cause == "own_error":
+        bare, same = without_tools(evidence), same_without_tools(evidence)
+        if same or bare is not None:
+            few = ", too few to rule it out" if bare is not None and bare.share >= RIGHT and bare.runs < FEW else ""
+            said.append(same or f"{bare.told if bare else ''}{few}")
+    else:
+        said += _side_by_side(cause, evidence)
+        if cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause):
+            said.append(happened(cause, told).clause)
+    listed = "; ".join(each[:1].upper() + each[1:] if place == 0 else each for place, each in enumerate(said))
+    return f" {listed}." if listed else " No row tests it apart."
 
 
-def _tested(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> str:
-    """What replays say of a sign, where the page has not said it of another cause."""
-    rows = deciding_rows(cause, evidence)
-    if attribution.method != "replay" or rows is None or cause in [each for each, _ in _others(attribution)]:
-        return ""
-    undone, before = rows
-    even = before is not None and before.share == undone.share and min(before.runs, undone.runs) < FEW
-    told = (
-        "" if restores(cause, evidence) else " So few replays do not tell." if even else " Replays do not bear it out."
-    )
-    return f"{told} {beside(*rows, what='it')}."
+def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+    rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
+    if len(rows) > 1:
+        shown = "" if restores(cause, evidence) else "not shown by its rows: "
+        counts = [f"{row.count} right ({row.changed})" for row in rows]
+        yield f"{shown}without it {counts[0]}, with it {counts[1]}"
+
+
+def _rows_of(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """Without another cause and with it, where they say something for it."""
+    if cause in BY_CHANCE or not restores(cause, evidence):
+        return []
+    return [row for row in deciding_rows(cause, evidence) or () if row is not None]
+
+
+def _of_chance(evidence: Evidence) -> Iterator[str]:
+    again, bare = unchanged(evidence), without_tools(evidence)
+    if again and not any(row.graded for row in again):
+        right, runs = sum(row.right for row in again), sum(row.runs for row in again)
+        too_few = ", too few to rule it out" if not right and runs < FEW else ""
+        yield f"with nothing changed, {right:g} of {runs:g} right{too_few}"
+    elif bare is not None and bare.share >= RIGHT:
+        yield f"{bare.told}, so it can answer the question"
+
+
+def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
+    """Weighed rows that are as they would not be if it were so; the rows that are told of it are none of these."""
+    levels = levels_of(evidence)
+    if cause == "own_error":
+        return [row for row in levels if row.share > RIGHT or (row.changed == WITHOUT_TOOLS and row.share == RIGHT)]
+    if cause == "sampling_noise":
+        # One run or two are as often wrong by chance.
+        never = [row for row in unchanged(evidence) if not row.right and row.runs > 2]
+        return never + [row for row in levels if row.changed == WITHOUT_TOOLS and row.share < RIGHT]
+    if cause == "unknown":
+        return []
+    if attribution.method != "replay":
+        bare = without_tools(evidence)
+        return [bare] if bare is not None and bare.share < RIGHT else []
+    (gone, there), deciding = sides(cause, evidence), deciding_rows(cause, evidence) or ()
+    low = [row for row in gone if row.share < RIGHT and row not in deciding]
+    high = [row for row in there if row.share > RIGHT and row not in deciding]
+    return sorted([*low, *high], key=lambda row: -row.runs)

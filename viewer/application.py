@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from collections.abc import Sequence
 from http import HTTPStatus
 from urllib.parse import urlencode
 
@@ -100,7 +101,7 @@ class Access:
         if self._knows(request.query_params.get("token", "")):
             return self._letting_in(request, cookie)
         if not self._knows(request.cookies.get(cookie, "")):
-            return _closed(403, "Open the address that toolablate view printed", UNKNOWN)
+            return _closed(403, "Open the address that toolablate printed", UNKNOWN)
         if request.method not in ("GET", "HEAD") and request.headers.getlist("origin") != [f"http://{host[0].lower()}"]:
             return _closed(403, "This was sent by a page of another site", "Nothing of it was kept.")
         return None
@@ -146,13 +147,17 @@ def application(view: View) -> ASGIApp:
     A page that raises InputError is about something that is not there (404), a form about what cannot be kept (400).
     One that raises starlette's HTTPException says its own status, and `detail` becomes the message.
     """
+    figures = Figures() if view.bundle is None else Figures(None)
+    routes = [route for each in _PAGES for route in each.ROUTES]
+    return served(routes, view.token, view=view, figures=figures, frame="base.html", of="store")
+
+
+def served(routes: Sequence[Route], token: str, *, frame: str, of: str, **state: object) -> ASGIApp:
+    """Serves these pages to whom knows the token. `frame` is the template around them, `of` what they are of, in a
+    word; `state` is what they find at their application."""
     files = StaticFiles(packages=[("toolablate.reports.html", "static"), ("toolablate.viewer", "static")])
     app = Starlette(
-        routes=[
-            *(route for each in _PAGES for route in each.ROUTES),
-            Route("/favicon.ico", _icon),
-            Mount("/static", files, name="static"),
-        ],
+        routes=[*routes, Route("/favicon.ico", _icon), Mount("/static", files, name="static")],
         exception_handlers={
             HTTPException: _refused,
             InputError: _not_found,
@@ -160,10 +165,11 @@ def application(view: View) -> ASGIApp:
             Exception: _broken,
         },
     )
-    app.state.view = view
-    app.state.figures = Figures() if view.bundle is None else Figures(None)
+    app.state.frame, app.state.of = frame, of
+    for name, value in state.items():
+        setattr(app.state, name, value)
     # Around all of it: what starlette answers to an exception of a page does not pass its own middleware.
-    return Access(app, token=view.token)
+    return Access(app, token=token)
 
 
 async def _icon(_: Request) -> Response:
@@ -185,13 +191,15 @@ def _refused(request: Request, error: Exception) -> Response:
 def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, InputError)
     if request.method in ("GET", "HEAD"):
-        return problem(request, HTTPStatus.NOT_FOUND, "This is not in the store", error.message, error.hint)
+        return problem(
+            request, HTTPStatus.NOT_FOUND, f"This is not in the {request.app.state.of}", error.message, error.hint
+        )
     return problem(request, HTTPStatus.BAD_REQUEST, "This cannot be kept", error.message, error.hint)
 
 
 def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, ToolablateError)
-    said = "The store cannot be read" if request.method in ("GET", "HEAD") else "This cannot be kept"
+    said = f"The {request.app.state.of} cannot be read" if request.method in ("GET", "HEAD") else "This cannot be kept"
     return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, said, error.message, error.hint)
 
 
@@ -202,5 +210,5 @@ def _broken(request: Request, error: Exception) -> Response:
         HTTPStatus.INTERNAL_SERVER_ERROR,
         "This page has a bug",
         f"{type(error).__name__} while the page was made.",
-        "The terminal that runs `toolablate view` says where; please report it.",
+        "The terminal that runs toolablate says where; please report it.",
     )

@@ -20,8 +20,8 @@ from toolablate.analysis.failures import KEYS, FailureGroup, Failures, chosen, g
 from toolablate.reports import numbers
 from toolablate.reports.terminal.failures import ABOUT_CLUSTERS, NO_CLUSTERS
 from toolablate.traces.errors import InputError
+from toolablate.viewer.forms import read_form
 from toolablate.viewer.index import FailureRow, FailureTexts
-from toolablate.viewer.labels import read_form
 from toolablate.viewer.rendering import page, view_of
 from toolablate.viewer.saved_views import SavedViews
 from toolablate.viewer.selection import event_address, question_address

@@ -9,7 +9,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from threading import Lock
 from typing import Any, cast, get_args
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -27,6 +27,7 @@ from toolablate.reports.terminal.agreement import agreement_words, share_words
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ErrorType, Event, Label, Mechanism, clean_text
 from toolablate.traces.store import Recorder, Store
+from toolablate.viewer.forms import Form, read_form
 from toolablate.viewer.index import TrialRow
 from toolablate.viewer.label_panel import (
     FIELDS,
@@ -127,11 +128,6 @@ def _about(store: Store, trial: str, row: TrialRow | None) -> AttributedCause:
 
 
 _SAVING = Lock()
-LONGEST_FORM, MOST_FIELDS = 300_000, 50
-"""In bytes: a note of 20,000 characters of four bytes each, three characters for a byte in a form, is 240,000."""
-
-Form = dict[str, str]
-"""Of `code` all values, by line; of other fields the last one."""
 
 
 def labels(request: Request) -> Response:
@@ -324,20 +320,6 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping | list):
         for each in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(each)
-
-
-async def read_form(request: Request) -> Form:
-    """The fields of a form as browsers send it by default, each once but `code`."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_FORM:
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This is longer than any label may be.")
-    try:
-        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
-    except ValueError:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "This is no form of a label: it has too many fields.") from None
-    return {name: "\n".join(values) if name == "code" else values[-1] for name, values in fields.items()}
 
 
 ROUTES: tuple[Route, ...] = (

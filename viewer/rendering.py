@@ -158,7 +158,8 @@ def page(request: Request, template: str, *, status: int = 200, **values: Any) -
     found = environment(PACKAGE).get_template(template)
     path = request.scope["path"]
     chosen = carried(request.query_params) if status == HTTPStatus.OK and path.startswith(OF_A_QUESTION) else ""
-    text = found.render(view=view_of(request), path=path, chosen=chosen, **values)
+    state = request.app.state
+    text = found.render(view=state.view, frame=state.frame, path=path, chosen=chosen, **values)
     # What no encoding can write is nothing that a browser could show: `|inert` names it before it comes here.
     return HTMLResponse(text.encode(errors="replace"), status_code=status)
 

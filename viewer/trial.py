@@ -13,16 +13,14 @@ from starlette.routing import Route
 
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import without_tools
-from toolablate.reports.changed_runs import rows
+from toolablate.reports.happened import Apart
 from toolablate.reports.html.beliefs import belief_figure, evidence_events, falling, marks_of, told_steps
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
-from toolablate.reports.not_known import Apart
-from toolablate.reports.plain_why import why_parts
+from toolablate.reports.plain_why import in_short, why_parts
+from toolablate.reports.terminal.explanation import runs_otherwise, shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
-from toolablate.reports.turned import shapley_lines, turned
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
 from toolablate.viewer.index import TrialRow
@@ -96,7 +94,7 @@ def trial(request: Request) -> Response:
         raw_at=switched(trial_address(identity), request.query_params, raw=True),
         marks=marks,
         why=None if hidden or told is None else _why(told),
-        sentence="" if hidden or told is None else _line(why_parts(told)[0].lines[0])[0],
+        sentence="" if hidden or told is None else in_short(told),
         leads_to=leads_to,
         evidence_at=lambda number: f"#{leads_to(number)}",
         trouble=trouble,
@@ -195,15 +193,14 @@ def _told(request: Request, identity: str) -> tuple[Explanation | None, str]:
 
 def _why(told: Explanation) -> Mapping[str, Any]:
     """What `explain` says, for a page."""
-    evidence, steps = told.explained.evidence, tuple(told_steps(told))
+    steps = tuple(told_steps(told))
     return {
-        "without_tools": tuple(without_tools(evidence)),
         "figure": belief_figure(told),
         "steps": steps,
         "steps_open": len(steps) <= OPEN_STEPS,
-        "turned": tuple(map(_line, turned(told))),
-        "rows": rows(evidence),
-        "shapley": tuple(shapley_lines(evidence)),
+        "turned": turned(told),
+        "rows": tuple(runs_otherwise(told)),
+        "shapley": tuple(shapley_lines(told.explained.evidence)),
         "parts": tuple((part.title, tuple(map(_line, part.lines))) for part in why_parts(told)),
         "evidence": evidence_events(told),
         "fall": falling(told)[:1],

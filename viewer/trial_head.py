@@ -12,7 +12,7 @@ from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.levels import AGAIN
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer, right_of
-from toolablate.reports.changed_runs import AS_IT_WAS, NO_RESULT
+from toolablate.reports.changed_runs import AFTER_FIRST, AS_IT_WAS, NO_RESULT
 from toolablate.reports.html.cards import Card, Text, cut
 from toolablate.reports.html.events import event_cards
 from toolablate.reports.outline import Timeline, timeline, took
@@ -310,7 +310,10 @@ def replayed(reading: TrialReading) -> Iterator[ReplaySummary]:
 
     def key(each: Counterfactual) -> tuple[int, str]:
         event, change = each.resumption.event, each.resumption.change
-        return event, f"again, {AS_IT_WAS}" if change.kind == "again" and event in calls else change_name(change)
+        if change.kind == "again" and event in calls:
+            return event, f"again, {AS_IT_WAS}"
+        name = change_name(change)
+        return event, name.replace(AGAIN, AFTER_FIRST) if event == min(calls, default=-1) else name
 
     for (event, change), group in groupby(sorted(reading.replays, key=key), key):
         several = list(group)

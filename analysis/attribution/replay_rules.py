@@ -43,6 +43,7 @@ from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.attribution.sequential import best_of, expected_gains, log_beta
 from toolablate.analysis.attribution.trace_rules import (
     BY_CHANCE,
+    SHOWN,
     blamed,
     distraction,
     faults,
@@ -53,9 +54,6 @@ from toolablate.traces.records import Attribution, Distraction, Mechanism, Repla
 
 PRIOR = 0.5
 """Both parameters of the beta distribution that a chance has before anything is seen (Jeffreys)."""
-
-_SHOWN = 0.01
-"""Mechanisms that are less likely are left out of an attribution's shares."""
 
 LIKELY = 0.5
 """Under it a page names the next likeliest mechanism as well."""
@@ -370,7 +368,7 @@ def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) ->
         return None
     shares = blame(evidence, rates)
     mechanism = blamed(shares)
-    shown = {each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= _SHOWN}
+    shown = {each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= SHOWN}
     flip = likeliest_fall(evidence, shown)
     fall = fall_at(flip, evidence.steps, evidence.signals.calls) if flip else None
     return Attribution(

@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from toolablate.analysis.attribution.expected_failures import Expected, Pool, tally
@@ -122,6 +122,7 @@ class _Finding:
     confidence: float
     evidence: tuple[int, ...]
     note: str
+    shares: Mapping[Mechanism, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +153,9 @@ class ArmShares:
     counted: str
     right_anyway: float = 1.0
 
+
+SHOWN = 0.01
+"""Mechanisms that are less likely are left out of an attribution's shares."""
 
 _NOTHING = _Finding("unknown", 0.2, (), "no signal in the trace")
 
@@ -196,6 +200,7 @@ def attribute_by_trace(
         else None,
         evidence=tuple(sorted(set(finding.evidence))),
         note=finding.note,
+        shares={each: round(min(share, 1.0), 4) for each, share in finding.shares.items() if share >= SHOWN},
     )
 
 
@@ -230,17 +235,24 @@ def _beside_bare(
         # Nothing of the condition's is needed, so that what is not expected counts as chance too.
         noise, own, named = noise + named, own, 0.0
     whole = named + left + noise + own
+    weighed: list[tuple[Mechanism, float]] = [
+        (finding.mechanism, named), ("sampling_noise", noise), ("own_error", own), ("unknown", left)
+    ]  # fmt: skip
+    shares: dict[Mechanism, float] = defaultdict(float)
+    for mechanism, weight in weighed:
+        shares[mechanism] += weight / whole
     counted = f"{_counted(no_tools, repeats)}; {_anyway(expected)}"
     # Without a sign, sampling noise and own error are one hypothesis: that nothing of the condition's is needed.
     if named >= (noise + own if finding is _NOTHING else max(noise, own)):
-        return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}")
+        return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}", shares)
     by_noise = noise >= own
     said = "sampling noise may explain it" if by_noise else "no tool is needed to explain it"
     if finding is not _NOTHING:
         said += f", or else (probability {named / whole:.2f}) {note}"
     elif by_noise:
         said = note
-    return _Finding("sampling_noise" if by_noise else "own_error", max(noise, own) / whole, (), f"{counted}: {said}")
+    name: Mechanism = "sampling_noise" if by_noise else "own_error"
+    return _Finding(name, max(noise, own) / whole, (), f"{counted}: {said}", shares)
 
 
 def _beside_arms(
@@ -280,17 +292,18 @@ def _beside_arms(
     else:
         named = (each for each in signs if each is not None and each.mechanism == mechanism)
         sign = next(named, _Finding(mechanism, 0, (), _BESIDE_ARMS.get(mechanism, _NOTHING.note)))
-    return _Finding(mechanism, found[mechanism], sign.evidence, f"{sign.note}; right: {arms.counted}; {counted}")
+    return _Finding(mechanism, found[mechanism], sign.evidence, f"{sign.note}; right: {arms.counted}; {counted}", found)
 
 
 def beside_pool(arms: ArmShares, expected: Expected) -> tuple[Mapping[Mechanism, float], float]:
-    """Sampling noise and own error by the question's arms and by all questions without arms, half and half: the first
-    knows few runs, the second no arms. What is left keeps its proportions; results come second."""
-    of_pool: dict[Mechanism, float] = {"sampling_noise": expected.sampling_noise, "own_error": expected.own_error}
-    of_arms = {each: arms.shares.get(each, 0.0) for each in of_pool}
-    chance: dict[Mechanism, float] = {each: (of_arms[each] + of_pool[each]) / 2 for each in of_pool}
-    scale = (1 - sum(chance.values())) / max(1 - sum(of_arms.values()), 1e-9)
-    return {each: share * scale for each, share in arms.shares.items()} | chance, arms.results * scale
+    """How likely chance is by the question's arms and by all questions without arms, half and half: the first knows few
+    runs, the second no arms. Which chance it is the arms tell, as they are more runs of the question. What is left
+    keeps its proportions; results come second."""
+    of_arms = sum(arms.shares.get(each, 0.0) for each in BY_CHANCE)
+    chance = (of_arms + expected.sampling_noise + expected.own_error) / 2
+    by_chance, scale = chance / max(of_arms, 1e-9), (1 - chance) / max(1 - of_arms, 1e-9)
+    shares = {each: share * (by_chance if each in BY_CHANCE else scale) for each, share in arms.shares.items()}
+    return shares, arms.results * scale
 
 
 _BESIDE_ARMS: Mapping[Mechanism, str] = {

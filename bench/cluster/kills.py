@@ -20,6 +20,7 @@ from bench.runner.work import TOOL_CALLS
 
 from toolablate.traces.records import Failure, ModelCall, ToolCall, Trace
 from toolablate.traces.store import Store
+from toolablate.traces.store.workers import read_workers
 
 Kind = Literal["worker", "raylet", "silent", "driver"]
 """What is killed: a process that runs trials, a node with all that is on it, or the `toolablate run`. A silent node is
@@ -28,7 +29,6 @@ stopped until it is given up, and then goes on."""
 RANDOM_KINDS: tuple[Kind, ...] = ("worker", "raylet", "driver")
 KERNELS_GONE_SECONDS = 5.0
 _LOST = "was lost: "
-_NOTICED_SECONDS = 3.0
 _STUCK_SECONDS = 60.0
 _LAST_RUNS = 5
 _LAST_SECONDS = 600.0
@@ -38,7 +38,7 @@ _LAST_SECONDS = 600.0
 class Report:
     """`wrong` is what may not be, in words; `lost` counts the attempts that ended for what was killed, by code; `gone`
     are the seconds after each kill until no process of it was left, `noticed` those until the driver told that a worker
-    was lost."""
+    that was ready was lost, all that were watched where it did not tell."""
 
     kills: Counter[str] = field(default_factory=Counter)
     runs: int = 0
@@ -48,6 +48,16 @@ class Report:
     noticed: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Watch:
+    """`processes` are to be gone, and so many losses were told of before; `told` is whether this one has to be."""
+
+    processes: set[Key]
+    lost: int
+    told: bool = False
+    since: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)
@@ -104,7 +114,8 @@ class _Killing:
             "driver": {*workers, driver.pid},
         }.get(kind, {pid for pid, parent in workers.items() if parent == raylet})
         seen = processes()
-        below = {seen[pid].key for pid in descendants(seen, victims)}
+        watch = _Watch({seen[pid].key for pid in descendants(seen, victims)}, self.said.count(_LOST))
+        watch.told = kind == "worker" and victims <= self.ready()
         if kind == "driver":
             driver.kill()
             driver.wait()
@@ -112,23 +123,39 @@ class _Killing:
             self.nodes.remove(node)
         elif kind == "silent":
             self.silence(node, raylet, driver)
+            watch.since = time.monotonic()
         else:
-            self.kill_worker(victims)
+            for pid in victims:
+                os.kill(pid, signal.SIGKILL)
         self.report.kills[kind] += 1
-        self.require_gone(kind, below)
+        self.watch(kind, watch, driver)
         if kind in ("raylet", "silent"):
             self.nodes.add()
 
-    def kill_worker(self, victims: set[int]) -> None:
-        lost = self.said.count(_LOST)
-        for pid in victims:
-            os.kill(pid, signal.SIGKILL)
-        since = time.monotonic()
-        # One that was not ready yet is not told of.
-        while self.said.count(_LOST) == lost and time.monotonic() - since < _NOTICED_SECONDS:
-            time.sleep(0.005)
-        if self.said.count(_LOST) > lost:
-            self.report.noticed.append(time.monotonic() - since)
+    def ready(self) -> set[int]:
+        """The processes of workers that the driver says are ready; one that became so within two seconds may lack."""
+        told = read_workers(self.folder / "store.sqlite")
+        return {int(each.name.rpartition(" ")[2]) for each in told if each.state == "ready"}
+
+    def watch(self, kind: Kind, watch: "_Watch", driver: "subprocess.Popen[bytes]") -> None:
+        """From the kill on: until nothing of what was killed is left, and the driver has told of it."""
+        gone = noticed = None
+        while (passed := time.monotonic() - watch.since) < KERNELS_GONE_SECONDS:
+            if gone is None and not still_there(watch.processes):
+                gone = passed
+            if noticed is None and self.said.count(_LOST) > watch.lost:
+                noticed = passed
+            if gone is not None and (noticed is not None or not watch.told):
+                break
+            time.sleep(0.01)
+        if gone is None:
+            left = len(still_there(watch.processes))
+            self.report.wrong.append(f"{kind}: {left} of {len(watch.processes)} processes are still there")
+        else:
+            self.report.gone.append(gone)
+        # A driver that was done told nothing more.
+        if watch.told and (noticed is not None or driver.poll() is None):
+            self.report.noticed.append(KERNELS_GONE_SECONDS if noticed is None else noticed)
 
     def silence(self, node: int, raylet: int, driver: "subprocess.Popen[bytes]") -> None:
         lost = self.said.count(_LOST)
@@ -138,15 +165,6 @@ class _Killing:
         os.kill(raylet, signal.SIGCONT)
         self.wait(lambda: not still_there({key}), "a node that was given up did not end itself")
         self.nodes.remove(node)
-
-    def require_gone(self, kind: Kind, processes: set[Key]) -> None:
-        since = time.monotonic()
-        while left := still_there(processes):
-            if time.monotonic() - since > KERNELS_GONE_SECONDS:
-                self.report.wrong.append(f"{kind}: {len(left)} of {len(processes)} processes are still there")
-                return
-            time.sleep(0.02)
-        self.report.gone.append(time.monotonic() - since)
 
     def wait(self, happened: Callable[[], object], otherwise: str) -> None:
         until = time.monotonic() + _STUCK_SECONDS

@@ -7,6 +7,7 @@ from typing import Literal
 
 from toolablate.benchmarks.answer_extraction.announcements import EMPTY
 from toolablate.benchmarks.judging.grades import Fault, read_grade
+from toolablate.benchmarks.judging.marks import between_marks
 from toolablate.benchmarks.prompt import letters_for
 from toolablate.benchmarks.scoring.scorer import Unparsed, named
 from toolablate.traces.records import (
@@ -27,7 +28,6 @@ from toolablate.traces.records import (
     Score,
     TextTarget,
     Verdict,
-    digest_json,
 )
 from toolablate.traces.thoughts import after_thoughts
 
@@ -218,8 +218,6 @@ def _number(target: NumberTarget, words: Words) -> str:
 # What a judge is asked.
 
 
-CODE_DIGITS = 16
-
 # A judge that went on for ever is not made to read all of that again.
 MAX_QUOTED_CHARS = 4_000
 
@@ -231,7 +229,7 @@ def own_request(question: Question, answer: str) -> ModelRequest:
     if question.rubric is not None and question.rubric.points.strip():
         parts.append(("points", question.rubric.points.strip()))
     parts += [("reference", reference_of(question, words)), ("answer", answer)]
-    return _request(words.system, "\n\n".join([*_fenced(parts, words), words.closing]))
+    return _request(words.system, "\n\n".join([*between_marks(parts, words.parts), words.closing]))
 
 
 def row_request(prompt: JudgePrompt, answer: str) -> ModelRequest:
@@ -261,11 +259,6 @@ def with_note(request: ModelRequest, reply: ModelReply, note: str) -> ModelReque
 def _request(system: str, user: str) -> ModelRequest:
     messages = (Message(role="system", content=system),) if system.strip() else ()
     return ModelRequest(messages=(*messages, Message(role="user", content=user)))
-
-
-def _fenced(parts: list[tuple[Part, str]], words: Words) -> list[str]:
-    code = digest_json(parts)[:CODE_DIGITS]
-    return [f"<{words.parts[part]} {code}>\n{text}\n</{words.parts[part]} {code}>" for part, text in parts]
 
 
 # A judge: a model that is asked whether an answer is right.

@@ -9,8 +9,9 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from toolablate.analysis.checklist_measures import NaRule, sample_values
 from toolablate.benchmarks.answer_extraction.announcements import EMPTY
-from toolablate.benchmarks.judging.answers import CODE_DIGITS, Ask, with_note
+from toolablate.benchmarks.judging.answers import Ask, with_note
 from toolablate.benchmarks.judging.containment import read_reply
+from toolablate.benchmarks.judging.marks import between_marks
 from toolablate.benchmarks.rows.json_rows import json_value
 from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.benchmarks.scoring.scorer import Unparsed, named
@@ -27,7 +28,6 @@ from toolablate.traces.records import (
     Question,
     Score,
     Verdict,
-    digest_json,
     is_na,
 )
 from toolablate.traces.thoughts import after_thoughts
@@ -127,9 +127,7 @@ def _described(item: ChecklistItem) -> str:
 
 
 def _request(system: str, parts: Sequence[tuple[str, str]], closing: str, words: Words) -> ModelRequest:
-    code = digest_json(parts)[:CODE_DIGITS]
-    fenced = [f"<{words.parts[part]} {code}>\n{text}\n</{words.parts[part]} {code}>" for part, text in parts]
-    user = "\n\n".join([*fenced, closing])
+    user = "\n\n".join([*between_marks(parts, words.parts), closing])
     return ModelRequest(messages=(Message(role="system", content=system), Message(role="user", content=user)))
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from toolablate.benchmarks.answer_extraction.announcements import final_part
-from toolablate.benchmarks.judging.answers import CODE_DIGITS, Ask, shown_question, with_note
+from toolablate.benchmarks.judging.answers import Ask, shown_question, with_note
 from toolablate.benchmarks.judging.grades import MAX_REASON_CHARS, short_reason
+from toolablate.benchmarks.judging.marks import between_marks
 from toolablate.traces.records import (
     Answer,
     Diagnosis,
@@ -23,7 +24,6 @@ from toolablate.traces.records import (
     ModelRequest,
     Question,
     ToolCall,
-    digest_json,
 )
 from toolablate.traces.thoughts import after_thoughts
 
@@ -248,7 +248,7 @@ def request_of(case: FailureCase) -> ModelRequest:
     texts += [_text(part, shown, words) for part in last]
     answer = _shortened(case.answer, 2 * TEXT_CHARS, words) if case.answer.strip() else words.no_answer
     texts.append((words.answer.format(step=case.answered), answer))
-    fenced = _fenced(texts)
+    fenced = between_marks(texts)
     if last:
         left_out = len(case.parts) - len(first) - len(last)
         fenced.insert(before, words.steps_left_out.format(count=left_out))
@@ -277,11 +277,6 @@ def _shortened(text: str, most: int, words: FailureWords) -> str:
         return text
     head = int(HEAD * most)
     return text[:head] + words.left_out.format(count=f"{len(text) - most:,}") + text[head - most :]
-
-
-def _fenced(texts: list[tuple[str, str]]) -> list[str]:
-    code = digest_json(texts)[:CODE_DIGITS]
-    return [f"<{name} {code}>\n{text}\n</{name} {code}>" for name, text in texts]
 
 
 # Reads the labels out of a judge's reply, in time linear in the reply's length.

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolablate.benchmarks.judging.answers import CODE_DIGITS, Ask, with_note
+from toolablate.benchmarks.judging.answers import Ask, with_note
+from toolablate.benchmarks.judging.marks import between_marks
 from toolablate.benchmarks.judging.pairs import FAULTS, ComparedTexts, PairFault, Preference, better
 from toolablate.benchmarks.scoring.scorer import named
 from toolablate.traces.records import (
@@ -98,8 +99,7 @@ class PointwiseJudge:
         system, names, _ = _POINTS[_language(texts)]
         parts = zip(names, (texts.context, texts.question, texts.reference, answer), strict=True)
         given = [(name, text) for name, text in parts if text.strip() or name == names[-1]]
-        code = digest_json(given)[:CODE_DIGITS]
-        fenced = "\n\n".join(f"<{name} {code}>\n{text}\n</{name} {code}>" for name, text in given)
+        fenced = "\n\n".join(between_marks(given))
         return ModelRequest(messages=(Message(role="system", content=system), Message(role="user", content=fenced)))
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolablate.benchmarks.answer_extraction.announcements import final_part
-from toolablate.benchmarks.judging.answers import CODE_DIGITS, Ask, with_note
+from toolablate.benchmarks.judging.answers import Ask, with_note
 from toolablate.benchmarks.judging.grades import short_reason
+from toolablate.benchmarks.judging.marks import between_marks
 from toolablate.benchmarks.scoring.scorer import named
-from toolablate.traces.records import JudgeCall, Message, Model, ModelReply, ModelRequest, Preferred, digest_json
+from toolablate.traces.records import JudgeCall, Message, Model, ModelReply, ModelRequest, Preferred
 from toolablate.traces.thoughts import after_thoughts
 
 PairMode = Literal["direct", "reasons", "structured"]
@@ -159,8 +160,6 @@ def pair_request(texts: ComparedTexts, mode: PairMode = "reasons") -> ModelReque
     words = _words_for(texts.language)
     parts = [("context", texts.context), ("question", texts.question), ("reference", texts.reference)]
     given = [(name, text.strip()) for name, text in parts if text.strip()] + [("a", texts.a), ("b", texts.b)]
-    code = digest_json(given)[:CODE_DIGITS]
-    fenced = [f"<{words.parts[name]} {code}>\n{text}\n</{words.parts[name]} {code}>" for name, text in given]
     measured = bool(texts.reference.strip())
     wanted = words.modes[mode].replace("{listed}", words.listed if measured else words.listed_unmeasured)
     told = f"{wanted} {words.closing}" if words is _EN else f"{wanted}{words.closing}"
@@ -168,7 +167,7 @@ def pair_request(texts: ComparedTexts, mode: PairMode = "reasons") -> ModelReque
     return ModelRequest(
         messages=(
             Message(role="system", content=system),
-            Message(role="user", content="\n\n".join([*fenced, told])),
+            Message(role="user", content="\n\n".join([*between_marks(given, words.parts), told])),
         )
     )
 

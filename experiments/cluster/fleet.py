@@ -1,42 +1,34 @@
-"""The driver's side: which worker runs which trial, who has which place in line, and what becomes of workers."""
+"""The driver's side: which worker runs which trial, and what becomes of workers."""
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal, NoReturn, Protocol
 
 from toolablate.agents import AgentResult, Line
-from toolablate.agents.pacing import LetGo, Place
-from toolablate.agents.pacing.waits import blocking
+from toolablate.experiments.cluster.attempts import UnderWay
 from toolablate.experiments.cluster.messages import (
-    Answered,
-    Asks,
     Attempt,
     Cancel,
     Channel,
     Ended,
-    Enters,
-    Keep,
+    Forget,
     Ready,
-    Recorded,
     Refused,
+    Shared,
     Start,
-    Tells,
     ToDriver,
     ToWorker,
-    Unpacker,
     WorkerLost,
 )
-from toolablate.experiments.cluster.services import Begun, Desk, Services, answer_of
-from toolablate.experiments.cluster.worker import crossing
+from toolablate.experiments.cluster.services import Desk, Services
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
-from toolablate.experiments.running.runner import as_internal
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import Environment, Event
@@ -55,6 +47,8 @@ GRACE_SECONDS = 10.0
 # Before a worker is started in the place of one that was lost; longer each time where none becomes ready.
 FIRST_REST_SECONDS = 1.0
 LONGEST_REST_SECONDS = 30.0
+# What was left out is tried again after so long: a node may have lacked memory for a moment.
+LEFT_OUT_SECONDS = 300.0
 # Of the workers that were lost the last ones are told of.
 LOST_TOLD = 20
 
@@ -68,50 +62,18 @@ class Engine(Protocol):
 
 
 @dataclass(slots=True)
-class _Trial:
-    """An attempt under way. `places` and `waiting` are those of its requests, by ticket; what it asks for of the
-    driver's is given at its `desk`."""
-
-    planned: PlannedTrial
-    record: Callable[[Event], None]
-    node: "_Node"
-    ended: "asyncio.Future[AgentResult]"
-    coding: bool
-    desk: Desk
-    unpacker: Unpacker = field(default_factory=Unpacker)
-    recorded: int = 0
-    tickets: set[int] = field(default_factory=set)
-    places: dict[int, tuple[Line, Place]] = field(default_factory=dict)
-    waiting: dict[int, "asyncio.Task[None]"] = field(default_factory=dict)
-
-    def fail(self, error: Exception) -> None:
-        if not self.ended.done():
-            self.ended.set_exception(error)
-            # Nobody may wait for it any more.
-            self.ended.exception()
-
-    def release(self) -> None:
-        """Whatever it has in lines is given back."""
-        for task in self.waiting.values():
-            task.cancel()
-        for line, place in self.places.values():
-            line.leave(place)
-        self.waiting.clear()
-        self.places.clear()
-
-
-@dataclass(slots=True)
 class _Node:
     """A worker that is started, ready or lost. `heard` is when it last said something, `ended` how many trials, and
     `lost` how many were lost with it."""
 
     channel: Channel
+    slot: int
     name: str = ""
     heard: float = field(default_factory=time.monotonic)
     ended: int = 0
     lost: int = 0
-    trials: dict[Attempt, _Trial] = field(default_factory=dict)
-    kept: set[str] = field(default_factory=set)
+    trials: dict[Attempt, UnderWay] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
     _outgoing: list[ToWorker] = field(default_factory=list)
     _some: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -139,8 +101,8 @@ class _Node:
 class FleetExecutor:
     """An `Executor` whose trials run on `workers` that an engine starts, and starts anew where one is lost. `kernels`
     is how many trials of each worker may have one, and `codes` tells which may want one; `retries` is how often one
-    whose worker was lost is tried again; `warn` hears of workers that are lost or left out; `services` are what trials
-    ask for that only the driver has.
+    whose worker was lost is tried again; `warn` hears of workers that are lost or left out; `services` tells what a
+    trial may ask for that only the driver has.
 
     `open` it first, and `close` it.
     """
@@ -155,7 +117,7 @@ class FleetExecutor:
         retries: int = 0,
         warn: Callable[[str], None],
         patience: float = PATIENCE_SECONDS,
-        services: Services | None = None,
+        services: Callable[[PlannedTrial], Services] = lambda _: Services(),
         codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
     ) -> None:
         self.kernels = workers * kernels
@@ -166,17 +128,17 @@ class FleetExecutor:
         self._lines = lines
         self._warn = warn
         self._patience = patience
-        self._services = services or Services()
+        self._services = services
         self._codes = codes
         self._environment: Environment | None = None
         self._ready: list[_Node] = []
-        self._left_out: list[Refused] = []
+        # By the slot that holds no worker for that.
+        self._left_out: dict[int, Refused] = {}
         self._lost: deque[_Node] = deque(maxlen=LOST_TOLD)
-        self._unstarted: set[str] = set()
-        self._running: dict[Attempt, _Trial] = {}
+        self._told_unstarted = False
         self._numbers = count()
         self._changed = asyncio.Event()
-        self._keepers: list[asyncio.Task[None]] = []
+        self._slots: list[asyncio.Task[None]] = []
 
     @property
     def environment(self) -> Environment:
@@ -186,7 +148,7 @@ class FleetExecutor:
     @property
     def workers(self) -> list[WorkerStanding]:
         """How each is, those that were lost or left out last."""
-        left_out = [WorkerStanding(refused.name, "left out") for refused in self._left_out]
+        left_out = [WorkerStanding(refused.name, "left out") for refused in self._left_out.values()]
         ready = [node.standing("ready") for node in self._ready]
         return [*ready, *(node.standing("lost") for node in self._lost), *left_out]
 
@@ -197,7 +159,7 @@ class FleetExecutor:
     async def open(self) -> None:
         """Until each worker is ready or left out; those that take longer than the first join later. Raises
         ToolablateError where no worker is ready."""
-        self._keepers = [asyncio.create_task(self._keep()) for _ in range(self._workers)]
+        self._slots = [asyncio.create_task(self._fill(slot)) for slot in range(self._workers)]
         try:
             async with asyncio.timeout(self._patience):
                 while not self._ready and len(self._left_out) < self._workers:
@@ -210,19 +172,19 @@ class FleetExecutor:
                 while len(self._ready) + len(self._left_out) < self._workers:
                     await self._change()
         if not self._ready:
-            raise self._left_out[0].error
+            raise next(iter(self._left_out.values())).error
 
     async def close(self) -> None:
-        for keeper in self._keepers:
-            keeper.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
+        for slot in self._slots:
+            slot.cancel()
+        await asyncio.gather(*self._slots, return_exceptions=True)
 
     async def admit(self, planned: PlannedTrial) -> None:
         """Until a worker has room for the trial. Raises ExecutorGoneError."""
         await self._free_node(self._codes(planned))
 
     async def run(
-        self, planned: PlannedTrial, record: Callable[[Event], None], *, needs: Sequence[Keep] = ()
+        self, planned: PlannedTrial, record: Callable[[Event], None], *, needs: Sequence[Shared] = ()
     ) -> AgentResult:
         """As of an `Executor`; what the trial `needs` is sent to its worker where that has not got it. Raises
         AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
@@ -230,11 +192,11 @@ class FleetExecutor:
         node = await self._free_node(coding)
         attempt = Attempt(planned.trial.id, next(self._numbers))
         ended = asyncio.get_running_loop().create_future()
-        trial = _Trial(planned, record, node, ended, coding, Desk(self._services))
-        self._running[attempt] = node.trials[attempt] = trial
+        desk = Desk(self._services(planned))
+        trial = node.trials[attempt] = UnderWay(record, node.post, self._lines, coding, desk, ended)
         for each in needs:
-            if each.digest not in node.kept:
-                node.kept.add(each.digest)
+            if each.digest not in node.shared:
+                node.shared.add(each.digest)
                 node.post(each)
         node.post(Start(attempt, planned))
         try:
@@ -243,11 +205,22 @@ class FleetExecutor:
             node.post(Cancel(attempt))
             await asyncio.wait({trial.ended}, timeout=GRACE_SECONDS)
             raise
+        except ToolablateError:
+            # What has failed here goes on there otherwise.
+            node.post(Cancel(attempt))
+            raise
         finally:
-            del self._running[attempt], node.trials[attempt]
+            del node.trials[attempt]
             trial.release()
             self._tell_change()
             await trial.desk.close()
+
+    def forget_all_but(self, needed: Collection[str]) -> None:
+        """Of what trials shared, workers have no more than that with these digests from now on."""
+        for node in self._ready:
+            if unneeded := node.shared.difference(needed):
+                node.shared -= unneeded
+                node.post(Forget(frozenset(unneeded)))
 
     async def _free_node(self, coding: bool) -> _Node:
         """The one that has the least to do."""
@@ -279,33 +252,39 @@ class FleetExecutor:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    # One worker after the other, in one of so many places for them.
+    # A slot has one worker after the other.
 
-    async def _keep(self) -> None:
+    async def _fill(self, slot: int) -> None:
         rest = FIRST_REST_SECONDS
         while True:
             try:
-                async with self._started() as node:
+                async with self._started(slot) as node:
                     await _first_ended(self._listen(node), node.send())
             except WorkerLost as lost:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
                     next_up = "its trials are tried again, and another is started"
                     self._warn(f"the worker at {node_name} was lost: {lost.args[0]}; {next_up}")
                     rest = FIRST_REST_SECONDS
-                elif lost.args[0] not in self._unstarted:
-                    self._unstarted.add(lost.args[0])
-                    self._warn(f"a worker could not be started: {lost.args[0]}")
+                else:
+                    self._tell_unstarted(lost.args[0])
             except _LeftOut:
-                return
-            except Exception as error:  # noqa: BLE001 - of an engine: its place must not stay empty, unsaid
-                self._warn(f"a worker could not be started: {type(error).__name__}: {one_line(str(error), 200)}")
+                await asyncio.sleep(LEFT_OUT_SECONDS)
+                continue
+            except Exception as error:  # noqa: BLE001 - of an engine: its slot must not stay empty, unsaid
+                self._tell_unstarted(f"{type(error).__name__}: {one_line(str(error), 200)}")
             await asyncio.sleep(rest)
             rest = min(2 * rest, LONGEST_REST_SECONDS)
 
+    def _tell_unstarted(self, why: str) -> None:
+        """Once, in whatever words it goes on failing, until a worker is ready again."""
+        if not self._told_unstarted:
+            self._told_unstarted = True
+            self._warn(f"a worker could not be started: {why}")
+
     @asynccontextmanager
-    async def _started(self) -> AsyncIterator[_Node]:
+    async def _started(self, slot: int) -> AsyncIterator[_Node]:
         """Whatever it was running when it ends was lost."""
-        node = _Node(await self._engine.start())
+        node = _Node(await self._engine.start(), slot)
         try:
             yield node
         except WorkerLost as lost:
@@ -320,7 +299,7 @@ class FleetExecutor:
                 node.lost = len(node.trials)
                 self._lost.append(node)
             for trial in list(node.trials.values()):
-                trial.fail(_lost(node))
+                trial.end(_lost(node))
             self._tell_change()
             await node.channel.close()
 
@@ -338,27 +317,15 @@ class FleetExecutor:
             self._admit(node, message)
             return
         if isinstance(message, Refused):
-            self._leave_out(message)
-        trial = self._running.get(message.attempt)
-        if trial is None or trial.node is not node:
+            self._leave_out(node, message)
+        trial = node.trials.get(message.attempt)
+        if trial is None or trial.ended.done():
             return
-        match message:
-            case Recorded():
-                _record(trial, message)
-            case Enters(attempt, ticket) if ticket not in trial.tickets:
-                trial.tickets.add(ticket)
-                trial.waiting[ticket] = asyncio.create_task(self._enter(trial, attempt, message))
-            case Asks(_, ticket) if ticket not in trial.tickets:
-                trial.tickets.add(ticket)
-                trial.waiting[ticket] = asyncio.create_task(_answer(trial, message, trial.desk.begin(message)))
-            case Tells():
-                _told(trial, message)
-            case Ended(_, result) if not trial.ended.done():
-                node.ended += 1
-                if isinstance(result, AgentResult):
-                    trial.ended.set_result(result)
-                else:
-                    trial.fail(result or _lost(node))
+        if isinstance(message, Ended):
+            node.ended += 1
+            trial.end(message.result or _lost(node))
+        else:
+            trial.heard(message)
 
     def _admit(self, node: _Node, ready: Ready) -> None:
         if node in self._ready:
@@ -371,37 +338,20 @@ class FleetExecutor:
                 hint="install the same packages on each node",
                 code="other_environment",
             )
-            self._leave_out(Refused(ready.name, error))
+            self._leave_out(node, Refused(ready.name, error))
+        self._left_out.pop(node.slot, None)
+        self._told_unstarted = False
         node.name = ready.name
         self._ready.append(node)
         self._tell_change()
 
-    def _leave_out(self, refused: Refused) -> NoReturn:
-        self._left_out.append(refused)
-        self._warn(f"the worker at {refused.name} is left out: {refused.error}")
+    def _leave_out(self, node: _Node, refused: Refused) -> NoReturn:
+        before = self._left_out.get(node.slot)
+        self._left_out[node.slot] = refused
+        if before is None or str(before.error) != str(refused.error):
+            self._warn(f"the worker at {refused.name} is left out: {refused.error}")
         self._tell_change()
         raise _LeftOut
-
-    async def _enter(self, trial: _Trial, attempt: Attempt, asked: Enters) -> None:
-        line = self._lines[asked.line]
-        answer: Place | Exception
-        try:
-            with blocking(asked.blocking):
-                answer = await line.enter(asked.tokens, asked.most, first=asked.first)
-        except LetGo as error:
-            answer = error
-        except Exception as error:  # noqa: BLE001 - who waits for a place must hear why there is none
-            answer = crossing(error)
-        else:
-            trial.places[asked.ticket] = line, answer
-        trial.waiting.pop(asked.ticket, None)
-        trial.node.post(Answered(attempt, asked.ticket, answer))
-
-
-async def _answer(trial: _Trial, asked: Asks, begun: Begun) -> None:
-    answer = await answer_of(begun)
-    trial.waiting.pop(asked.ticket, None)
-    trial.node.post(Answered(asked.attempt, asked.ticket, answer))
 
 
 async def _within(taking: Awaitable[Sequence[ToDriver]], seconds: float | None) -> Sequence[ToDriver]:
@@ -440,45 +390,6 @@ def _lost(node: _Node) -> AttemptLostError:
     return AttemptLostError(
         f"the worker at {node.name} was lost while the trial ran there", code="worker_lost", retryable=True
     )
-
-
-def _record(trial: _Trial, message: Recorded) -> None:
-    """Each event once."""
-    if message.number < trial.recorded:
-        return
-    if message.number > trial.recorded:
-        trial.fail(AttemptLostError("events of the trial did not arrive", code="worker_lost", retryable=True))
-        return
-    trial.recorded += 1
-    try:
-        trial.record(trial.unpacker.unpack(message.packed))
-    except ToolablateError as error:
-        # Of the store: it ends the run.
-        trial.fail(error)
-    except Exception as error:  # noqa: BLE001 - one event costs its trial, and no worker
-        trial.fail(as_internal(error))
-
-
-def _told(trial: _Trial, message: Tells) -> None:
-    if message.what == "leave" and message.ticket in trial.waiting:
-        trial.waiting.pop(message.ticket).cancel()
-        return
-    held = trial.places.get(message.ticket)
-    if held is None:
-        return
-    line, place = held
-    if message.what == "sent":
-        line.sent(place)
-        return
-    del trial.places[message.ticket]
-    if message.what == "replied":
-        line.replied(place, message.usage)
-    elif message.what == "leave" or message.error is None:
-        line.leave(place)
-    elif message.what == "refused":
-        line.refused(place, message.error)
-    else:
-        line.unreached(place, message.error)
 
 
 def differing(first: Environment, other: Environment) -> str:

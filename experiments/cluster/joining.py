@@ -6,7 +6,8 @@ import secrets
 import socket
 import subprocess
 import sys
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
@@ -26,7 +27,7 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address, local = section.address, section.address == "local"
     if local and "RAY_AUTH_MODE" not in os.environ:
-        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=_local_token())
+        stack.enter_context(_with_local_token())
     if os.environ.get("RAY_AUTH_MODE") != "token":
         raise _no_token("this command")
     if not local and address != "auto":
@@ -44,7 +45,7 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
         options |= {"num_cpus": workers * max(1, math.ceil(section.cpus)), "include_dashboard": False}
     try:
         if not local:
-            _require_same_token(address)
+            _require_same_token(address, tell)
         ray.init(**options)
     except InputError:
         raise
@@ -82,6 +83,20 @@ def _cpus(node: Any) -> float:
 # Tokens.
 
 
+@contextmanager
+def _with_local_token() -> Iterator[None]:
+    """Ray and the nodes that it starts read it from the environment; who joins another cluster later has its own."""
+    before = os.environ.pop("RAY_AUTH_TOKEN", None)
+    os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=_local_token())
+    try:
+        yield
+    finally:
+        for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+            os.environ.pop(name, None)
+        if before is not None:
+            os.environ["RAY_AUTH_TOKEN"] = before
+
+
 @cache
 def _local_token() -> str:
     """One for this process, since Ray reads it once."""
@@ -96,9 +111,9 @@ def _no_token(who: str) -> InputError:
     )
 
 
-def _require_same_token(address: str) -> None:
+def _require_same_token(address: str, tell: Tell) -> None:
     """Raises InputError where the cluster takes another token, which Ray itself tells only in its log, and where it
-    takes any, which Ray does not tell: its workers are not heard then."""
+    takes any, which Ray does not tell: its workers are not heard then. Where neither can be found out that is told."""
     import ray.exceptions
 
     try:
@@ -106,6 +121,7 @@ def _require_same_token(address: str) -> None:
         from ray._private.services import canonicalize_bootstrap_address
         from ray._raylet import GcsClient  # type: ignore[attr-defined]
     except ImportError:
+        tell(_unchecked(address, "this version of Ray offers nothing to ask it with"))
         return
     found = canonicalize_bootstrap_address(address)
     if found is None:
@@ -121,24 +137,55 @@ def _require_same_token(address: str) -> None:
             hint="use the token of its nodes: export RAY_AUTH_TOKEN_PATH=..., and unset RAY_AUTH_TOKEN",
             code="cluster_token",
         ) from None
-    if _takes_any_token(found):
-        raise _no_token(f"the one at {found!r}")
+    match _with_a_wrong_token(found, _PROBE):
+        case "taken":
+            raise _no_token(f"the one at {found!r}")
+        case "refused":
+            return
+        case why:
+            tell(_unchecked(found, why))
 
 
-_ASKING = "import sys; from ray._raylet import GcsClient; GcsClient(address=sys.argv[1]); print('taken')"
-
-
-def _takes_any_token(address: str) -> bool:
-    """In a process of its own, since Ray reads a token once."""
-    passed = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_TOKEN_PATH"}
-    tried = subprocess.run(
-        [sys.executable, "-c", _ASKING, address],
-        env={**passed, "RAY_AUTH_TOKEN": secrets.token_hex(32)},
-        capture_output=True,
-        text=True,
-        check=False,
+def _unchecked(address: str, why: str) -> str:
+    return (
+        f"Warning: whether the cluster at {address} demands its token could not be found out: {why}. If it does not,"
+        " whoever reaches its ports can run code there"
     )
-    return tried.stdout.strip() == "taken"
+
+
+# Whatever else happens there says neither.
+_PROBE = """
+import sys
+import ray.exceptions
+from ray._raylet import GcsClient
+try:
+    GcsClient(address=sys.argv[1])
+except ray.exceptions.AuthenticationError:
+    print("refused")
+else:
+    print("taken")
+"""
+_PROBE_SECONDS = 60.0
+
+
+def _with_a_wrong_token(address: str, probe: str) -> str:
+    """ "taken", "refused", or why neither is known. In a process of its own, since Ray reads a token once."""
+    passed = {name: value for name, value in os.environ.items() if name != "RAY_AUTH_TOKEN_PATH"}
+    try:
+        tried = subprocess.run(
+            [sys.executable, "-c", probe, address],
+            env={**passed, "RAY_AUTH_TOKEN": secrets.token_hex(32)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PROBE_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it has not answered within {_PROBE_SECONDS:.0f} s"
+    if (said := tried.stdout.strip()) in ("taken", "refused"):
+        return said
+    lines = tried.stderr.strip().splitlines() or [f"the process that tried it ended with {tried.returncode}"]
+    return one_line(lines[-1], 200)
 
 
 # Addresses. Ray itself would try for minutes, where nothing answers and where something does that is no Ray.

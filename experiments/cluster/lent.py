@@ -1,12 +1,13 @@
 """What a worker is told of what has one owner, the driver. It is sent once, and loads little."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from toolablate.agents import ModelSource
 from toolablate.experiments.environment.web import OpenedWeb, server_address
 from toolablate.experiments.plans.plan import Plan
-from toolablate.experiments.running.execution import LocalExecutor
+from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.traces.records import Model, ServedModel
 
 if TYPE_CHECKING:
@@ -42,15 +43,19 @@ class Lent:
             await server.list()
         return {server.name: server for server in servers}
 
-    def recording(self, executor: LocalExecutor, models: Iterable[Model]) -> LocalExecutor:
-        """The executor, whose `models` are asked as those of a plan that records nothing."""
+    def unrecorded(self, plan: Plan) -> Plan:
+        """What the driver records is asked here as if nothing did."""
+        return plan.model_copy(update={"replies": RepliesSection()}) if self.replies else plan
+
+    def recording(self, sources: Mapping[str, ModelSource], models: Iterable[Model]) -> Mapping[str, ModelSource]:
+        """The `sources` of these models, which are asked as `unrecorded` says."""
         if not self.replies:
-            return executor
+            return sources
         from toolablate.experiments.cluster.proxies import RemotelyRecordedSource
 
         recorded = {
-            model.name: RemotelyRecordedSource(executor.sources[model.name], model)
+            model.name: RemotelyRecordedSource(sources[model.name], model)
             for model in models
             if isinstance(model, ServedModel)
         }
-        return replace(executor, sources={**executor.sources, **recorded})
+        return {**sources, **recorded}

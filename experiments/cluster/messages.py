@@ -26,11 +26,18 @@ class Attempt(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Shared:
     """What many trials need: is sent to a worker once, before the first of them. `digest` is what they call it."""
 
     digest: str
     packed: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """No trial needs what is shared under these digests any more."""
+
+    digests: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,7 @@ class Ended:
     result: AgentResult | Exception | None
 
 
-ToWorker = Keep | Start | Cancel | Answered
+ToWorker = Shared | Forget | Start | Cancel | Answered
 ToDriver = Ready | Refused | Recorded | Enters | Asks | Tells | Ended
 
 

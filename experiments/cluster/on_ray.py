@@ -14,6 +14,7 @@ from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLo
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.sections import ClusterSection
+from toolablate.reports.numbers import counted
 from toolablate.tools.text import one_line
 
 _CLOSE_SECONDS = 10.0
@@ -60,13 +61,13 @@ class RayChannel:
         self._actor = actor
 
     async def put(self, messages: Sequence[ToWorker]) -> None:
-        await self._asked(self._actor.put.remote(list(messages)))
+        await self._said(self._actor.put.remote(list(messages)))
 
     async def take(self) -> Sequence[ToDriver]:
-        messages: Sequence[ToDriver] = await self._asked(self._actor.take.remote())
+        messages: Sequence[ToDriver] = await self._said(self._actor.take.remote())
         return messages
 
-    async def _asked(self, reference: Any) -> Any:
+    async def _said(self, reference: Any) -> Any:
         import ray.exceptions
 
         try:
@@ -80,7 +81,7 @@ class RayChannel:
 
         with suppress(WorkerLost, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await self._asked(self._actor.close.remote())
+                await self._said(self._actor.close.remote())
         with suppress(ray.exceptions.RayError, ValueError):
             ray.kill(self._actor)
 
@@ -120,58 +121,59 @@ def open_ray(
 
 
 class RayNode:
-    """Asks something in a process as `RayWorker` has it."""
+    """Tries something in a process as `RayWorker` has it."""
 
     def __init__(self, packed: bytes, threads: str | None) -> None:
-        self._ask = _unpacked(packed, threads)
+        self._trying = _unpacked(packed, threads)
 
-    async def ask(self) -> Any:
-        return await self._ask()
+    async def tried(self) -> Any:
+        return await self._trying()
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSaid:
-    """What asking a node came to: its `answer`, or why there is none. `works` is whether a worker would be started
+    """What trying a node came to: what was `found`, or why nothing was. `works` is whether a worker would be started
     there, for which it needs so many processors."""
 
     name: str
     cpus: float
     works: bool
-    answer: Any = None
+    found: Any = None
     error: str = ""
 
 
-def ask_each_node(
-    section: ClusterSection, ask: Callable[[], Awaitable[Any]], seconds: float, stack: ExitStack, tell: Tell
+def try_each_node(
+    section: ClusterSection, trying: Callable[[], Awaitable[Any]], seconds: float, stack: ExitStack, tell: Tell
 ) -> list[NodeSaid]:
-    """Asks all nodes at once that could have workers, for so long at most; `ask` is pickled. Raises InputError as
+    """On all nodes at once that could have workers, for so long at most; `trying` is pickled. Raises InputError as
     `open_ray`."""
     join(section, stack, tell)
     import ray
     import ray.exceptions
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    packed, actors, asked = pickle.dumps(ask), list[Any](), dict[str, Any]()
+    packed, actors, tried = pickle.dumps(trying), list[Any](), dict[str, Any]()
     there_are = nodes()
     for identity, _, cpus in there_are:
         if cpus >= section.cpus:
             there = NodeAffinitySchedulingStrategy(identity, soft=False)
             options: dict[str, Any] = {"num_cpus": 0, "max_restarts": 0, "scheduling_strategy": there}
             actors.append(ray.remote(RayNode).options(**options).remote(packed, os.environ.get(_THREADS)))
-            asked[identity] = actors[-1].ask.remote()
-    if asked:
-        ray.wait(list(asked.values()), num_returns=len(asked), timeout=seconds)
+            tried[identity] = actors[-1].tried.remote()
+    tell(f"Trying {counted(len(tried), 'node')} ...")
+    if tried:
+        ray.wait(list(tried.values()), num_returns=len(tried), timeout=seconds)
     said = []
     for identity, name, cpus in there_are:
-        answer, error = None, ""
+        found, error = None, ""
         try:
-            if identity in asked:
-                answer = ray.get(asked[identity], timeout=0)
+            if identity in tried:
+                found = ray.get(tried[identity], timeout=0)
         except ray.exceptions.GetTimeoutError:
             error = f"nothing was heard of it within {seconds:.0f} s"
         except ray.exceptions.RayError as failed:
             error = _reason(failed)
-        said.append(NodeSaid(name, cpus, identity in asked, answer, error))
+        said.append(NodeSaid(name, cpus, identity in tried, found, error))
     for actor in actors:
         ray.kill(actor)
     return said

@@ -2,19 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import Line
-from toolablate.experiments.cluster.keeping import backed_up, require_backup_of, told_to_others
+from toolablate.experiments.cluster.for_others import backed_up, require_backup_of, told_to_others
 from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.environment.environment import fingerprint_of, recorded_versions
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import Plan, PlannedTrial, find_modules_beside, with_source
-from toolablate.experiments.plans.sections import ClusterSection, RepliesSection
+from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
 from toolablate.traces.errors import InputError
@@ -48,11 +48,9 @@ class PlanOpener:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
         _refuse_difference(recorded_versions(), self.versions)
-        # What the driver records is asked here as if nothing did.
-        plan = self.plan.model_copy(update={"replies": RepliesSection()}) if self.lent.replies else self.plan
-        lent = await self.lent.web(self.plan)
-        executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=lent)
-        return self.lent.recording(executor, self.plan.models)
+        plan, web = self.lent.unrecorded(self.plan), await self.lent.web(self.plan)
+        executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=web)
+        return replace(executor, sources=self.lent.recording(executor.sources, self.plan.models))
 
 
 def refuse_other_environment(
@@ -96,8 +94,15 @@ async def _open_fleet(
     warn: Tell,
     batches: "Batches | None",
 ) -> RunExecutor:
-    """As `open_executor`. Raises InputError for a plan that needs one process for all its trials, StoreError where
-    another process drives a cluster on its store."""
+    """As `open_executor`. Where nothing is left to run, no worker is started, and the store is still backed up. Raises
+    InputError for a plan that needs one process for all its trials, StoreError where another process drives a cluster
+    on its store."""
+    store = Path(plan.store)
+    if not conditions:
+        if section.backup:
+            own_store(section, store, stack)
+            await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
+        return await open_executor(plan, conditions, fingerprint, stack, lines=lines, tell=tell, warn=warn)
     if batches is not None:
         raise InputError(
             "cluster: models that are asked in batches cannot be on a cluster yet",
@@ -106,10 +111,10 @@ async def _open_fleet(
         )
     from toolablate.experiments.cluster.services import open_services
 
-    own_store(section, Path(plan.store), stack)
+    own_store(section, store, stack)
     services = await open_services(plan, conditions, stack, tell=tell, warn=warn)
     opener = PlanOpener(plan, tuple(conditions), dict(fingerprint), absolute(plan.file), services.lent())
-    return await open_fleet(section, Path(plan.store), opener, lines, stack, tell=tell, warn=warn, services=services)
+    return await open_fleet(section, store, opener, lines, stack, tell=tell, warn=warn, services=lambda _: services)
 
 
 def own_store(section: ClusterSection, store: Path, stack: AsyncExitStack) -> None:
@@ -129,8 +134,8 @@ async def open_fleet(
     *,
     tell: Tell,
     warn: Tell,
+    services: "Callable[[PlannedTrial], Services]",
     codes: Callable[[PlannedTrial], bool] = lambda planned: starts_kernel(planned.condition),
-    services: "Services | None" = None,
 ) -> "FleetExecutor":
     """Workers that run trials for this store, which this process owns by now; the stack ends them. Raises InputError
     where the cluster or its workers cannot be had."""

@@ -14,7 +14,7 @@ from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.cluster.messages import Asks
 from toolablate.experiments.cluster.worker import crossing
 from toolablate.experiments.environment.environment import needed, servers_needed
-from toolablate.experiments.environment.web import Tell, offline, open_web, silent
+from toolablate.experiments.environment.web import OpenedWeb, Tell, offline, open_web, silent
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools import PageUnreadableError
@@ -53,16 +53,26 @@ async def open_services(
 ) -> Services:
     """Of what these conditions need that which has one owner; the stack closes it. Raises what `open_web` and
     `ResponseCache` raise."""
-    replies = None
-    if _records_replies(plan):
-        replies = Turns(await stack.enter_async_context(ResponseCache(plan.replies.file, write=True)))
-    if plan.web.mode == "replay":
-        return Services(replies=replies)
-    parts = needed(conditions) & (frozenset({"mcp"}) if offline(plan) else frozenset({"search", "pages", "mcp"}))
-    web = await open_web(plan, parts, stack, servers=servers_needed(conditions), tell=tell)
+    replies = await open_turns(plan, stack)
+    parts = needed(conditions) & of_one_owner(plan)
+    web = await open_web(plan, parts, stack, servers=servers_needed(conditions), tell=tell) if parts else OpenedWeb()
     for warning in web.warnings:
         warn(warning)
     return Services(web.search, web.pages, web.mcp, replies)
+
+
+def of_one_owner(plan: Plan) -> frozenset[str]:
+    """Of `search`, `pages` and `mcp` what the driver has: all but what each worker reads from files of its own."""
+    if plan.web.mode == "replay":
+        return frozenset()
+    return frozenset({"mcp"}) if offline(plan) else frozenset({"search", "pages", "mcp"})
+
+
+async def open_turns(plan: Plan, stack: AsyncExitStack) -> "Turns | None":
+    """Where the plan records replies. Raises what `ResponseCache` raises."""
+    if not _records_replies(plan):
+        return None
+    return Turns(await stack.enter_async_context(ResponseCache(plan.replies.file, write=True)))
 
 
 async def lent_to_be(plan: Plan, conditions: Sequence[Condition]) -> Lent:
@@ -115,10 +125,10 @@ class Desk:
         self._turns: set[str] = set()
         self._keeping: set[asyncio.Task[KeptReply]] = set()
 
-    def begin(self, asked: Asks) -> Begun:
+    def begin(self, request: Asks) -> Begun:
         has = self._services
-        given: tuple[Any, ...] = asked.arguments
-        match asked.service:
+        given: tuple[Any, ...] = request.arguments
+        match request.service:
             case "search" if has.search is not None:
                 return partial(has.search.find, *given)
             case "pages" if has.pages is not None:
@@ -135,7 +145,7 @@ class Desk:
             case "pass":
                 self._pass(*given)
                 return _nothing
-        return partial(_no_service, asked.service)
+        return partial(_no_service, request.service)
 
     async def _call(self, server: str, tool: str, arguments: "Mapping[str, JsonValue]") -> tuple[bytes | None, Lookup]:
         if server not in self._connections:

@@ -18,11 +18,12 @@ from toolablate.experiments.cluster.messages import (
     Attempt,
     Cancel,
     Ended,
-    Keep,
+    Forget,
     Packer,
     Ready,
     Recorded,
     Refused,
+    Shared,
     Start,
     ToDriver,
     ToWorker,
@@ -53,10 +54,11 @@ class Opener(Protocol):
 
 
 @runtime_checkable
-class Keeps(Protocol):
+class Sharing(Protocol):
     """An `Executor` whose trials share what the driver sends once."""
 
-    def keep(self, kept: Keep) -> None: ...
+    def share(self, shared: Shared) -> None: ...
+    def forget(self, digests: frozenset[str]) -> None: ...
 
 
 @dataclass(slots=True)
@@ -154,9 +156,12 @@ class Worker:
     def put(self, messages: Sequence[ToWorker]) -> None:
         for message in messages:
             match message:
-                case Keep():
-                    assert isinstance(self._executor, Keeps)
-                    self._executor.keep(message)
+                case Shared():
+                    assert isinstance(self._executor, Sharing)
+                    self._executor.share(message)
+                case Forget(digests):
+                    assert isinstance(self._executor, Sharing)
+                    self._executor.forget(digests)
                 case Start(attempt, planned):
                     self._start(attempt, planned)
                 case Cancel(attempt):

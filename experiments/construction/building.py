@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.kinds import load_items, require, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.stages import Content, Kept, Outcome, Stage, Waiting
@@ -18,6 +19,8 @@ from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Questi
 
 REPLY_TOKENS = 600
 """What a reply is taken to have. Those of a model that thinks at length have more."""
+READING_TOKENS = 3_000
+"""Of a reply that repeats a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def passed(pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping
             outcomes[item] = kept
             continue
         try:
-            outcomes[item] = asyncio.run(_taken(step, PaidInTurn(bench.calls(step.asked), _refuse)))
+            outcomes[item] = asyncio.run(_taken(step, bench, _refuse, pipeline.request_chars))
         except _NotPaidError as error:
             lacking.append((step, error.request))
     return Passed(stage, steps, outcomes, lacking)
@@ -83,8 +86,22 @@ def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context
     return Step(digest_json(depends), asked, stage, item, content, context)
 
 
-async def _taken(step: Step, ask: PaidInTurn) -> Outcome:
-    return await step.stage.take(step.item, step.content, step.context, ask)
+async def _taken(step: Step, bench: Workbench, ask: Ask, most_chars: int) -> Outcome:
+    """What was paid is given again. An item that is too long for a request waits: no endpoint would take it."""
+
+    async def asked(request: ModelRequest) -> JudgeCall:
+        if sum(len(message.content) for message in request.messages) > most_chars:
+            raise _TooLongError
+        return await ask(request)
+
+    try:
+        return await step.stage.take(step.item, step.content, step.context, PaidInTurn(bench.calls(step.asked), asked))
+    except _TooLongError:
+        return Waiting("longer than request_chars")
+
+
+class _TooLongError(Exception):
+    pass
 
 
 class _NotPaidError(Exception):
@@ -184,7 +201,8 @@ def _ask(pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, p
         return _Asking(bench, sources[model.name], retry, pipeline)
 
     steps = [step for step, _ in found.lacking]
-    requests = [(request, REPLY_TOKENS) for _, request in found.lacking]
+    tokens = READING_TOKENS if role == "reader" else REPLY_TOKENS
+    requests = [(request, tokens) for _, request in found.lacking]
     told = f"{found.stage.name}: {counted(len(steps), 'item')}"
     asked = asked_of(pipeline)
     if budget.left is not None and budget.begun:
@@ -216,7 +234,7 @@ class _Asking:
             self.bench.keep_call(step.asked, call, time.monotonic() - began)
             return call
 
-        outcome = await _taken(step, PaidInTurn(self.bench.calls(step.asked), ask))
+        outcome = await _taken(step, self.bench, ask, self.pipeline.request_chars)
         if isinstance(outcome, Waiting):
             return outcome.reason, True
         self.bench.keep_step(step.id, step.item, step.stage.name, outcome)

@@ -7,54 +7,22 @@ which most of the text is unlike that of the others.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, islice, takewhile
 
 import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
+from lxml.html.defs import block_tags  # type: ignore[import-untyped]
 
 from toolablate.traces.errors import InputError
 
 _DROPPED = ("script", "style", "template", "svg", "iframe", "select", "textarea", "button", "head", "nav")
-_BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-    ]
-)
+_BLOCKS = block_tags - {"del", "ins"} | {"article", "aside", "figure", "footer", "header", "main", "section"}
 _MOST_NODES = 200_000
+
+Element = lxml.html.HtmlElement
+Group = Sequence[Element]
+Sums = Mapping[Element, int]
 
 
 def posts_of(page: str) -> list[str]:
@@ -65,25 +33,89 @@ def posts_of(page: str) -> list[str]:
         root = lxml.html.document_fromstring(page.replace("\0", ""))
     except (ParserError, ValueError):
         raise InputError("the page has no elements", code="empty_page") from None
+    title = _said(root.findtext(".//title") or "")
     drop_what_is_no_text(root)
     nodes = [each for each in root.iter() if isinstance(each.tag, str)]
     if len(nodes) > _MOST_NODES:
         raise InputError(
             f"the page has {len(nodes):,} elements", hint=f"at most {_MOST_NODES:,}", code="page_too_large"
         )
+    prose = _sums(nodes, lambda text: len(text) if _is_prose(text) else 0)
     marked = _marked(root)
-    found = marked if len(marked) > 1 else _best(nodes) or marked
-    return [text for element in found if (text := text_of(element))]
+    found = marked if len(marked) > 1 else _best(nodes, prose) or marked
+    opening = [_text(each) for each in _opening(nodes, found, title, prose)]
+    return [text for text in [*opening, *_without_frame(list(map(_text, found)))] if text]
 
 
-def drop_what_is_no_text(root: lxml.html.HtmlElement) -> None:
+def _text(element: Element) -> str:
+    """phpBB 2 and vBulletin 3 begin a signature with a line of underscores, mails with two hyphens."""
+    return re.split(r"(?m)^(?:_{8,}|--)$(?=(?:\n.*){1,6}\Z)", text_of(element), maxsplit=1)[0].rstrip("\n")
+
+
+def _without_frame(posts: list[str]) -> list[str]:
+    """What nearly all posts end with is the forum's: "Reply"."""
+    last = Counter(post.rpartition("\n")[2] for post in posts).most_common(1)
+    if not last or last[0][1] <= max(2, 0.8 * len(posts)) or not re.search(r"\w\w", last[0][0]):
+        return posts
+    return [post.removesuffix(last[0][0]).rstrip("\n") for post in posts]
+
+
+def drop_what_is_no_text(root: Element) -> None:
     for element in list(root.iter(*_DROPPED)):
         element.drop_tree()
 
 
-def _marked(root: lxml.html.HtmlElement) -> list[lxml.html.HtmlElement]:
+def _marked(root: Element) -> list[Element]:
     """By schema.org's microdata."""
     return [*root.xpath("//*[@itemprop='text' or @itemprop='articleBody' or @itemprop='commentText']")]
+
+
+# The first post, and what is in one block only.
+
+
+def _opening(nodes: Sequence[Element], found: Sequence[Element], title: str, prose: Sums) -> list[Element]:
+    """The first post, where its form is another than that of the replies: the block between the thread's title and the
+    first reply that has most of the prose there."""
+    above = set(found[0].iterancestors()) if found else set()
+    before = list(takewhile(lambda each: each is not found[0], nodes)) if found else []
+    named, begin = max(((_titled(each, title), place) for place, each in enumerate(before)), default=(0, 0))
+    between = {each for each in before[begin + 1 :] if each not in above} if named > 3 else set()
+    tops = [each for each in between if each.getparent() not in between]
+    most = max(tops, key=lambda each: prose[each], default=None)
+    if most is None or prose[most] < 0.75 * sum(prose[each] for each in tops):
+        return []
+    # Of rows that differ in numbers alone ("3 likes for post 7"), one counts.
+    said = {_DIGITS.sub("#", text) for text, linked in _parts(most) if not linked and _is_prose(text)}
+    return [_narrowed(most, prose)] if sum(map(len, said)) >= _LEAST_OPENING else []
+
+
+def _titled(element: Element, title: str) -> int:
+    """How many signs of the page's title stand in it."""
+    own = [_said(text or "") for text in (element.text, *(child.tail for child in element))]
+    known = (each if each in title else title for each in own if each in title or title in each)
+    return max(map(len, known), default=0)
+
+
+def _narrowed(element: Element, prose: Sums) -> Element:
+    """The innermost block that has nearly all of its prose."""
+    least, inner = 0.9 * prose[element], element
+    while inner is not None and inner.tag != "p":
+        element = inner if inner.tag in _BLOCKS else element
+        inner = next((child for child in inner if prose.get(child, 0) >= least), None)
+    return element
+
+
+def _sums(nodes: Sequence[Element], weight: Callable[[str], int]) -> Sums:
+    """The weight of the text in each element; that of links counts nothing."""
+    sums: dict[Element, int] = {}
+    for each in reversed(nodes):
+        within = sum(weight(child.tail or "") + sums.get(child, 0) for child in each)
+        sums[each] = 0 if each.tag == "a" else weight(each.text or "") + within
+    return sums
+
+
+def _is_prose(text: str) -> bool:
+    return len(_WORD.findall(text)) >= 4
 
 
 # Blocks of one form.
@@ -97,61 +129,85 @@ _AROUND = re.compile(
 _APART = re.compile(r"(?:.*[-_])?(?:signature|sig|(?:block|forum|bbcode)?-?quoted?(?:box|[-_]+.*)?)")
 _SIGNATURE = re.compile(r"(?:.*[-_])?(?:signature|sig)")
 _BLANK = "\0"
+_SIGN = re.compile(r"[^\W_]")
 _DIGITS = re.compile(r"\d+")
-_NEAR = 0.7
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\u9fff]+")
+"""Chinese and Japanese put no blanks between their words, of which most have two signs."""
+_LEAST_OPENING = 60
+"""Signs."""
+_NEAR = 0.8
 """Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something."""
 
-Group = Sequence[lxml.html.HtmlElement]
 
-
-def _names(element: lxml.html.HtmlElement) -> list[str]:
+def _names(element: Element) -> list[str]:
     """Its classes, without numbers, which differ from post to post; none of a comment."""
     if not isinstance(element.tag, str):
         return []
     return sorted({re.sub(r"\d+", "#", each.lower()) for each in (element.get("class") or "").split()})
 
 
-def _groups(nodes: Sequence[lxml.html.HtmlElement]) -> Iterator[tuple[str, Group]]:
+def _groups(nodes: Sequence[Element]) -> Iterator[tuple[str, Group]]:
     """Elements of one tag that share their classes, one class or their place, of which none is within another; two at
-    least, each group once. What is quoted, a signature or beside the thread is no member."""
-    by_form: defaultdict[str, list[lxml.html.HtmlElement]] = defaultdict(list)
-    ids: defaultdict[lxml.html.HtmlElement | None, int] = defaultdict(count().__next__)
+    least, each group once, and the name it has. What is quoted, a signature or beside the thread is no member."""
+    by_form: defaultdict[str | tuple[object, ...], list[Element]] = defaultdict(list)
+    ids: defaultdict[Element | None, int] = defaultdict(count().__next__)
     places = {child: place for each in nodes for place, child in enumerate(each)}
+    around = _around(nodes)
     for each in nodes:
-        if each.tag not in _BLOCKS or each.tag in ("hr", "p", "blockquote") or _is_around(each):
+        if each.tag not in _BLOCKS or each.tag in ("hr", "p", "blockquote") or each in around:
             continue
         names, above = _names(each), each.getparent()
-        for form in {" ".join(names), *names}:
+        for form in dict.fromkeys([" ".join(names), *names]):
             by_form[f"{each.tag} {form}"].append(each)
         if re.search(r"\d", each.get("id") or ""):
             by_form[f"{each.tag} {re.sub(r'[0-9a-f]*[0-9][0-9a-f]*', '#', each.get('id'))}"].append(each)
         # Pages without classes: the children of one element, and what has one place in each of these.
-        by_form[f"{each.tag} #{ids[above]}"].append(each)
+        by_form[each.tag, ids[above]].append(each)
         if above is not None and above.getparent() is not None:
-            by_form[f"{each.tag} #{ids[above.getparent()]} {above.tag} {places[each]}"].append(each)
+            by_form[each.tag, ids[above.getparent()], above.tag, places[each]].append(each)
+        if not names:
+            by_form[_path(each, places),].append(each)
     known = set()
     for form, group in by_form.items():
         members = set(group)
         outer = tuple(each for each in group if not any(above in members for above in each.iterancestors()))
         if len(outer) > 1 and outer not in known:
             known.add(outer)
-            yield form, outer
+            yield form if isinstance(form, str) else "", outer
 
 
-def _is_around(element: lxml.html.HtmlElement) -> bool:
-    return any(
-        each.tag in ("blockquote", "aside", "footer") or any(map(_APART.fullmatch, _names(each)))
-        for each in (element, *element.iterancestors())
-    )
+def _path(element: Element, places: Mapping[Element, int]) -> str:
+    """Its place in the nearest element with a class: tables within tables name their rows alone."""
+    steps = []
+    for each in islice((element, *element.iterancestors()), 6):
+        names = _names(each)
+        steps.append(f"{each.tag} {' '.join(names) or places.get(each, 0)}")
+        if names:
+            break
+    return " in ".join(steps)
 
 
-def _best(nodes: Sequence[lxml.html.HtmlElement]) -> Group:
+def _around(nodes: Sequence[Element]) -> set[Element]:
+    """Quotes, signatures and what stands beside the thread, with all that is in them. None of these has half of the
+    page's text, whatever its name."""
+    sizes = _sums(nodes, len)
+    around: set[Element] = set()
+    for each in nodes:
+        named = each.tag in ("blockquote", "aside", "footer") or any(map(_APART.fullmatch, _names(each)))
+        if each.getparent() in around or (named and sizes[each] <= sizes[nodes[0]] / 2):
+            around.add(each)
+    return around
+
+
+def _best(nodes: Sequence[Element], prose: Sums) -> Group:
     worth = {group: _worth(form, group) for form, group in _groups(nodes)}
     best = max(worth, key=lambda group: worth[group], default=())
     if not best or worth[best] <= 0:
         return ()
     near = [group for group, value in worth.items() if value >= _NEAR * worth[best]]
-    return max(near, key=lambda group: worth[group] / sum(len(each.text_content()) for each in group))
+    group = max(near, key=lambda group: worth[group] / sum(len(each.text_content()) for each in group))
+    talking = [each for each in group if prose[each]]
+    return [_narrowed(talking[0], prose)] if len(talking) == 1 else group
 
 
 def _worth(form: str, group: Group) -> float:
@@ -161,7 +217,8 @@ def _worth(form: str, group: Group) -> float:
     # Numbers differ from panel to panel: "Posts: 7", "Joined: 3 May 2019".
     members = Counter(text for own in parts for text in {_DIGITS.sub("#", text) for text, _ in own})
     times = Counter(text for own in parts for text, _ in own)
-    common = max(2.0, 0.2 * len(group))
+    talking = sum(any(_is_prose(text) and not linked for text, linked in own) for own in parts)
+    common = max(2.0, 0.2 * talking)
     worth = 0.0
     for own in parts:
         for text, linked in own:
@@ -169,12 +226,15 @@ def _worth(form: str, group: Group) -> float:
                 worth -= 3 * len(text) + 5
             elif times[text] > common:
                 worth -= len(text)
+            elif linked or not _is_prose(text):
+                worth += 0.1 * len(text)
             else:
-                worth += 0.1 * len(text) if linked or len(text.split()) < 4 else len(text)
+                worth += len(text)
     if worth <= 0:
         return worth
     words = re.split(r"[^a-z]+", form.partition(" ")[2])
     hint = 1.3 if any(map(_WRITTEN.fullmatch, words)) else 1.0
+    hint *= math.sqrt(talking / len(group))
     return worth * _evenness(parts) * (0.4 * hint if any(map(_AROUND.fullmatch, words)) else hint)
 
 
@@ -186,22 +246,26 @@ def _evenness(parts: Sequence[Sequence[tuple[str, bool]]]) -> float:
     return 1 - squares / sum(sizes) ** 2 if squares else 0.0
 
 
-def _parts(element: lxml.html.HtmlElement) -> list[tuple[str, bool]]:
-    """Its stretches of text, and whether each is a link's."""
-    links = {" ".join(link.text_content().split()) for link in element.iter("a")}
-    return [(said, said in links) for text in element.itertext() if (said := " ".join(text.split()))]
+def _parts(element: Element) -> list[tuple[str, bool]]:
+    """Its stretches of text with a letter or digit, and whether each is a link's."""
+    links = {_said(link.text_content()) for link in element.iter("a")}
+    return [(said, said in links) for text in element.itertext() if _SIGN.search(said := _said(text))]
 
 
-def _is_below(element: lxml.html.HtmlElement) -> bool:
+def _said(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _is_below(element: Element) -> bool:
     """What stands below a post: a signature, what can be done with it."""
     return element.tag == "footer" or any(_SIGNATURE.fullmatch(name) for name in _names(element))
 
 
-def text_of(element: lxml.html.HtmlElement) -> str:
+def text_of(element: Element) -> str:
     """Its text, with an end of line where a block begins or ends."""
     pieces: list[str] = []
 
-    def walk(node: lxml.html.HtmlElement, mark: str = "* ") -> None:
+    def walk(node: Element, mark: str = "* ") -> None:
         block = node.tag in _BLOCKS
         if block or node.tag == "br":
             pieces.append("\n")
@@ -218,14 +282,14 @@ def text_of(element: lxml.html.HtmlElement) -> str:
         if block:
             pieces.append("\n")
 
-    walk(element)
+    walk(element, mark="")
     lines = (line.strip(" ") for line in re.sub(" +", " ", "".join(pieces)).split("\n"))
     # Blanks in programs and tables of plain text mean something.
     kept = (line.replace(_BLANK, " ").rstrip() for line in lines)
     return "\n".join(line for line in kept if line)
 
 
-def _flat(text: str | None, parent: lxml.html.HtmlElement) -> str:
+def _flat(text: str | None, parent: Element) -> str:
     if text is None:
         return ""
     preformatted = any(each.tag == "pre" for each in (parent, *parent.iterancestors()))

@@ -1,9 +1,11 @@
 """Threads of forums that publish them as JSON: Discourse, and Stack Exchange by its API 2.3. Each becomes a question
 with its accepted answer."""
 
+import fcntl
 import json
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -42,11 +44,13 @@ class DiscourseForum(_Forum):
 
 
 class StackExchangeForum(_Forum):
-    """`site` is the name of one of its sites: "chemistry"."""
+    """`site` is the name of one of its sites: "chemistry". `key` is an application's: 10,000 requests a day for 300. It
+    is public by the API's own documentation."""
 
     kind: Literal["stackexchange"]
     url: str = "https://api.stackexchange.com/2.3"
     site: str = Field(min_length=1)
+    key: str = ""
 
 
 Forum = Annotated[DiscourseForum | StackExchangeForum, Field(discriminator="kind")]
@@ -307,6 +311,10 @@ async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: froze
     base = forum.url.rstrip("/")
     asked: dict[str, Any] = {"site": forum.site, "filter": "withbody", "pagesize": 100, "order": "desc"}
     window = {"fromdate": _seconds(forum.since), "todate": _seconds(forum.until, days=1)}
+    if forum.key:
+        asked["key"] = forum.key
+    # `min` is of what is sorted by.
+    window["min"] = forum.votes
     asked_for = asked | {"sort": "votes"} | {key: value for key, value in window.items() if value is not None}
     for page in range(1, _MOST_PAGES + 1):
         listed = await reader.get(_StackQuestions, f"{base}/questions", asked_for | {"page": page})
@@ -316,7 +324,6 @@ async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: froze
             if each.accepted_answer_id is not None
             and each.link not in known
             and each.view_count >= forum.views
-            and each.score >= forum.votes
             and each.answer_count >= forum.replies
         ]
         for start in range(0, len(wanted), _ANSWERED_AT_ONCE):
@@ -398,7 +405,7 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | F
     from toolablate.tools.web import LiveHttpClient
 
     output = Path(plan.output)
-    there = _there(output)
+    there = rows_there(output)
     known = frozenset(url for url, _ in there)
     client = LiveHttpClient(plan.web.policy)
     try:
@@ -406,7 +413,7 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | F
             try:
                 left = forum.limit - sum(name == forum.name for _, name in there)
                 async for thread in threads_of(forum, client, plan.web, known, left):
-                    _append(output, thread)
+                    append_row(output, thread.row())
                     yield forum.name, thread
             except ForumUnreadableError as error:
                 yield forum.name, error
@@ -414,7 +421,7 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | F
         await client.close()
 
 
-def _there(output: Path) -> list[tuple[str, str]]:
+def rows_there(output: Path) -> list[tuple[str, str]]:
     """The addresses of those that are there, with the names of their forums. Raises InputError."""
     from toolablate.benchmarks.rows.sources import rows_of
 
@@ -423,7 +430,8 @@ def _there(output: Path) -> list[tuple[str, str]]:
     return [(str(row.get("url", "")), str(row.get("forum", ""))) for _, row in rows_of(output)]
 
 
-def _append(output: Path, thread: Thread) -> None:
+def append_row(output: Path, row: Mapping[str, Any]) -> None:
+    """Raises InputError where it cannot be written."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("ab+") as file:
@@ -431,6 +439,24 @@ def _append(output: Path, thread: Thread) -> None:
                 file.seek(-1, 2)
                 if file.read(1) != b"\n":
                     file.write(b"\n")
-            file.write(f"{json.dumps(thread.row(), ensure_ascii=False)}\n".encode())
+            file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())
     except OSError as error:
         raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None
+
+
+@contextmanager
+def alone(output: Path) -> Iterator[None]:
+    """While this process alone adds to the output. Raises InputError where another one does."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        file = output.open("ab")
+    except OSError as error:
+        raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"output: another process adds to {output}", hint="wait for its end", code="file_in_use"
+            ) from None
+        yield

@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from toolablate.experiments.construction.audit import Audit, audit_of, audit_told
 from toolablate.experiments.construction.building import Built
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
 from toolablate.experiments.construction.review import Agreement, agreement_of
 from toolablate.experiments.construction.stages import Dropped, Waiting
+from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
 
 PAPERS = {
@@ -39,13 +42,15 @@ class StageFigures:
 @dataclass(frozen=True, slots=True)
 class Funnel:
     """`paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
-    `domains` counts what is at the end; `checks` are over these; `paper` is
-    the funnel of the paper, in words."""
+    `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None
+    without one; `paper` is the funnel of the paper, in words."""
 
     stages: tuple[StageFigures, ...]
     paid_before: Paid
     domains: Mapping[str, int]
     checks: SetChecks
+    style: StyleGuess
+    audit: Audit | None
     agreement: Agreement
     paper: str
 
@@ -76,11 +81,14 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         )
     before = sum((each for step, each in paid.items() if step not in used), Paid())
     contents = (built.published or {}).values()
+    audit = pipeline.card.audit
     return Funnel(
         stages=tuple(stages),
         paid_before=before,
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
         checks=checks_of(each["asked"] for each in contents if "asked" in each),
+        style=style_guess(groups_of(contents)),
+        audit=audit_of(audit, built.published or {}) if Path(audit).is_file() else None,
         paper=PAPERS[pipeline.kind],
         agreement=agreement_of(bench.decisions(), built.stages[-1].contents),
     )
@@ -113,6 +121,10 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
             f"Right option the longest: {checks.longest} of {checks.questions}, by chance"
             f" {checks.longest_expected:.1f}{_p(checks.longest_p, 'not by chance')}"
         )
+    if told := style_told(funnel.style, "questions" if checks.questions else "statements"):
+        yield told
+    if funnel.audit is not None:
+        yield from audit_told(funnel.audit)
     said = funnel.agreement
     if said.items:
         kappa = "undefined" if said.kappa is None else f"{said.kappa:.2f}"

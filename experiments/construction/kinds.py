@@ -4,15 +4,19 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from toolablate.experiments.construction.audit import audit_of
 from toolablate.experiments.construction.book_worlds import book_worlds
+from toolablate.experiments.construction.captures import load_capture_items
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
 from toolablate.experiments.construction.pipeline import Pipeline
-from toolablate.experiments.construction.question_checks import Check, faults_of
+from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
 from toolablate.experiments.construction.question_stages import Assess, Convert, Filter
+from toolablate.experiments.construction.reading import Read
 from toolablate.experiments.construction.review import Review, Reviewed
 from toolablate.experiments.construction.stages import Content, Stage
 from toolablate.experiments.construction.statement_stages import (
+    STRATEGIES,
     CheckTwin,
     Falsify,
     Specify,
@@ -26,6 +30,8 @@ from toolablate.traces.errors import InputError
 
 def load_items(pipeline: Pipeline) -> dict[str, Content]:
     """The pipeline's items by id. Raises InputError."""
+    if pipeline.reads:
+        return load_capture_items(pipeline.items)
     return load_question_items(pipeline.items) if pipeline.kind == "questions" else load_statement_items(pipeline.items)
 
 
@@ -36,6 +42,8 @@ def require(pipeline: Pipeline) -> None:
             break
     elif pipeline.worlds.pages:
         book_worlds(pipeline.worlds.pages, {})
+    if Path(pipeline.card.audit).is_file():
+        audit_of(pipeline.card.audit, {})
     folder = Path(pipeline.output)
     above = next(each for each in (folder, *folder.parents) if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
@@ -43,26 +51,57 @@ def require(pipeline: Pipeline) -> None:
 
 
 def reviewed(pipeline: Pipeline) -> Reviewed:
-    if pipeline.kind == "questions":
-        return Reviewed(
-            "asked",
-            ("question", "answer", "explanation", "replies", "url"),
-            lambda content: faults_of(content, content["asked"]),
-        )
-    return Reviewed(
-        "false", ("text", "book", "page"), lambda content: twin_faults(content["text"], content["false"]["text"])
-    )
+    return _QUESTIONS if pipeline.kind == "questions" else _STATEMENTS
+
+
+_QUESTIONS = Reviewed(
+    "asked",
+    ("title", "question", "answer", "explanation", "replies", "url", "tiles"),
+    lambda content: faults_of(content, content["asked"]),
+    fields={"correct_answer": "right"},
+    reasons=(
+        "can be read in several ways",
+        "the answer is wrong",
+        "another answer is right too",
+        "too easy",
+        "not clear",
+        "the source does not say so",
+    ),
+    most={"options": MOST_OPTIONS, "points": MOST_POINTS},
+)
+
+
+def _faults_of_twin(content: Content) -> list[str]:
+    false = content["false"]
+    faults = twin_faults(content["text"], false["text"])
+    if not false["reason"].strip():
+        faults.append("incorrect_reason: is blank")
+    if false["strategy"] not in STRATEGIES:
+        faults.append(f"strategy: one of {', '.join(STRATEGIES)}")
+    return faults
+
+
+_STATEMENTS = Reviewed(
+    "false",
+    ("text", "book", "page", "boxes"),
+    _faults_of_twin,
+    fields={"transformed_content": "text", "incorrect_reason": "reason"},
+    reasons=("it is true", "true or false by one's view", "anyone can tell", "not clear", "the correct one is wrong"),
+    choices={"strategy": STRATEGIES},
+)
 
 
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
     asks, decisions = pipeline.asks, bench.decisions()
     if pipeline.kind == "statements":
-        return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(), _review(pipeline, decisions))
+        return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(pipeline.items), _review(pipeline, decisions))
     strict = pipeline.filter
     return (
+        *([Read(asks, Path(pipeline.items).parent)] if pipeline.reads else []),
         Assess(asks),
-        Deduplicate(pipeline.duplicates, asks),
+        # Compared is what was found good: of two alike, the one that was not must not take the other with it.
         Filter(asks, strict.domains, strict.clarity, strict.difficulty),
+        Deduplicate(pipeline.duplicates, asks),
         Convert(asks, pipeline.seed),
         Check(),
         _review(pipeline, decisions),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StrictBool, StringConstraints, model_validator
 
 from toolablate.experiments.construction.stages import Role
 from toolablate.experiments.plans.plan import RunnerSection, with_source
@@ -12,9 +12,18 @@ from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Se
 from toolablate.experiments.plans.written import plan_content, plan_text
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
-from toolablate.traces.records import Model, Price
+from toolablate.traces.records import Model, OpenAIModel, Price
 
-PUBLISHED = ("questions.jsonl", "lpfqa.jsonl", "statements.jsonl", "book.jsonl", "falsified_book.jsonl", "card.md")
+PUBLISHED = (
+    "questions.jsonl",
+    "lpfqa.jsonl",
+    "threads.jsonl",
+    "falsified_threads.jsonl",
+    "statements.jsonl",
+    "book.jsonl",
+    "falsified_book.jsonl",
+    "card.md",
+)
 """What may be written into `output`."""
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -52,25 +61,31 @@ class ReviewSection(Section):
 
 
 class WorldsSection(Section):
-    """`pages` is a JSONL of the pages of the book that statements are of: what is published has two corpora then."""
+    """What is published has two corpora then, a true one and a falsified one: of the book that statements are of, whose
+    `pages` are a JSONL, or of the `threads` that questions are made of."""
 
     pages: PathText = ""
+    threads: StrictBool = False
 
 
 class CardSection(Section):
-    """What the data card says besides figures."""
+    """What the data card says besides figures. `audit` is a JSONL of what people said of published items that `build
+    audit` drew."""
 
     title: str = ""
     licence: str = ""
     contact: str = ""
+    audit: PathText = ""
 
 
 class Pipeline(Section):
     """A validated pipeline; paths in it are absolute.
 
-    `items` is a JSONL of questions with answers, or of statements of textbooks, by `kind`; `workbench` is the SQLite
+    `items` is a JSONL of questions with answers, or of statements of textbooks, by `kind`; with a `reader` in `roles`,
+    of captured pages that questions are read from. `workbench` is the SQLite
     file of all that was made of them, `output` the folder of what is published. `asks` is how often a model is asked
-    at most until a reply can be used; `seed` is that of the order of options.
+    at most until a reply can be used, and `request_chars` how long a request may be; `seed` is that of the order of
+    options.
     """
 
     kind: Literal["questions", "statements"] = "questions"
@@ -79,6 +94,7 @@ class Pipeline(Section):
     output: PathText = "published"
     seed: int = 0
     asks: int = Field(default=3, gt=0)
+    request_chars: int = Field(default=200_000, gt=0)
     roles: dict[Role, Name] = Field(default_factory=dict)
     models: tuple[JudgeModel, ...] = Field(min_length=1)
     prices: PathText = Field(default=Price.table, min_length=1)
@@ -99,6 +115,22 @@ class Pipeline(Section):
             if name not in names:
                 raise ValueError(f"roles.{role}: there is no model {name!r}; there are {', '.join(names)}")
         return self
+
+    @model_validator(mode="after")
+    def _a_reader_sees(self) -> Self:
+        if not self.reads:
+            return self
+        if self.kind != "questions":
+            raise ValueError('roles.reader: reads threads off pictures; allowed with kind = "questions"')
+        model = self.model_of("reader")
+        if isinstance(model, OpenAIModel) and model.capabilities.images is False:
+            raise ValueError(f"roles.reader: model {model.name!r} is declared to see no images; name one that does")
+        return self
+
+    @property
+    def reads(self) -> bool:
+        """Whether items are captured pages, which a model reads first."""
+        return "reader" in self.roles
 
     def model_of(self, role: Role) -> JudgeModel:
         """By default the first."""
@@ -143,12 +175,15 @@ def load_pipeline(path: Path) -> Pipeline:
             "output": beside(pipeline.output),
             "models": models,
             "prices": prices,
-            "worlds": WorldsSection(pages=pipeline.worlds.pages and beside(pipeline.worlds.pages)),
+            "worlds": pipeline.worlds.model_copy(
+                update={"pages": pipeline.worlds.pages and beside(pipeline.worlds.pages)}
+            ),
+            "card": pipeline.card.model_copy(update={"audit": pipeline.card.audit and beside(pipeline.card.audit)}),
             "duplicates": pipeline.duplicates.model_copy(update={"against": against}),
             "replies": pipeline.replies.model_copy(update={"file": beside(pipeline.replies.file)}),
         }
     )
-    read = {Path(each) for each in (loaded.items, loaded.worlds.pages, *against) if each}
+    read = {Path(each) for each in (loaded.items, loaded.worlds.pages, loaded.card.audit, *against) if each}
     if Path(loaded.workbench) in read:
         raise InputError(f"{path}: workbench: it is a file that is read", hint="name another file", code="bad_plan")
     for name in PUBLISHED:

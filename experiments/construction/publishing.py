@@ -8,11 +8,14 @@ from typing import Any
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
+from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.funnel import Funnel
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.style_guess import style_told
+from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
@@ -73,7 +76,7 @@ def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
     and `lpfqa.jsonl`, of statements `statements.jsonl` and the corpora of book worlds. Raises InputError where that
     cannot be written."""
     folder = Path(pipeline.output)
-    made = _of_questions(contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
+    made = _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
     made["card.md"] = card_of(pipeline, contents, funnel)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,12 +89,17 @@ def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
     return folder
 
 
-def _of_questions(contents: Mapping[str, Content]) -> dict[str, str]:
+def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
     questions = [
         question_of(item, content).model_dump_json(exclude_defaults=True) for item, content in contents.items()
     ]
     rows = [json.dumps(lpfqa_row(item, content), ensure_ascii=False) for item, content in contents.items()]
-    return {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
+    made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
+    if pipeline.worlds.threads:
+        worlds = thread_worlds(contents)
+        for name, documents in (("threads.jsonl", worlds.true), ("falsified_threads.jsonl", worlds.false)):
+            made[name] = _lines(json.dumps(each, ensure_ascii=False) for each in documents)
+    return made
 
 
 def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
@@ -137,6 +145,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
         f"- Review: {pipeline.review.reviewers or 'no'} people per item"
         + (f", kappa {funnel.agreement.kappa:.2f}" if funnel.agreement.kappa is not None else ""),
+        *(f"- {told}" for told in _measured(pipeline, funnel)),
         f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
         "",
         "## Sources",
@@ -166,6 +175,11 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
     return "\n".join(lines)
 
 
+def _measured(pipeline: Pipeline, funnel: Funnel) -> list[str]:
+    style = style_told(funnel.style, pipeline.kind)
+    return [*([style] if style else []), *(audit_told(funnel.audit) if funnel.audit else [])]
+
+
 _PERSONAL = (
     "mail addresses, profile links, telephone numbers that begin with +, @handles and the names that the source gave"
     " were removed by rule before any model read the texts; other names may remain"
@@ -173,7 +187,10 @@ _PERSONAL = (
 
 
 def told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
-    """How much of a book is falsified, [] without one."""
+    """How much of a book or of threads is falsified, [] without either."""
+    if pipeline.worlds.threads and pipeline.kind == "questions":
+        found = len(thread_worlds(contents).found)
+        return [f"{found} of {len(contents)} threads have a wrong reply, their answer in falsified_threads.jsonl"]
     if not pipeline.worlds.pages:
         return []
     found = len(book_worlds(pipeline.worlds.pages, contents).found)

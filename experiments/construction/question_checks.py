@@ -3,16 +3,21 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.prompt import LETTERS
-from toolablate.benchmarks.questions import language_of
+from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 FEWEST_OPTIONS, MOST_OPTIONS = 5, 7
+MOST_POINTS = 5
 _LEAK_CHARS = 12
 """Shorter answers, such as a unit or a year, may stand in a question by chance."""
 
@@ -20,6 +25,7 @@ _ALL_OR_NONE = re.compile(
     r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
     re.IGNORECASE,
 )
+_LISTS_OPTIONS = re.compile(r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]", re.MULTILINE)
 _LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])[)）.．、:：]\s")
 
 
@@ -34,7 +40,7 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     made of."""
     question = asked["question"]
     faults = [] if question.strip() else ["question: is blank"]
-    if language_of(question) != language_of(content["question"]):
+    if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
     if "options" in asked:
         return [*faults, *_option_faults(asked)]
@@ -42,8 +48,8 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
         faults.append("answer: is blank")
     elif _gives_away(question, asked["answer"]):
         faults.append("question: holds the answer")
-    if not asked["points"] or not all(map(str.strip, asked["points"])):
-        faults.append("points: 1 to 5 statements, none blank")
+    if not 1 <= len(asked["points"]) <= MOST_POINTS or not all(map(str.strip, asked["points"])):
+        faults.append(f"points: 1 to {MOST_POINTS} statements, none blank")
     return faults
 
 
@@ -64,6 +70,8 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
     lettered = [found[1].upper() for option in options if (found := _LETTERED.match(option))]
     if lettered == list(LETTERS[: len(options)]):
         faults.append("options: leave out their letters")
+    if _LISTS_OPTIONS.search(asked["question"]):
+        faults.append("question: lists options, which belong into `options` alone")
     if _gives_away(asked["question"], asked["right"]):
         faults.append("question: holds the right option")
     return faults
@@ -112,6 +120,16 @@ class SetChecks:
 _FEWEST = 20
 
 
+def sum_of_chances(chances: Sequence[float]) -> "NDArray[np.float64]":
+    """How probable 0, 1, ... successes are of independent trials with these chances (Poisson-binomial)."""
+    import numpy as np
+
+    found = np.array([1.0])
+    for chance in chances:
+        found = np.convolve(found, [1 - chance, chance])
+    return found
+
+
 def checks_of(asked: Iterable[Mapping[str, Any]]) -> SetChecks:
     """Where the longest options tie in length none is the longest. P-values are exact: of a Poisson-binomial sum, and
     of 10,000 draws (seed 0) of letters by the options that there are, compared by their largest excess."""
@@ -128,9 +146,7 @@ def checks_of(asked: Iterable[Mapping[str, Any]]) -> SetChecks:
     expected = float(sum(chances))
     if len(rows) < _FEWEST:
         return SetChecks(len(rows), longest, expected, None, dict(sorted(letters.items())), None)
-    counts = np.array([1.0])
-    for chance in chances:
-        counts = np.convolve(counts, [1 - chance, chance])
+    counts = sum_of_chances(chances)
     longest_p = float(counts[counts <= counts[longest] * (1 + 1e-9)].sum())
     rng = np.random.default_rng(0)
     sizes = np.array([len(row["options"]) for row in rows])

@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationError
 
@@ -19,11 +19,17 @@ from toolablate.experiments.construction.workbench import Decision, content_dige
 @dataclass(frozen=True, slots=True)
 class Reviewed:
     """What of an item people see and may mend: the object under `part` of its content, beside its `source`, the values
-    of these keys. `faults` says what is wrong with a content."""
+    of these keys. `faults` says what is wrong with a content, each beginning with its field, which `fields` has under a
+    model's name of it. `reasons` are those for which most items are rejected; `choices` what a field may say, where
+    that is not anything, and `most` how many texts a list has at most."""
 
     part: str
     source: tuple[str, ...]
     faults: Callable[[Content], Sequence[str]]
+    fields: Mapping[str, str] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
 
     def mended(self, content: Content, fields: Mapping[str, Any]) -> Content:
         return {**content, self.part: {**content[self.part], **fields}}
@@ -46,21 +52,16 @@ class Review:
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """The decisions on what the item is now: on what it was before nobody is held."""
         seen = {item: content_digest(content) for item, content in contents.items()}
-        found = defaultdict(list)
-        for item, said in by_item(self.decisions).items():
-            found[item] = [each.model_dump(mode="json") for each in said if each.seen == seen.get(item)]
-        return {item: said for item, said in found.items() if said}
+        said = said_now(self.decisions, seen)
+        return {item: [each.model_dump(mode="json") for each in of_item] for item, of_item in said.items()}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         if not self.reviewers:
             return Kept(content)
         said = [Decision.model_validate(each) for each in context or ()]
-        if len(said) < self.reviewers:
-            return Waiting("review")
-        first, further = said[: self.reviewers], said[self.reviewers :]
-        if len({_gist(each) for each in first}) == 1:
-            return self._outcome(content, first[0])
-        return self._outcome(content, further[0]) if further else Waiting("adjudication")
+        if waits := waits_for(said, self.reviewers):
+            return Waiting(waits)
+        return self._outcome(content, said[self.reviewers if differ(said[: self.reviewers]) else 0])
 
     def _outcome(self, content: Content, decision: Decision) -> Outcome:
         if decision.verdict == "reject":
@@ -76,8 +77,31 @@ def by_item(decisions: Iterable[Decision]) -> dict[str, list[Decision]]:
     return {item: list(said.values()) for item, said in found.items()}
 
 
+def waits_for(said: Sequence[Decision], reviewers: int) -> Literal["review", "adjudication", ""]:
+    """What an item waits for on which people said this."""
+    if len(said) < reviewers:
+        return "review"
+    return "adjudication" if len(said) == reviewers and differ(said) else ""
+
+
+def differ(said: Iterable[Decision]) -> bool:
+    return len({_gist(each) for each in said}) > 1
+
+
 def _gist(decision: Decision) -> tuple[str, str]:
     return decision.verdict, content_digest(decision.content) if decision.verdict == "mend" else ""
+
+
+class FaultyError(LineError):
+    """A decision that cannot be kept: `faults` are those of its mend, if any."""
+
+    def __init__(self, message: str, hint: str = "", faults: Sequence[str] = ()) -> None:
+        super().__init__(message, hint)
+        self.faults = tuple(faults) or (message,)
+
+
+class ChangedError(LineError):
+    """The item is another than the one that was decided on."""
 
 
 def load_decisions(path: Path, contents: Mapping[str, Content], reviewed: Reviewed) -> list[Decision]:
@@ -88,13 +112,15 @@ def load_decisions(path: Path, contents: Mapping[str, Content], reviewed: Review
     found = []
     for place, row in rows_of(path):
         try:
-            found.append(_decision(row, contents, reviewed))
+            found.append(decision_of(row, contents, reviewed))
         except LineError as error:
             raise at(place, error, code="bad_decision") from error
     return found
 
 
-def _decision(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed: Reviewed) -> Decision:
+def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed: Reviewed) -> Decision:
+    """Raises LineError: ChangedError where the item is another by now, FaultyError where a rejection lacks its reason
+    or a mend leaves faults."""
     item = str(row.get("item", ""))
     matches = [known for known in contents if item and known.startswith(item)]
     if len(matches) != 1:
@@ -108,11 +134,11 @@ def _decision(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed:
         first = error.errors(include_url=False)[0]
         raise LineError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     if decision.seen != content_digest(content):
-        raise LineError(
+        raise ChangedError(
             "seen: the item is another by now, so that this is no decision on it", "`build decide` prints what it is."
         )
     if decision.verdict == "reject" and not decision.reason.strip():
-        raise LineError("reason: a rejection needs one")
+        raise FaultyError("reason: a rejection needs one")
     if decision.verdict == "mend":
         asked = content[reviewed.part]
         if unknown := sorted(decision.content.keys() - asked.keys()):
@@ -123,7 +149,7 @@ def _decision(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed:
         if wrong := [key for key in asked if not _is_like(mended[key], asked[key])]:
             raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
         if faults := reviewed.faults(reviewed.mended(content, decision.content)):
-            raise LineError(f"content: {'; '.join(faults)}")
+            raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
     return decision
 
 
@@ -151,12 +177,19 @@ class Agreement:
 
 def agreement_of(decisions: Iterable[Decision], contents: Mapping[str, Content]) -> Agreement:
     """Of what the items that came to review are now."""
+    seen = {item: content_digest(content) for item, content in contents.items()}
+    return agreement(said_now(decisions, seen))
+
+
+def said_now(decisions: Iterable[Decision], seen: Mapping[str, str]) -> dict[str, list[Decision]]:
+    """By item, what people say of it as it is now: `seen` are the digests of the items."""
+    found = {item: [each for each in said if each.seen == seen.get(item)] for item, said in by_item(decisions).items()}
+    return {item: said for item, said in found.items() if said}
+
+
+def agreement(said: Mapping[str, Sequence[Decision]]) -> Agreement:
     import statistics
 
-    seen = {item: content_digest(content) for item, content in contents.items()}
-    said = {
-        item: [each for each in of_item if each.seen == seen.get(item)] for item, of_item in by_item(decisions).items()
-    }
     pairs = [(of_item[0], of_item[1]) for of_item in said.values() if len(of_item) > 1]
     units = margins([[(one.verdict, other.verdict)] for one, other in pairs])
     seconds = [each.seconds for of_item in said.values() for each in of_item if each.seconds is not None]

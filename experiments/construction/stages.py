@@ -8,8 +8,9 @@ from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
 
-Role = Literal["writer", "checker"]
-"""Who is asked: the `writer` assesses and converts, the `checker` filters and compares."""
+Role = Literal["writer", "checker", "reader"]
+"""Who is asked: the `writer` assesses and converts, the `checker` filters and compares, the `reader` sees pictures of
+pages."""
 
 Content = Mapping[str, Any]
 """What an item is by now, as JSON."""

@@ -5,14 +5,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.judging.answers import Ask
-from toolablate.benchmarks.questions import language_of
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
+from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.question_checks import normal
 from toolablate.experiments.construction.stages import (
     Content,
@@ -27,9 +27,18 @@ from toolablate.experiments.construction.stages import (
 from toolablate.traces.records import digest_json
 
 
+class RegionBox(BaseModel):
+    """A part of a page, which counts from 1: left, top, right, bottom in points from its upper left corner."""
+
+    model_config = ConfigDict(frozen=True)
+
+    page: int
+    box: Annotated[list[float], Field(min_length=4, max_length=4)]
+
+
 class StatementRow(BaseModel):
-    """A correct statement of a textbook: `text` is its name, a colon, and on the next line what it says. Other keys are
-    ignored."""
+    """A correct statement of a textbook: `text` is its name, a colon, and on the next line what it says; `boxes` are
+    where it stands in the book's file. Other keys are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -40,20 +49,27 @@ class StatementRow(BaseModel):
     book: str = ""
     page: str = ""
     licence: str = ""
+    boxes: list[RegionBox] = Field(default_factory=list)
 
 
 _TEXT = "a text in quotes"
 ALLOWED = {
     **dict.fromkeys(("text", "discipline"), "a text in quotes that is not blank"),
     **dict.fromkeys(("field", "subfield", "book", "page", "licence"), _TEXT),
+    "boxes": "a list of objects with page and box",
 }
 
 
 def load_statement_items(path: str | Path) -> dict[str, Content]:
     """The content of each item by its id, the digest of its row; of two equal rows one is kept. Raises InputError that
     names the file, the row, the key, what was found and what is allowed."""
-    rows = [row.model_dump(mode="json") for _, row in typed_rows(path, StatementRow, ALLOWED)]
+    rows = [_given(row) for _, row in typed_rows(path, StatementRow, ALLOWED)]
     return {digest_json(row): row for row in rows}
+
+
+def _given(row: StatementRow) -> Content:
+    # Without boxes that are none, an item has the id that it had before there were any.
+    return row.model_dump(mode="json", exclude=None if row.boxes else {"boxes"})
 
 
 # By rule: what needs something that is not there. In this order, and counted so.
@@ -149,6 +165,7 @@ class Specify(NoContext):
 # Its false twin.
 
 Strategy = Literal["concept", "causality", "detail", "time", "logic", "scope"]
+STRATEGIES: tuple[str, ...] = get_args(Strategy)
 
 
 class Falsified(ReplyForm):
@@ -212,7 +229,7 @@ def twin_faults(correct: str, false: str) -> list[str]:
         faults.append(f"transformed_content: has {len(false)} signs, and the correct statement {len(correct)}")
     if "\n" in correct and correct.partition("\n")[0].strip() != false.partition("\n")[0].strip():
         faults.append("transformed_content: its first line, the name, is another")
-    if language_of(false) != language_of(correct):
+    if another_language(false, correct):
         faults.append("transformed_content: is in another language")
     return faults
 
@@ -222,10 +239,12 @@ def _bare(text: str) -> str:
     return re.sub(r"[^\w]+", " ", _NEGATIONS.sub(" ", normal(text))).strip()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CheckTwin:
-    """Drops an incorrect statement that is a correct one of the set, or of which there are two."""
+    """Drops an incorrect statement that is a correct one of `items`, also where that one was dropped or waits; or of
+    which there are two."""
 
+    items: str
     name: ClassVar[str] = "check"
     version: ClassVar[int] = 1
     role: ClassVar[None] = None
@@ -234,7 +253,7 @@ class CheckTwin:
         return {}
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        correct = {normal(content["text"]) for content in contents.values()}
+        correct = {normal(content["text"]) for content in load_statement_items(self.items).values()}
         seen: set[str] = set()
         found = {}
         for item, content in contents.items():

@@ -66,19 +66,20 @@ class Paid:
 
 
 class Workbench:
-    """Opened for writing by one process at a time; `write=False` only reads, also while another writes.
+    """Opened for building by one process at a time; `write=False` only reads, also while another writes. With
+    `beside=True` decisions are kept beside others who keep some, and beside a build. One thread at a time may use it.
 
     Raises InputError where the file is none, is on a network file system or is in use; StoreError where it cannot be
     read or written.
     """
 
-    def __init__(self, path: Path, *, write: bool = True) -> None:
+    def __init__(self, path: Path, *, write: bool = True, beside: bool = False) -> None:
         self.path = path
-        self._write = write
+        self._write, self._beside = write, beside
         self._lock: DriverLock | None = None
 
     def __enter__(self) -> Self:
-        if not self._write and not self.path.exists():
+        if (self._beside or not self._write) and not self.path.exists():
             raise InputError(
                 f"there is no workbench at {self.path}", hint="run `toolablate build` first", code="no_workbench"
             )
@@ -110,6 +111,8 @@ class Workbench:
                 hint="name a file on a local disk",
                 code="network_file_system",
             )
+        if self._beside:
+            return
         lock = DriverLock(self.path)
         try:
             lock.__enter__()
@@ -197,19 +200,22 @@ class Workbench:
             for step, kept, text in self._run("SELECT id, kept, content FROM step WHERE stage = ?", stage)
         }
 
+    def step_count(self, stage: str) -> int:
+        return int(self._run("SELECT count(*) FROM step WHERE stage = ?", stage)[0][0])
+
     # What people said.
 
     def decide(self, decisions: Iterable[Decision]) -> int:
         """Keeps those that are new; a person's later word on the same content counts. Returns how many."""
-        latest = {each.by: each.to_json() for each in self.decisions()}
         new: dict[str, str] = {}
-        for each in decisions:
-            if latest.get(each.by) != each.to_json():
-                new[each.to_json()] = each.item
-                latest[each.by] = each.to_json()
         with self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                latest = {each.by: each.to_json() for each in self.decisions()}
+                for each in decisions:
+                    if latest.get(each.by) != each.to_json():
+                        new[each.to_json()] = each.item
+                        latest[each.by] = each.to_json()
                 for text, item in new.items():
                     self._connection.execute(
                         "INSERT INTO decision(item, decision, at) VALUES (?, ?, ?)", (item, text, time.time())
@@ -223,6 +229,10 @@ class Workbench:
     def decisions(self) -> list[Decision]:
         """In the order in which they were made."""
         return [Decision.from_json(text) for (text,) in self._run("SELECT decision FROM decision ORDER BY number")]
+
+    def others_wrote(self) -> int:
+        """Another number once anybody else has written."""
+        return int(self._run("PRAGMA data_version")[0][0])
 
 
 def _json(content: Content) -> str:

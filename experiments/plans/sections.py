@@ -308,8 +308,8 @@ class ClusterSection(Section):
         host, _, port = address.rpartition(":")
         if address not in ("auto", "local") and not (host and port.isdecimal() and 0 < int(port) < 65_536):
             raise ValueError(
-                f"cluster.address: found {one_line(address, 80)!r}, allowed is 'auto', 'local' or HOST:PORT,"
-                ' as in address = "10.0.0.1:6379"'
+                f"cluster.address: found {one_line(address, 80)!r}, allowed is 'auto', 'local' or HOST:PORT with a port"
+                " up to 65535, as 10.0.0.1:6379; and on the command line 'none'"
             )
         return address
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from toolablate.agents import Start
 from toolablate.agents.spending import estimated_tokens, rates_of
+from toolablate.experiments.cluster.opening import own_store
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.experiments.plans.written import keeping_env
@@ -270,6 +271,8 @@ class Replays:
             await open_group(group, finished, opened, cap, there.get(id(group)))
             for group, opened in zip(groups, kept, strict=True)
         ]
+        if self._fleet is not None:
+            self._fleet.forget_other_batches()
         with Recorder(store) as recorder:
             for each in ready:
                 recorder.resume(
@@ -303,16 +306,23 @@ class Replays:
         """What runs groups whose plan, or who asks, wants them on workers. Plans that name different clusters share the
         first."""
         wanted = [
-            (group, conditions_to_open(group, finished), section)
+            (group, section)
             for group in groups
             if (section := self._section(group)) and any(forked.missing(finished) for forked in group.forked)
         ]
         if not wanted:
             return {}
         if self._fleet is None:
-            self._fleet = ReplayFleet(wanted[0][2], self.store, self.progress, live=self.live)
+            section = wanted[0][1]
+            own_store(section, self.store, self.stack)
+            self._fleet = ReplayFleet(section, self.store, self.progress, live=self.live)
             self.stack.push_async_callback(self._fleet.close)
-        return await self._fleet.fit_for([(group, conditions) for group, conditions, _ in wanted])
+        stand_on = []
+        for group, _ in wanted:
+            conditions = conditions_to_open(group, finished)
+            # The driver opens first what workers ask it for.
+            stand_on.append((group, conditions, await self._kept(group).environment(group, conditions)))
+        return await self._fleet.fit_for(stand_on)
 
     def _kept(self, group: Group) -> OpenedPlan:
         # Each plan is read once, and its groups are told apart by that.

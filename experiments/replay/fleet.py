@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import AgentResult, Line
-from toolablate.experiments.cluster.messages import Keep
-from toolablate.experiments.cluster.opening import absolute, open_fleet, own_store
+from toolablate.experiments.cluster.messages import Shared
+from toolablate.experiments.cluster.opening import absolute, open_fleet
 from toolablate.experiments.environment.environment import recorded_environment
 from toolablate.experiments.environment.replies import asked_lines
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
@@ -24,13 +24,14 @@ from toolablate.experiments.replay.on_workers import (
     replays_fingerprint,
 )
 from toolablate.experiments.replay.requests import ForkedTrial, Group
+from toolablate.experiments.replay.running import ReplayEnvironment
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.tools import intervention_sources
-from toolablate.traces.errors import InputError
-from toolablate.traces.records import REPLIES, Condition, Environment, Event, Model, canonical_json
+from toolablate.traces.records import Condition, Environment, Event, Model, canonical_json
 
 if TYPE_CHECKING:
     from toolablate.experiments.cluster.fleet import FleetExecutor
+    from toolablate.experiments.cluster.services import Services, Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class _Need:
 
 
 class ReplayFleet:
-    """Workers that are started where a batch first has something to run, and serve those after it."""
+    """Workers that are started where a batch first has something to run, and serve those after it. The store is this
+    process's own by then."""
 
     def __init__(self, section: ClusterSection, store: Path, progress: RunProgress, *, live: bool) -> None:
         self._section = section
@@ -53,25 +55,37 @@ class ReplayFleet:
         # Each plan is read once, and told apart by that.
         self._places: dict[int, int] = {}
         self._lines: dict[str, Line] = {}
+        # By place what the driver has open of the plan.
+        self._environments: dict[int, ReplayEnvironment] = {}
+        self._turns: dict[int, Turns | None] = {}
+        self._needed: set[str] = set()
         self._fleet = KeptOpen(self._open)
 
     @property
     def is_open(self) -> bool:
         return bool(self._fleet.opened)
 
-    async def fit_for(self, groups: Sequence[tuple[Group, Sequence[Condition]]]) -> "dict[int, PlanOnFleet]":
-        """What runs the replays of each group, in their order; the conditions are those whose needs are to be opened.
-        Raises ToolablateError."""
+    async def fit_for(
+        self, groups: Sequence[tuple[Group, Sequence[Condition], ReplayEnvironment]]
+    ) -> "dict[int, PlanOnFleet]":
+        """What runs the replays of each group; the conditions are those whose needs are to be opened, and the
+        environment what the driver has open for them. Raises ToolablateError."""
         needs: dict[str, _Need] = {}
-        for group, conditions in groups:
-            _refuse_what_has_one_owner(group.fingerprint, live=self._live)
+        self._needed.clear()
+        for group, conditions, environment in groups:
             place = self._place(group)
+            self._environments[place] = environment
             needs |= {f"{place} model {each.name}": _Need(place, group.plan, each) for each in group.plan.models}
             needs |= {f"{place} {_opened_for(each)}": _Need(place, group.plan, each) for each in conditions}
         if not needs:
             return {}
         fleet = await self._fleet.fit_for(needs)
-        return {id(group): PlanOnFleet(fleet, self._place(group), self._lines) for group, _ in groups}
+        return {id(group): PlanOnFleet(fleet, self._place(group), self._lines, self._needed) for group, *_ in groups}
+
+    def forget_other_batches(self) -> None:
+        """Once the groups of a batch are opened: workers have no placebos but theirs."""
+        for fleet in self._fleet.opened:
+            fleet.forget_all_but(self._needed)
 
     async def close(self) -> None:
         await self._fleet.close()
@@ -81,10 +95,15 @@ class ReplayFleet:
 
     async def _open(self, needs: Sequence[_Need], stack: AsyncExitStack) -> "FleetExecutor":
         wanted = sorted({each.place for each in needs})
-        plans = {place: _plan_of([each for each in needs if each.place == place]) for place in wanted}
-        for place, each in plans.items():
-            self._lines |= {line_of(place, name): line for name, line in asked_lines(each.plan).items()}
-        own_store(self._section, self._store, stack)
+        from toolablate.experiments.cluster.services import open_turns
+
+        plans: dict[int, PlanOfReplays] = {}
+        for place in wanted:
+            plan, conditions = _plan_of([each for each in needs if each.place == place])
+            self._lines |= {line_of(place, name): line for name, line in asked_lines(plan).items()}
+            self._turns[place] = await open_turns(plan, stack)
+            lent, fingerprint = self._services(place).lent(), replays_fingerprint(plan, conditions)
+            plans[place] = PlanOfReplays(plan, conditions, fingerprint, absolute(plan.file), lent)
         return await open_fleet(
             self._section,
             self._store,
@@ -94,14 +113,30 @@ class ReplayFleet:
             tell=self._progress.tell,
             warn=self._progress.warn,
             codes=lambda planned: isinstance(planned, SentReplay) and planned.codes,
+            services=self._services_of,
+        )
+
+    def _services_of(self, planned: PlannedTrial) -> "Services":
+        assert isinstance(planned, SentReplay)
+        return self._services(planned.place)
+
+    def _services(self, place: int) -> "Services":
+        from toolablate.experiments.cluster.services import Services, of_one_owner
+
+        there = self._environments[place]
+        web, parts = there.web, of_one_owner(there.plan)
+        return Services(
+            web.search if "search" in parts else None,
+            web.pages if "pages" in parts else None,
+            web.mcp if "mcp" in parts else {},
+            self._turns[place],
         )
 
 
-def _plan_of(needs: Sequence[_Need]) -> PlanOfReplays:
+def _plan_of(needs: Sequence[_Need]) -> tuple[Plan, tuple[Condition, ...]]:
     conditions = tuple(each.of for each in needs if isinstance(each.of, Condition))
     models = tuple(each.of for each in needs if not isinstance(each.of, Condition))
-    plan = needs[-1].plan.model_copy(update={"models": models})
-    return PlanOfReplays(plan, conditions, replays_fingerprint(plan, conditions), absolute(plan.file))
+    return needs[-1].plan.model_copy(update={"models": models}), conditions
 
 
 def _opened_for(condition: Condition) -> str:
@@ -110,35 +145,21 @@ def _opened_for(condition: Condition) -> str:
     return canonical_json([tools, sorted(intervention_sources(condition.interventions))])
 
 
-def _refuse_what_has_one_owner(fingerprint: Mapping[str, str], *, live: bool) -> None:
-    """As of trials. Nothing of the web is live or recorded but where replays may ask it."""
-    web = fingerprint.get("web", "")
-    refused = {
-        "a recording of replies": fingerprint.get(REPLIES, "").startswith("record"),
-        "the live web (--live)": live and web.startswith(("record", "live")),
-        "MCP servers (--live)": live and any(name.startswith("mcp ") for name in fingerprint) and web[:6] != "replay",
-    }
-    if found := [what for what, is_there in refused.items() if is_there]:
-        raise InputError(
-            f"cluster: {' and '.join(found)} cannot be on a cluster yet",
-            hint="replay on one machine: --cluster none",
-            code="not_on_cluster",
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class PlanOnFleet:
-    """What runs replays of one plan's trials. Requests of workers wait in `lines`, those of the last batch."""
+    """What runs replays of one plan's trials. Requests of workers wait in `lines`, those of the last batch; what this
+    batch needs of what trials share goes into `needed`."""
 
     fleet: "FleetExecutor"
     place: int
     lines: dict[str, Line]
+    needed: set[str]
 
     def executor(
         self,
         forked: Mapping[str, ForkedTrial],
         coding: frozenset[str],
-        placebos: Keep | None,
+        placebos: Shared | None,
         fingerprint: Mapping[str, str],
         lines: Mapping[str, Line],
         *,
@@ -146,6 +167,8 @@ class PlanOnFleet:
     ) -> "SendingExecutor":
         """`forked` and `coding` are by the ids of conditions, `lines` those of the plan; `sandboxed` tells whether any
         of these replays stands on the sandbox."""
+        if placebos is not None:
+            self.needed.add(placebos.digest)
         self.lines.update({line_of(self.place, name): line for name, line in lines.items()})
         found = self.fleet.environment
         assert isinstance(found, WorkersEnvironment)
@@ -168,7 +191,7 @@ class SendingExecutor:
     place: int
     forked: Mapping[str, ForkedTrial]
     coding: frozenset[str]
-    placebos: Keep | None
+    placebos: Shared | None
     environment: Environment
     missed: list[str] = field(default_factory=list)
 

@@ -1,16 +1,16 @@
 """Replays on a worker of a cluster, which has no store: what a replay needs of it comes with the replay."""
 
-import hashlib
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy
-from toolablate.experiments.cluster.messages import Keep
+from toolablate.experiments.cluster.lent import Lent
+from toolablate.experiments.cluster.messages import Shared
 from toolablate.experiments.cluster.opening import refuse_other_environment
 from toolablate.experiments.environment.environment import fingerprint_of, recorded_environment
 from toolablate.experiments.environment.replies import open_sources
@@ -21,7 +21,7 @@ from toolablate.experiments.replay.running import ReplayEnvironment, ReplayExecu
 from toolablate.experiments.running.execution import retry_policy
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.errors import InternalError
-from toolablate.traces.records import Condition, Environment, Event, Question
+from toolablate.traces.records import Condition, Environment, Event, Question, canonical_json, digest_text
 
 # What is sent.
 
@@ -54,17 +54,22 @@ class SentPlacebos:
     asked: tuple[Question, ...]
     own_results: tuple[str, ...]
 
+    def digest(self) -> str:
+        questions, asked = ([each.model_dump(mode="json") for each in some] for some in (self.questions, self.asked))
+        kept = {tool: [astuple(each) for each in results] for tool, results in self.kept.items()}
+        return digest_text(canonical_json([questions, kept, asked, list(self.own_results)]))
 
-def placebos_to_send(there: ReplayEnvironment) -> Keep | None:
-    """Once to each worker: results of a whole store may be 20 MB."""
+
+def placebos_to_send(there: ReplayEnvironment) -> Shared | None:
+    """Once to each worker: results of a whole store may be 20 MB. What is the same has one digest, which the digest of
+    a pickle would not be."""
     sources = there.placebo_sources
     if sources is None:
         return None
     sent = SentPlacebos(
         tuple(sources.questions), dict(sources.kept), tuple(sources.asked), tuple(sorted(there.own_results))
     )
-    packed = pickle.dumps(sent, pickle.HIGHEST_PROTOCOL)
-    return Keep(hashlib.sha256(packed).hexdigest(), packed)
+    return Shared(sent.digest(), pickle.dumps(sent, pickle.HIGHEST_PROTOCOL))
 
 
 def replays_fingerprint(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
@@ -94,12 +99,14 @@ class WorkersEnvironment(Environment):
 
 @dataclass(frozen=True, slots=True)
 class PlanOfReplays:
-    """`plan` has those of its models alone that are asked; `file` is where it lies, the same on each node."""
+    """`plan` has those of its models alone that are asked; `file` is where it lies, the same on each node; `lent` is
+    what the driver has for all workers."""
 
     plan: Plan
     conditions: tuple[Condition, ...]
     fingerprint: Mapping[str, str]
     file: Path | None
+    lent: Lent
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +124,10 @@ class ReplayOpener:
         for place, each in self.plans.items():
             refuse_other_environment(each.plan, _without_placebos(each.conditions), each.fingerprint, each.file)
             own = {name: lines[line_of(place, name)] for name in _names(place, lines)}
-            there = await open_replay_environment(each.plan, each.conditions, stack, live=self.live)
-            sources = await open_sources(each.plan, each.fingerprint, stack, own, silent)
+            web = await each.lent.web(each.plan)
+            there = await open_replay_environment(each.plan, each.conditions, stack, live=self.live, lent=web)
+            asked = await open_sources(each.lent.unrecorded(each.plan), each.fingerprint, stack, own, silent)
+            sources = each.lent.recording(asked, each.plan.models)
             opened[place] = _OpenedThere(there, sources, retry_policy(each.plan))
             environments[place] = recorded_environment(there.tried, each.fingerprint)
         first = environments.pop(min(environments))
@@ -150,8 +159,16 @@ class WorkerReplays:
         self._placebos: dict[str, SentPlacebos] = {}
         self._with_placebos: dict[tuple[int, str], ReplayEnvironment] = {}
 
-    def keep(self, kept: Keep) -> None:
-        self._placebos[kept.digest] = pickle.loads(kept.packed)  # noqa: S301 - of the driver, which runs our own code
+    def share(self, shared: Shared) -> None:
+        sent: SentPlacebos = pickle.loads(shared.packed)  # noqa: S301 - of the driver, which runs our own code
+        self._placebos[shared.digest] = sent
+
+    def forget(self, digests: frozenset[str]) -> None:
+        for digest in digests:
+            self._placebos.pop(digest, None)
+        for place, digest in list(self._with_placebos):
+            if digest in digests:
+                del self._with_placebos[place, digest]
 
     async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> EndedReplay:
         if not isinstance(planned, SentReplay):

@@ -28,7 +28,7 @@ from toolablate.experiments.environment.placebo_sources import (
     read_results,
     require_results,
 )
-from toolablate.experiments.environment.web import asks_the_web, guard_for, offline, open_web
+from toolablate.experiments.environment.web import OpenedWeb, asks_the_web, guard_for, offline, open_web
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.replay.changes import is_faulty, swapped_call, was_made_to_fail
 from toolablate.experiments.replay.replayed_tools import (
@@ -131,7 +131,7 @@ class ReplayEnvironment:
     """`asked` are the parts of `Resources` that may be asked for what is not recorded, None among them for functions of
     the user's own; `recorded` those of these that reach nothing outside of this machine; `anew` those that are asked
     for the sake of a placebo, which an archive has nothing for. `own_results` names the tools whose placebos come from
-    the store that is replayed."""
+    the store that is replayed. `web` is what of it is open."""
 
     plan: Plan
     resources: Resources
@@ -142,6 +142,7 @@ class ReplayEnvironment:
     anew: frozenset[str | None]
     own_results: frozenset[str] = frozenset()
     agents: Mapping[str, OpenedAgent] = field(default_factory=dict)
+    web: OpenedWeb = field(default_factory=OpenedWeb)
 
     def open_tools(self, parent: Parent, condition: Condition, swapped: Sequence[InterventionUse] = ()) -> OpenedTools:
         """For a trial that goes on from the parent under a condition; `swapped` are more interventions than it has."""
@@ -225,18 +226,26 @@ class ReplayEnvironment:
 
 
 async def open_replay_environment(
-    plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, *, live: bool, tried: bool = True
+    plan: Plan,
+    conditions: Sequence[Condition],
+    stack: AsyncExitStack,
+    *,
+    live: bool,
+    tried: bool = True,
+    lent: OpenedWeb | None = None,
 ) -> ReplayEnvironment:
     """Opens what the tools of these conditions need, for no placebos yet; the stack closes it. Without `live` nothing
-    is asked that a plan in replay would not ask. The sandbox is `tried` where replays run here. Raises ToolablateError
-    for what cannot be had."""
+    is asked that a plan in replay would not ask. The sandbox is `tried` where replays run here. What is `lent` of the
+    web is open elsewhere. Raises ToolablateError for what cannot be had."""
     parts = needed(conditions)
     plan, recorded = _at_rest(plan, parts) if not live else (plan, _recorded(plan))
     asked: frozenset[str | None] = (
         frozenset({"sandbox", "search", "pages", "mcp", "documents", "agent", None}) if live else recorded
     )
     servers = servers_needed(conditions) if "mcp" in asked else ()
-    web = await open_web(plan, frozenset(part for part in parts if part in asked), stack, servers=servers)
+    lent = lent or OpenedWeb()
+    wanted = frozenset(part for part in parts if part in asked)
+    web = lent.before(await open_web(plan, wanted - lent.parts, stack, servers=servers))
     sandbox = await open_tried_sandbox(plan, conditions, stack) if tried else None
     resources = Resources(
         sandbox.sandbox if sandbox else None if tried else open_untried_sandbox(plan, conditions, stack),
@@ -248,7 +257,7 @@ async def open_replay_environment(
     at_hand = {"sandbox", "documents", *(("search", "pages") if offline(plan) else ())}
     anew = asked if live else frozenset(at_hand)
     return ReplayEnvironment(
-        plan, resources, sandbox, None, asked, recorded, anew, agents=open_agents(plan, conditions)
+        plan, resources, sandbox, None, asked, recorded, anew, agents=open_agents(plan, conditions), web=web
     )
 
 

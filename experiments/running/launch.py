@@ -386,7 +386,7 @@ async def _open(
     asked = plan if left else plan.model_copy(update={"models": ()})
     batches = _batches(asked, left, progress)
     lines = asked_lines(plan)
-    executor = await (opens if left else open_executor)(
+    executor = await opens(
         asked, left, run.fingerprint, stack, lines=lines, tell=progress.tell, warn=progress.warn, batches=batches
     )
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):

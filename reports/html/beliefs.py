@@ -15,7 +15,7 @@ from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
-from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
+from toolablate.reports.terminal.explanation import BeliefStep, around_fall, side_of_step, step_lines
 from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
@@ -292,11 +292,12 @@ class BeliefFigure:
 @dataclass(frozen=True, slots=True)
 class StepLine:
     """A line of the table: `share` is that of right answers after it, None where nobody asked. Right before it
-    `skipped` lines are left out."""
+    `skipped` lines are left out. `side` tells whether the likeliest cause is there or gone, where its answers count."""
 
     line: BeliefStep
     falls: bool
     skipped: int = 0
+    side: str = ""
 
     @property
     def share(self) -> float | None:
@@ -336,7 +337,8 @@ def told_steps(told: Explanation) -> Iterator[StepLine]:
     skipped = 0
     for place, line in enumerate(lines):
         if place in kept:
-            yield StepLine(line, flip is not None and flip.after < line.step <= flip.step, skipped)
+            falls = flip is not None and flip.after < line.step <= flip.step
+            yield StepLine(line, falls, skipped, side_of_step(line, told))
         skipped = 0 if place in kept else skipped + 1
 
 

@@ -15,8 +15,7 @@ from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import Findings
 from toolablate.reports import numbers
-from toolablate.reports.cause_wording import right_answer, without_tools
-from toolablate.reports.changed_runs import rows
+from toolablate.reports.cause_wording import right_answer
 from toolablate.reports.html.beliefs import marks_of, with_answer
 from toolablate.reports.html.cards import Card, Links, Marks
 from toolablate.reports.html.environment import environment
@@ -30,6 +29,7 @@ from toolablate.reports.plots.figures import Printed, decompositions_of, in_orde
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
+from toolablate.reports.terminal.explanation import runs_otherwise
 
 MOST_MODELS, MOST_NAMED = 8, 3
 
@@ -223,11 +223,9 @@ def _says(told: ReportTrial) -> Iterator[WhyPart]:
     """In four parts, then the counts that they are made of."""
     if told.explanation is None:
         return
-    evidence = told.explanation.explained.evidence
     yield from why_parts(told.explanation)
-    for title, some in rows(evidence):
-        yield WhyPart(title, tuple(f"{row.came} {row.changed}" for row in some))
-    yield WhyPart("Answers without tools", tuple(without_tools(evidence)))
+    for title, rows in runs_otherwise(told.explanation):
+        yield WhyPart(title, tuple(f"{came}: {name}" for name, came, _ in rows))
 
 
 def _belief(told: ReportTrial, anchor: str) -> Markup | None:

@@ -1,10 +1,10 @@
 """Why one trial went as it did, on one page of a terminal."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.constrain import Constrain
@@ -13,33 +13,32 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers, belief_steps
-from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.reports.cause_wording import asked, without_tools
-from toolablate.reports.changed_runs import rows
-from toolablate.reports.not_known import Apart, Said, trace_command
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
+from toolablate.reports.cause_wording import asked, chance, without_tools
+from toolablate.reports.causes import first_of, sides
+from toolablate.reports.changed_runs import BEFORE, EARLY, IN_REPEATS, Row, table
+from toolablate.reports.happened import Apart, Said, answers_of, held
 from toolablate.reports.plain_why import why_parts
 from toolablate.reports.tables import simulated_banner
 from toolablate.reports.turn import last_reply_step, turn_of
-from toolablate.reports.turned import shapley_lines, turned
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
-T = TypeVar("T")
-
-BAR_CELLS, SHARE_CELLS, ANSWER_CELLS, EVENT_CELLS = 10, 7, 12, 5
+EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, CAUSE_CELLS = 5, 10, 11, 5
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
-FULL, EMPTY, FALLS = "█", "·", "↓"
-SHOWN_CALLS, BOTH_CELLS = 2, 17
+FALLS = "↓"
 NO_ANSWER = "(none)"
+SEVERAL = "several"
 _SKIPPED = ("import ", "from ", "#")
 
 
 @dataclass(frozen=True, slots=True)
 class BeliefStep:
-    """`step` is that of the belief after it, 0 for the question alone; a call that the provider made within a reply has
-    the reply's, and a line of its own. `event` is the first of the line, None for the question alone. `right` of
-    `samples` answers are right after it, and `answer` is what most of them say; no sample where nobody asked."""
+    """A call, a result or a reply. `step` is that of the belief after it, 0 for the question alone. `event` is None for
+    the question alone. `right` of `samples` answers are right after it, and `answer` is what most of them say; no
+    sample where nobody asked, or where these are its last reply drawn again, which is a row of its own."""
 
     step: int
     event: int | None
@@ -49,41 +48,95 @@ class BeliefStep:
     answer: str
 
 
-def steps_table(told: Explanation, room: int) -> Table:
-    """At most `room` cells wide, if that is 60 or more."""
+# The table of all runs: the trial step by step, then what came of it and of others of its question otherwise.
+
+
+STEPS = "This trial, asked at once after its steps"
+NOT_COUNTED = "-"
+
+
+def runs_table(told: Explanation, room: int) -> Table:
+    """At most `room` cells wide, if that is 60 or more. The last column says whether the likeliest cause is there or
+    gone, of runs that count for or against it."""
+    table_of = Table.grid(padding=(0, 1, 0, 0))
+    otherwise = tuple(runs_otherwise(told))
+    count_cells = max(COUNT_CELLS, *(len(came) for _, rows in otherwise for _, came, _ in rows), 0)
+    what = room - EVENT_CELLS - count_cells - ANSWER_CELLS - CAUSE_CELLS - 4
+    table_of.add_column(justify="right", width=EVENT_CELLS, style="dim")
+    table_of.add_column(width=max(LEAST_WHAT, what), overflow="fold")
+    for width in (count_cells, ANSWER_CELLS, CAUSE_CELLS):
+        table_of.add_column(width=width, no_wrap=True)
+    names = ("right", "says", "cause" if side_of(BEFORE, told) or side_of(WITHOUT_TOOLS, told) else "")
+    table_of.add_row("event", Text(STEPS, style="bold"), *(Text(each, style="dim") for each in names))
+    _add_steps(table_of, told)
+    for title, rows in otherwise:
+        table_of.add_row("", Text(title, style="bold"))
+        for name, came, side in rows:
+            table_of.add_row("", inert(name), Text(came), "", side)
+    return table_of
+
+
+def runs_otherwise(told: Explanation) -> Iterator[tuple[str, tuple[tuple[str, str, str], ...]]]:
+    """By their owners: what was changed, how many are right, and whether the likeliest cause is there or gone."""
+    for title, rows in table(told.explained.evidence):
+        sides = (NOT_COUNTED if row.aside else side_of(row.changed, told) for row in rows)
+        yield title, tuple((row_named(row, told), row.count, side) for row, side in zip(rows, sides, strict=True))
+
+
+def _add_steps(table_of: Table, told: Explanation) -> None:
     lines = list(step_lines(told))
-    probed = any(line.samples for line in lines)
-    beside = BAR_CELLS + SHARE_CELLS + ANSWER_CELLS + 3 if probed else 0
-    cells = max(LEAST_WHAT, room - EVENT_CELLS - 1 - beside)
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(justify="right", width=EVENT_CELLS, style="dim")
-    table.add_column(width=cells, no_wrap=True, overflow="ellipsis")
-    if probed:
-        for width in (BAR_CELLS, SHARE_CELLS, ANSWER_CELLS):
-            table.add_column(width=width, no_wrap=True)
-        table.add_row("event", "", *(Text(title, style="dim") for title in ("right now", "", "says")))
     shown = _shown(told, lines)
+    turn = turn_of(told.explained.evidence)
     for place, line in enumerate(lines):
         if place not in shown:
             if place - 1 in shown:
-                table.add_row("", Text(f"... {_gap(place, shown)} steps more", style="dim"))
+                table_of.add_row("", Text(f"... {_gap(place, shown)} steps more", style="dim"))
             continue
-        # After the last reply there is only the end.
-        number = _events(line, lines[place + 1].event if place + 1 < len(lines) else None)
-        falls = _falls(told, line)
-        what = Text(line.what, style="bold" if falls else "")
-        table.add_row(number, what, *(_belief(line, falls=falls) if probed else ()))
-    if probed:
-        answer = one_line(", ".join(told.explained.evidence.score.extracted)) or NO_ANSWER
-        table.add_row("", "its answer", _verdict(told.explained.evidence.score), "", shortened(answer, ANSWER_CELLS))
-    return table
+        fell = turn is not None and line.event is not None and turn.start <= line.event < turn.end
+        number = "" if line.event is None else str(line.event)
+        last = place == len(lines) - 1 and place > 0
+        right, says = _belief(line) if not last else _end(told)
+        what = Text(line.what, style="bold" if fell else "", no_wrap=True, overflow="ellipsis")
+        table_of.add_row(number, what, right, says, side_of_step(line, told))
+        if turn is not None and fell and (place + 1 == len(lines) or (lines[place + 1].event or 0) >= turn.end):
+            table_of.add_row("", Text(turned(told), style="dim"))
 
 
-def _events(line: BeliefStep, following: int | None) -> str:
-    """`3`, or `3-5` of a line that stands for several."""
-    if line.event is None:
+def turned(told: Explanation) -> str:
+    """Where early answers get worse, on one line; empty where they do not."""
+    turn = turn_of(told.explained.evidence)
+    if turn is None:
         return ""
-    return str(line.event) if following is None or following <= line.event + 1 else f"{line.event}-{following - 1}"
+    how, again = "likely" if turn.sure else "perhaps", f"{100 * turn.confidence:.0f} of 100 random draws"
+    return f"{FALLS} {how} worse from here on: {turn.counts} (same place in {again})"
+
+
+def _end(told: Explanation) -> tuple[Text, Text]:
+    score = told.explained.evidence.score
+    answer = one_line(", ".join(score.extracted)) or NO_ANSWER
+    return Text("unreadable" if score.verdict == "unparsed" else score.verdict), Text(shortened(answer, ANSWER_CELLS))
+
+
+def row_named(row: Row, told: Explanation) -> str:
+    """What was changed, what trials without tools answered, and why it does not count."""
+    evidence = told.explained.evidence
+    answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
+    return f"{row.changed}{answered}{f' (not counted: {row.aside})' if row.aside else ''}"
+
+
+def side_of_step(line: BeliefStep, told: Explanation) -> str:
+    early = BEFORE if line.event is None else f"{EARLY} {line.event}"
+    return side_of(early, told) if line.samples else ""
+
+
+def side_of(changed: str, told: Explanation) -> str:
+    """Whether the likeliest cause is there in runs so named, or gone; empty of what replays do not weigh."""
+    attribution = told.explained.attribution
+    if attribution is None or attribution.method != "replay":
+        return ""
+    gone, there = sides(first_of(attribution), told.explained.evidence)
+    named = {row.changed: side for side, rows in (("gone", gone), ("there", there)) for row in rows}
+    return named.get(changed, named.get(f"{IN_REPEATS}, {changed}", ""))
 
 
 def _shown(told: Explanation, lines: Sequence[BeliefStep]) -> Set[int]:
@@ -107,17 +160,30 @@ def _gap(place: int, shown: Set[int]) -> int:
 
 
 def step_lines(told: Explanation) -> Iterator[BeliefStep]:
-    """The question before any call, then what lies between each two belief steps, with the belief at the latter; after
-    the last nobody is asked. Calls that the provider made within a reply come first, by their own events."""
+    """The question before any call, then each call and each result, with the belief after the last of a step; after the
+    last reply nobody is asked."""
     evidence = told.explained.evidence
-    steps = belief_steps(told.conversation)
+    steps, redrawn = belief_steps(told.conversation), last_reply_step(evidence)
     beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
-    yield _line(0, None, "the question, before any call", beliefs.get(0))
+    if redrawn:
+        # They are a row of the table.
+        beliefs.pop(redrawn, None)
+    yield _line(0, None, "before any call", beliefs.get(0))
     for step, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
-        while isinstance(made := told.conversation[start], ToolCall) and made.by_provider and start + 1 < end:
-            yield _line(step, start, _by_provider(made), None)
-            start += 1
-        yield _line(step, start, _what(told.conversation[start:end]), beliefs.get(step))
+        *some, last = _lines_of(told.conversation[start:end], start, answers_of(told)) or [(start, "(nothing)")]
+        yield from (_line(step, event, what, None) for event, what in some)
+        yield _line(step, *last, beliefs.get(step))
+
+
+def _lines_of(events: Sequence[Event], start: int, wanted: Sequence[str]) -> list[tuple[int, str]]:
+    found: list[tuple[int, str]] = []
+    for number, event in enumerate(events, start=start):
+        if isinstance(event, ModelCall):
+            calls = event.reply.message.tool_calls
+            found += [(number, f"calls {called(each)}") for each in calls] if calls else [(number, _said(event))]
+        elif isinstance(event, ToolCall):
+            found.append((number, _by_provider(event) if event.by_provider else given(event, wanted)))
+    return found
 
 
 def called(request: ToolRequest) -> str:
@@ -125,12 +191,12 @@ def called(request: ToolRequest) -> str:
     return f"{one_line(request.name)}: {_argument(request.arguments)}"
 
 
-def given(event: ToolCall) -> str:
-    """What a call gave, on one line."""
+def given(event: ToolCall, wanted: Sequence[str] = ()) -> str:
+    """What a call gave, on one line; from the first line on that holds one of the `wanted` texts, where one does."""
     name = one_line(event.call.name)
     # By the plan, which takes the part of a tool that is broken.
     error = "made to fail on purpose" if event.error == "injected_failure" else event.error
-    said = one_line(error or event.output) or "(nothing)"
+    said = one_line(error or held(event.output, wanted) or event.output) or "(nothing)"
     return f"{name} {'gives' if event.status == 'ok' else 'fails'}: {said}"
 
 
@@ -145,49 +211,25 @@ def _line(step: int, event: int | None, what: str, belief: EarlyAnswers | None) 
 
 
 def _leading(belief: EarlyAnswers) -> str:
+    """What most say; of two that as many say, both."""
     name, share = max(belief.options.items(), key=lambda item: item[1].mean, default=("", belief.unreadable))
     if not name or belief.unreadable.mean > share.mean:
         return NO_ANSWER
     leading = [each for each, other in belief.options.items() if other.mean == share.mean]
-    return one_line(name if len(leading) == 1 else " = ".join(leading) if len(leading) == 2 else SEVERAL)
+    return one_line(name if len(leading) == 1 else " or ".join(leading) if len(leading) == 2 else SEVERAL)
 
 
-def _falls(told: Explanation, line: BeliefStep) -> bool:
-    """Whether the belief surely falls at a line, as far as its steps were asked about."""
-    flip, turn = told.explained.evidence.flip, turn_of(told.explained.evidence)
-    return flip is not None and turn is not None and turn.sure and flip.after < line.step <= flip.step
-
-
-def _belief(line: BeliefStep, *, falls: bool) -> Sequence[Text]:
+def _belief(line: BeliefStep) -> tuple[Text, Text]:
     if not line.samples:
-        return ()
-    filled = round(BAR_CELLS * line.right / line.samples)
-    bar = Text.assemble((FULL * filled, "green"), (EMPTY * (BAR_CELLS - filled), "dim"))
-    shares = Text(f"{line.right}/{line.samples}{f' {FALLS}' if falls else ''}")
-    return bar, shares, Text(shortened(line.answer, ANSWER_CELLS))
-
-
-def _what(events: Sequence[Event]) -> str:
-    reply = next((event for event in events if isinstance(event, ModelCall)), None)
-    if reply is not None:
-        return _said(reply)
-    return _calls_listed(given, [event for event in events if isinstance(event, ToolCall)])
+        return Text(), Text()
+    return Text(f"{line.right} of {line.samples}"), Text(shortened(line.answer, ANSWER_CELLS))
 
 
 def _said(call: ModelCall) -> str:
     message = call.reply.message
-    if message.tool_calls:
-        return f"calls {_calls_listed(called, message.tool_calls)}"
     lines = [line for line in message.content[-2_000:].splitlines() if line.strip()]
     last = "replies, its budget gone" if call.purpose == "final" else "replies"
     return f"{last}: {one_line(lines[-1])}" if lines else f"{last}: (nothing)"
-
-
-def _calls_listed(say: Callable[[T], str], each: Sequence[T]) -> str:
-    more = f"; and {len(each) - SHOWN_CALLS} more" if len(each) > SHOWN_CALLS else ""
-    shown = list(map(say, each[:SHOWN_CALLS]))
-    # Of two on one line both are seen.
-    return "; ".join(shown if len(shown) == 1 else (shortened(one, BOTH_CELLS) for one in shown)) + more
 
 
 def _argument(arguments: str) -> str:
@@ -202,39 +244,10 @@ def _argument(arguments: str) -> str:
     return one_line(next((line for line in lines if line and not line.startswith(_SKIPPED)), said))
 
 
-# One trial on a page: what it would have said without tools, where its belief turned, and by what.
+# One trial on a page.
 
 
 PAGE_CELLS = 80
-SEVERAL = "several"
-_LEGEND = (
-    (FALLS, "where they get worse"),
-    (" = ", "as many say the one as the other"),
-    (SEVERAL, "as many say each of three or more"),
-    (NO_ANSWER, "most have no readable answer"),
-)
-
-
-def early_legend(told: Explanation) -> str:
-    """What the columns of early answers mean, and the signs that stand in them."""
-    lines = list(step_lines(told))
-    there = "".join(line.answer if line.samples else "" for line in lines)
-    there += FALLS if any(_falls(told, line) for line in lines) else ""
-    signs = "".join(f" {sign.strip()}: {means}." for sign, means in _LEGEND if sign in there)
-    asked = (
-        "Early answers: after a step it was asked to answer at once. 1/2: one of two is right. Beside: what most say"
-    )
-    last, runs = last_reply_step(told.explained.evidence), told.explained.evidence.all_runs
-    drawn = [line for line in lines if line.samples and line.step == last]
-    same = " The last are its last reply drawn again, the same runs as below" if drawn else ""
-    if (
-        drawn
-        and runs is not None
-        and (drawn[0].right, drawn[0].samples) != (sum(runs.last_reply), len(runs.last_reply))
-    ):
-        same += ", where what could not be read was asked for once more"
-    same += "." if same else ""
-    return f"{asked}.{same}{signs}"
 
 
 def explanation_view(told: Explanation) -> RenderableType:
@@ -252,18 +265,9 @@ class _Page:
         for part in why_parts(told):
             yield from _section(part.title, part.lines)
         yield Text()
-        yield Text("What it did", style="bold")
-        yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
-        if evidence.trajectory is not None:
-            yield from _lines([early_legend(told)])
-        yield from _section("Where the answers turn", turned(told))
-        yield from _section("Runs to compare with", ())
-        for title, some in rows(evidence):
-            yield from _lines([f"{title}:"])
-            yield Padding(_pairs([(row.came, row.changed) for row in some]), (0, 0, 0, 4))
+        yield Text("All runs", style="bold")
+        yield Padding(runs_table(told, options.max_width - 2), (0, 0, 0, 2))
         yield from _lines(shapley_lines(evidence))
-        yield from _section("Answers without tools", without_tools(evidence))
-        yield from _section("The whole trace", (trace_command(told),))
 
 
 def _verdict(score: Score) -> str:
@@ -311,13 +315,12 @@ class _Command:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         line = ""
-        for piece in self.text.split(" --"):
-            option = f" --{piece}" if line else piece
-            if line and len(line + option) > options.max_width - len(_INDENT) - len(_GOES_ON):
+        for piece in _PIECES.findall(self.text):
+            if line and len(f"{line} {piece}") > options.max_width - len(_INDENT) - len(_GOES_ON):
                 yield self._line(line + _GOES_ON)
-                line = f" {option}"
+                line = f"  {piece}"
             else:
-                line += option
+                line = f"{line} {piece}".lstrip() if not line.strip() else f"{line} {piece}"
         yield self._line(line)
 
     def _line(self, text: str) -> Text:
@@ -326,13 +329,28 @@ class _Command:
         return shown
 
 
+_PIECES = re.compile(r"--\S+(?: (?!-)(?:'[^']*'|\S)+)?|(?:'[^']*'|\S)+")
 _INDENT, _GOES_ON = "    ", " \\"
 
 
-def _pairs(rows: list[tuple[str, str]]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for came, changed in rows:
-        table.add_row(Text(came), Text(changed))
-    return table
+# What each result did, where replays left them out one by one.
+
+
+SHOWN_RESULTS = 3
+LEAST_SHOWN = 0.005
+
+
+def shapley_lines(evidence: Evidence) -> Iterator[str]:
+    """Shapley values of results, the most harmful first."""
+    ordered = sorted(evidence.shapley.items(), key=lambda item: item[1].value)
+    for event, shapley in ordered[:SHOWN_RESULTS]:
+        sign = "+" if shapley.value >= 0 else "\u2212"
+        error = "" if shapley.standard_error is None else f" ({_spread(shapley.standard_error)})"
+        yield f"Shapley value of event {event}'s result: {sign}{chance(abs(shapley.value))}{error}."
+
+
+def _spread(standard_error: float) -> str:
+    """Runs that all end alike have no spread, which does not make them certain."""
+    return (
+        f"standard error {chance(standard_error)}" if standard_error >= LEAST_SHOWN else "runs of a kind all end alike"
+    )

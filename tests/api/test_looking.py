@@ -87,6 +87,10 @@ def test_before_a_run(plan: tb.Plan, store: tb.Store) -> None:
     found = asyncio.run(tb.doctor_async())
     assert {finding.topic for finding in found.findings} >= {"key", "sandbox"}
     assert len(found.frame) == len(found.json["findings"])
+    with pytest.raises(InputError, match="cluster needs a plan"):
+        tb.doctor(cluster="local")
+    with pytest.raises(InputError, match="cluster: 'none' has no nodes"):
+        tb.doctor(plan, cluster="none")
 
 
 def test_a_frame_without_rows_has_its_columns(store: tb.Store) -> None:

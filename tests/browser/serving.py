@@ -8,8 +8,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 from tests.viewer.keeping.reading import read_findings
 
 from toolablate.analysis.attribution.evidence import Explanation
@@ -33,7 +35,7 @@ class Site:
     """`address` lets a browser in; `base` is the same without the token, and without a slash at its end."""
 
     base: str
-    view: View
+    view: Any
 
     @property
     def address(self) -> str:
@@ -98,18 +100,23 @@ def _explained(store: Path, trial: str) -> Explanation | None:
 
 @contextmanager
 def serving(view: View) -> Iterator[Site]:
+    with answering(application(view)) as base:
+        yield Site(base, view)
+
+
+@contextmanager
+def answering(app: ASGIApp) -> Iterator[str]:
+    """The address of its server, without a slash at the end."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         port = listening.getsockname()[1]
-        config = uvicorn.Config(
-            application(view), log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none"
-        )
+        config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         try:
-            yield Site(f"http://127.0.0.1:{port}", view)
+            yield f"http://127.0.0.1:{port}"
         finally:
             server.should_exit = True
             thread.join(10)

@@ -14,7 +14,7 @@ def test_nothing_is_told_to_whom_was_not_shown_the_token(site: Site, path: str) 
     for cookie in ("", f"toolablate-{site.port}=", f"toolablate-{site.port}={TOKEN[:-1]}", f"toolablate-1={TOKEN}"):
         reply = get(site, path, let_in=False, Cookie=cookie)
         assert reply.status == 403
-        assert "Open the address that toolablate view printed" in reply.text
+        assert "Open the address that toolablate printed" in reply.text
         assert site.view.store.name not in reply.text
         assert "/static/" not in reply.text
 
@@ -101,7 +101,7 @@ def test_a_browser_reads_through_a_tunnel(site: Site, chromium: Browser) -> None
     with forwarding(site.port) as port, chromium.new_context() as context:
         page = context.new_page()
         page.goto(f"http://localhost:{port}/")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Open the address that toolablate view printed")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Open the address that toolablate printed")
         page.goto(f"http://localhost:{port}/questions?token={TOKEN}")
         assert page.url == f"http://localhost:{port}/questions"
         expect(page.get_by_role("heading", level=1)).to_contain_text("Questions")

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from toolablate.experiments.plans.plan import plan_at
+from toolablate.experiments.running.execution import Opens, open_executor
 from toolablate.experiments.running.launch import launch
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import Answer, Event, Failure, ModelCall, ToolCall, Trace
@@ -115,11 +116,11 @@ def agent_plan(
     return plan
 
 
-def run(plan: Path) -> Ran:
+def run(plan: Path, opens: Opens = open_executor) -> Ran:
     """Raises what the command line would print."""
     loaded, text = plan_at(plan)
     with RunProgress(Console(quiet=True)) as progress:
-        launch(loaded, text, progress)
+        launch(loaded, text, progress, opens=opens)
     found = {}
     with Store(Path(loaded.store)) as opened:
         for trace in opened.traces():

@@ -1,10 +1,10 @@
 """The text and the links of a document: HTML, XML feeds, PDF, plain text."""
 
 import re
-from collections.abc import Iterator
 
 from toolablate.tools.extraction.html import TITLE_CHARS, read_html
 from toolablate.tools.extraction.kinds import ExtractionOptions, Unreadable, decode, kind_of
+from toolablate.tools.extraction.pdf import read_pdf
 from toolablate.tools.text import one_line, plain_text
 from toolablate.traces.records import Link, PageText
 
@@ -39,50 +39,6 @@ def read_xml(text: str) -> tuple[str, str]:
             lines.append("")
         lines += [part for part in (said, (target or "").strip(), (element.tail or "").strip()) if part]
     return (title, "\n".join(lines)) if lines else ("", text)
-
-
-# From PDF to text, page by page, in the order in which the file has it.
-
-
-_PASSWORD = 4  # FPDF_ERR_PASSWORD
-
-
-def read_pdf(body: bytes, most: int) -> tuple[str, str]:
-    """Title and text, of about `most` characters. Raises Unreadable (`encrypted`, `broken`, `no_text`)."""
-    import pypdfium2
-
-    try:
-        document = pypdfium2.PdfDocument(body)
-    except pypdfium2.PdfiumError as error:
-        if getattr(error, "err_code", None) == _PASSWORD:
-            raise Unreadable("encrypted", "it is a PDF file that needs a password") from None
-        raise Unreadable("broken", "it is a PDF file that cannot be read") from None
-    try:
-        pages = [text for text in _pages(document, most) if text.strip()]
-        if not pages:
-            raise Unreadable("no_text", f"it is a PDF file of {len(document)} pages of images without text")
-        return document.get_metadata_value("Title"), "\n\n".join(pages)
-    finally:
-        document.close()
-
-
-def _pages(document: object, most: int) -> Iterator[str]:
-    import pypdfium2
-
-    for number in range(len(document)):  # type: ignore[arg-type]
-        if most <= 0:
-            return
-        try:
-            page = document[number]  # type: ignore[index]
-            shown = page.get_textpage()
-        except pypdfium2.PdfiumError:
-            continue  # one broken page does not spoil the others
-        text: str = shown.get_text_range()
-        shown.close()
-        page.close()
-        most -= len(text)
-        # U+FFFE is how PDFium writes a hyphen that broke a word at a line's end.
-        yield text.replace("\ufffe\r\n", "").replace("\ufffe", "")
 
 
 _URL = re.compile(r"https?://[^\s<>\"'`{}|\\^\u3000-\u303f\uff00-\uffef]+")

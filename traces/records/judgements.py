@@ -180,8 +180,8 @@ class Attribution(TaggedRecord):
     tools as well, now and then), `own_error` (the model is wrong without tools, too), `unknown`. `distraction` says of
     retrieval distraction how it went: what was read was adopted though it misleads, what exists was taken for what is
     right, or a simple answer was built up into an elaborate one. `turned_at` is the event at which the belief in the
-    right answer fell for good, None where that is not known. `shares` are the probabilities of mechanisms by replay,
-    its own among them; those of a method that has none are empty.
+    right answer fell for good, None where that is not known. `shares` are the probabilities of mechanisms, its
+    own among them; those of a method that has none are empty.
     """
 
     version: Literal[1] = 1

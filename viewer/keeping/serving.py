@@ -117,7 +117,7 @@ def serve(
     if other is not None:
         require_scope(ViewScope(other))
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
-    with _until_stopped(), index_place(scope) as place:
+    with until_stopped(), index_place(scope) as place:
         index = ViewerIndex.open(place)
         texts = texts_of(scope, texts_place(scope, place))
         with IndexKeeper(scope, index, texts) as keeper:
@@ -132,14 +132,20 @@ def serve(
                 other=None if other is None else OtherStore(scope.store, other, run=scope.run, scorer=scope.scorer),
                 session=reader.session,
             )
-            server = _server(application(view))
-            with _ended_by_signals(server):
-                ready(f"http://{HOST}:{port}/{'labels' if reader.session.queue else ''}?token={token}")
-                server.run(sockets=[listener])
+            first = f"http://{HOST}:{port}/{'labels' if reader.session.queue else ''}?token={token}"
+            answer(application(view), listener, first, ready)
+
+
+def answer(app: "ASGIApp", listener: socket.socket, first: str, ready: Tell) -> None:
+    """Until Ctrl-C or a SIGTERM; `ready` is told the address of the `first` page."""
+    server = _server(app)
+    with _ended_by_signals(server):
+        ready(first)
+        server.run(sockets=[listener])
 
 
 @contextmanager
-def _until_stopped() -> Iterator[None]:
+def until_stopped() -> Iterator[None]:
     """Ctrl-C ends what is within, whatever it is at, and a SIGTERM does so no less cleanly."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -323,3 +329,18 @@ def browser() -> Iterator[Callable[[str], None]]:
 def _open(address: str) -> None:
     with suppress(webbrowser.Error, OSError):
         webbrowser.open(address)
+
+
+@contextmanager
+def address_shown(*, open_it: bool, as_json: bool) -> Iterator[Tell]:
+    """Within it an address is printed, and shown in a browser where there is one."""
+    import click
+
+    with browser() as show:
+
+        def ready(url: str) -> None:
+            click.echo(json.dumps({"url": url}) if as_json else f"{url}\nCtrl-C ends it.")
+            if open_it and has_browser():
+                show(url)
+
+        yield ready

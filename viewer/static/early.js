@@ -6,7 +6,7 @@
 
   const keep = (event) => {
     const plain = event.key === "Enter" || (event.key.length === 1 && event.key !== " ");
-    if (!plain || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (!plain || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (document.activeElement && document.activeElement !== document.body) return;
     kept.push(event.key);
     event.preventDefault();

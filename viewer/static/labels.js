@@ -1,6 +1,8 @@
 /* Labels by keyboard: y confirms, c opens the choice, n goes to the note, m quotes what is selected, w withdraws, Enter
    saves, Esc leaves. Of who labels one after the other, a key of a code saves and goes on, unless c came before it. */
 
+import { sentOnce } from "./once.js";
+
 const form = document.querySelector("[data-label-panel]");
 if (form) begin(form);
 
@@ -14,7 +16,7 @@ function begin(form) {
   const distractions = form.querySelector("[data-distractions]");
   const [code, codes] = [form.querySelector("[data-code]"), "[data-code]:checked"];
   const several = code.type === "checkbox";
-  let [sending, going, direct] = [false, false, "oneKey" in form.dataset];
+  let [going, direct] = [false, "oneKey" in form.dataset];
   const keys = new Map([...form.querySelectorAll("input[data-key]")].map((each) => [each.dataset.key, each]));
 
   const show = (shown) => {
@@ -44,25 +46,14 @@ function begin(form) {
   close.addEventListener("click", () => (show(false), open.focus()));
   form.addEventListener("change", fit);
   remember(form.querySelector("[data-onward]"));
-
-  // What is sent twice would be two labels, and what is said after the first is meant for the next page.
-  form.addEventListener("submit", (event) => {
-    if (sending) return event.preventDefault();
-    lock(true);
-  });
-  addEventListener("pageshow", (event) => event.persisted && lock(false));
-
-  function lock(locked) {
-    sending = form.inert = locked;
-    form.setAttribute("aria-busy", String(locked));
-  }
+  const sent = sentOnce(form);
 
   // Before the page's own keys, of which some choose a mechanism while the choice is open.
   document.addEventListener("keydown", handle, { capture: true });
 
   function handle(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (sending) return event.preventDefault(), event.stopImmediatePropagation();
+    if (sent()) return event.preventDefault(), event.stopImmediatePropagation();
     if (document.querySelector("dialog[open]")) return;
     const writing = event.target.matches?.("textarea, select, input:not([type=radio], [type=checkbox])");
     if (act(event.key, writing, event)) event.preventDefault();

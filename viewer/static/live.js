@@ -11,6 +11,7 @@ let pause = EVERY;
 let pressed = -STILL;
 
 export function watch() {
+  if (!document.getElementById("progress")) return;
   addEventListener("keydown", (event) => (pressed = event.timeStamp), { capture: true, passive: true });
   setTimeout(look, document.querySelector("main[data-live]") ? EVERY : 0);
   document.addEventListener("visibilitychange", () => {

@@ -14,9 +14,11 @@ from toolablate.analysis.attribution.arm_rules import before_wrong, blame_by_arm
 from toolablate.analysis.attribution.change_rates import ChangeRates, Step, arm_rate, fitted_rates
 from toolablate.analysis.attribution.decomposition import Arms, Scores
 from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.expected_failures import Pool, Tally, tally
 from toolablate.analysis.attribution.level_chances import FIRST_LOW
 from toolablate.analysis.attribution.sequential import HIGH, LOW
 from toolablate.analysis.attribution.sign_rates import SignSeen, fitted_sign_rate
+from toolablate.analysis.attribution.trace_rules import beside_pool
 
 SEARCHED = evidence(steady(0.5, "search"), np.random.default_rng(0))
 
@@ -93,6 +95,37 @@ def test_what_arms_tell_is_as_likely_as_it_is_true() -> None:
         share = true[name] / trials
         error = 3 * math.sqrt(share * (1 - share) / trials) + 0.01
         assert abs(said[name] / trials - share) <= error, (name, said, true)
+
+
+def of_question(chance: float, rng: np.random.Generator) -> tuple[list[Evidence], Tally]:
+    """The wrong trials of two under a condition whose results do harm in 3 of 10 questions, with few runs of arms."""
+    spoiled = chance * 0.1 if rng.random() < 0.3 else chance
+    scores = drawn(spoiled, 2, rng)
+    arms = Arms(**{name: drawn(chance, 2, rng) for name in ("none", "placebo", "sham", "offered")})
+    inputs = replace(SEARCHED.inputs, score=0.0, arms=arms, replay=None)
+    wrong = [
+        replace(SEARCHED, signed=(0.0, other), repeats=(other,), inputs=inputs)
+        for own, other in (scores, scores[::-1])
+        if not own
+    ]
+    return wrong, tally(arms.none, scores)
+
+
+def test_questions_that_are_mostly_right_are_seldom_an_own_error() -> None:
+    rng = np.random.default_rng(3)
+    chances = np.where(rng.random(120) < 0.7, 0.85, 0.1).tolist()
+    questions = [of_question(chance, rng) for chance in chances]
+    wrong = [each for trials, _ in questions for each in trials]
+    rates = ChangeRates(
+        arms=fitted_rates([found for each in wrong if (found := stepped_by_arms(each))], arm_rate).groups
+    )
+    pool, own = Pool(counts for _, counts in questions), list[float]()
+    for (trials, counts), chance in zip(questions, chances, strict=True):
+        for each in trials if chance > 0.5 else ():
+            found = blame_by_arms(each, rates)
+            assert found is not None
+            own.append(beside_pool(found, pool.expected(counts))[0]["own_error"])
+    assert np.mean(own) <= 0.12
 
 
 # A sign from outside: trials that show it beside those of the same tools that do not.

@@ -120,8 +120,9 @@ def _requests_of_round_one(store: Path) -> int:
 
 
 def _stands_still(store: Path) -> bool:
+    """Far longer than the recorder, which writes ten times a second, can need for the last answers."""
     before = finished(store)
-    time.sleep(0.5)
+    time.sleep(3)
     return finished(store) == before
 
 

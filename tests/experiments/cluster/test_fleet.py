@@ -4,7 +4,9 @@ import asyncio
 import pickle
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pytest
@@ -12,23 +14,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, planned, texts
 
+from toolablate.agents import Line
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.pacing import EndpointLine, LetGo
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import worker as workers
+from toolablate.experiments.cluster.fleet import FleetExecutor
 from toolablate.experiments.cluster.in_process import InProcess
 from toolablate.experiments.cluster.messages import (
     Attempt,
     Cancel,
     Packer,
     Recorded,
+    Shared,
     Start,
     ToDriver,
     ToWorker,
     Unpacker,
     WorkerLost,
 )
-from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
+from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
 from toolablate.traces.records import Answer, Environment, Event, Message, ModelReply
 
@@ -159,8 +164,8 @@ async def test_who_is_not_listened_to_makes_no_request_and_ends_its_trials(monke
     running = asyncio.create_task(worker.run())
     await worker.take()
     worker.put([Start(Attempt("t", 0), planned("large; ask"))])
+    # It goes on to `ask` in the same step of the loop.
     await until(lambda: worker._outbox.full() is not None)
-    await asyncio.sleep(0.01)
     assert [type(each).__name__ for each in await worker.take()] == ["Recorded"]
     assert [type(each).__name__ for each in await worker.take()] == ["Enters"]
     now = 61.0
@@ -214,7 +219,7 @@ def test_whatever_is_late_doubled_or_killed_each_event_comes_once(
         async with fleet(Workers(hears=hears), places=2) as (executor, _, line):
             said = await asyncio.gather(*(one(executor, number) for number in range(6)))
             assert said == [["0", "1", "2", "3", "4"]] * 6
-            assert executor._running == {}
+            assert [node.trials for node in executor._ready if node.trials] == []
         assert cast(EndpointLine, line).in_flight == 0
 
     asyncio.run(main())
@@ -253,11 +258,13 @@ async def test_an_event_that_the_driver_cannot_take_costs_its_trial_alone() -> N
     def poisoned(event: Event) -> None:
         raise ValueError("no such event")
 
-    async with fleet(Workers(), count=1) as (executor, warned, _):
+    engine = Workers()
+    async with fleet(engine, count=1) as (executor, warned, _):
         beside = asyncio.create_task(texts(executor, planned("say 40; ask", 1)))
         with pytest.raises(InternalError, match="no such event"):
-            await executor.run(planned("say 3"), poisoned)
+            await executor.run(planned("say 3; hang"), poisoned)
         assert len(await beside) == 40
+        await until(lambda: not engine.started[0].worker._trials)
     assert warned == []
 
 
@@ -312,11 +319,10 @@ async def test_a_driver_that_was_busy_itself_loses_no_worker(monkeypatch: pytest
     assert warned == []
 
 
-async def test_a_worker_that_says_nothing_is_lost_and_what_was_lost_of_a_trial_fails_its_attempt(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_worker_that_says_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.05)
-    monkeypatch.setattr(driver, "LATE_SECONDS", 0.01)
+    monkeypatch.setattr(driver, "LATE_SECONDS", 0.3)
+    monkeypatch.setattr(workers, "BEAT_SECONDS", 0.01)
 
     class Silent(Tapped):
         async def take(self) -> Sequence[ToDriver]:
@@ -338,10 +344,12 @@ async def test_a_worker_that_says_nothing_is_lost_and_what_was_lost_of_a_trial_f
             await texts(executor, planned("say 1; hang"))
         await until(lambda: any("nothing was heard of it" in each for each in warned))
 
+
+async def test_an_event_that_did_not_arrive_fails_its_attempt() -> None:
     def gapped(channel: Tapped, messages: Sequence[ToDriver]) -> Sequence[ToDriver]:
         return [each for each in messages if not (isinstance(each, Recorded) and each.number == 1)]
 
-    async with fleet(Workers(hears=gapped), count=1) as (executor, warned, _):
+    async with fleet(Workers(hears=gapped), count=1) as (executor, _, _line):
         with pytest.raises(AttemptLostError, match="did not arrive"):
             await texts(executor, planned("say 4"))
 
@@ -354,3 +362,90 @@ def test_errors_cross_whatever_their_class_wants_to_be_made() -> None:
     crossed = pickle.loads(pickle.dumps(error))
     assert (type(crossed), str(crossed), crossed.reply) == (NoReplyError, "empty", EMPTY)
     assert (crossed.code, crossed.retryable) == ("empty_reply", True)
+
+
+async def test_workers_are_waited_for_and_late_ones_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class Slow(Scripted):
+        ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+            await self.ready.wait()
+            return await super().open(stack, lines)
+
+    late = Slow()
+    opened = FleetExecutor(Workers([Scripted(), late]), {}, workers=2, kernels=1, warn=lambda _: None)
+    opening = asyncio.create_task(opened.open())
+    await until(lambda: opened._ready)
+    asyncio.get_running_loop().call_later(0.05, late.ready.set)
+    await opening
+    assert len(opened._ready) == 2, "within the time in which others may join"
+    await opened.close()
+
+    monkeypatch.setattr(driver, "JOIN_SECONDS", 0.001)
+    late = Slow()
+    async with fleet(Workers([Scripted(), late])) as (executor, _, _line):
+        assert len(executor._ready) == 1
+        late.ready.set()
+        await until(lambda: len(executor._ready) == 2)
+
+
+async def test_what_was_left_out_is_tried_again_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.001)
+    failed = 0
+
+    class Starved(Scripted):
+        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+            nonlocal failed
+            if failed < 3:
+                failed += 1
+                raise InputError("no memory for a kernel", code="no_memory")
+            return await super().open(stack, lines)
+
+    async with fleet(Workers([Scripted(), *[Starved()] * 4])) as (executor, warned, _):
+        await until(lambda: len(executor._ready) == 2)
+        assert {each.state for each in executor.workers} == {"ready"}
+    assert [each.partition("is left out: ")[2] for each in warned] == ["no memory for a kernel"]
+
+
+async def test_that_no_worker_can_be_started_is_told_once_in_whatever_words() -> None:
+    class Full(Workers):
+        tries = 0
+
+        async def start(self) -> Tapped:
+            self.tries += 1
+            if 1 < self.tries < 6:
+                raise WorkerLost(f"no room for actor {self.tries}")
+            return await super().start()
+
+    engine = Full()
+    async with fleet(engine, 1) as (executor, warned, _):
+        engine.started[0].kill()
+        await until(lambda: engine.tries == 6 and executor._ready)
+    assert warned[1:] == ["a worker could not be started: no room for actor 2"]
+
+
+async def test_what_trials_share_is_sent_once_and_forgotten() -> None:
+    said = list[object]()
+
+    class Holding(Scripted):
+        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+            return Holding(self.environment, lines)
+
+        def share(self, shared: Shared) -> None:
+            said.append(shared.digest)
+
+        def forget(self, digests: frozenset[str]) -> None:
+            said.append(sorted(digests))
+
+    first, second = Shared("1", b""), Shared("2", b"")
+    # A message that comes twice is done twice: to share and to forget are the same once more.
+    async with fleet(Workers([Holding()]), 1) as (executor, _, _line):
+        for _ in range(2):
+            await executor.run(planned("say 1"), lambda _: None, needs=(first, second))
+        executor.forget_all_but(["2"])
+        await executor.run(planned("say 1"), lambda _: None, needs=(second,))
+        executor.forget_all_but([])
+        await until(lambda: ["2"] in said)
+    assert list(dict.fromkeys(map(str, said))) == ["1", "2", "['1']", "['2']"]
+    assert said.count("1") == said.count("2") == 2

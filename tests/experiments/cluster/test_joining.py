@@ -1,12 +1,16 @@
 """What answers at the address of a cluster, and what does not."""
 
+import os
 import socket
+import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from toolablate.experiments.cluster import joining
+from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.traces.errors import InputError
 
 SETTINGS = bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
@@ -47,3 +51,34 @@ def test_what_is_no_cluster_is_refused_soon(says: str, told: str, monkeypatch: p
 @pytest.mark.parametrize("says", [SETTINGS], indirect=True)
 def test_what_speaks_as_ray_does_is_taken_for_it(says: str) -> None:
     joining._require_answer(says)
+
+
+@pytest.mark.parametrize(
+    ("probe", "found"),
+    [
+        ("print('taken')", "taken"),
+        ("print('refused')", "refused"),
+        ("raise SystemExit(3)", "the process that tried it ended with 3"),
+        ("import no_such_ray", "ModuleNotFoundError: No module named 'no_such_ray'"),
+        ("import time; time.sleep(100)", "it has not answered within 1 s"),
+    ],
+)
+def test_a_token_counts_as_demanded_only_where_a_wrong_one_was_refused(
+    probe: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joining, "_PROBE_SECONDS", 1.0 if "sleep" in probe else 100.0)
+    assert joining._with_a_wrong_token("127.0.0.1:1", probe) == found
+    assert "could not be found out" in joining._unchecked("127.0.0.1:1", found)
+
+
+def test_a_local_token_is_gone_from_the_environment_with_its_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "of another cluster")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with ExitStack() as stack:
+        with pytest.raises(InputError, match="Ray is not installed"):
+            joining.join(ClusterSection(address="local"), stack, lambda _: None)
+        assert os.environ["RAY_AUTH_MODE"] == "token"
+        assert os.environ["RAY_AUTH_TOKEN"] != "of another cluster"
+    assert "RAY_AUTH_MODE" not in os.environ
+    assert os.environ["RAY_AUTH_TOKEN"] == "of another cluster"

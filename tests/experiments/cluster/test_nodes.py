@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +13,6 @@ from bench.cluster.costs import Bench
 from bench.cluster.kills import kill_while_running
 from bench.cluster.nodes import Nodes, open_nodes, processes_of
 from bench.runner.processes import serving
-from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
@@ -28,10 +29,12 @@ def nodes() -> Iterator[Nodes]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_doctor_tries_each_node_that_could_have_workers(nodes: Nodes, tmp_path: Path, cli: Cli) -> None:
+def test_doctor_tries_each_node_that_could_have_workers(nodes: Nodes, tmp_path: Path) -> None:
     plan = endpoint_plan(tmp_path, "http://127.0.0.1:9/v1", count=1, extra="sandbox = 'bubblewrap'")
     plan.write_text(plan.read_text(encoding="utf-8").replace("['none']", "['python']"), encoding="utf-8")
-    looked = cli("doctor", plan, "--cluster", nodes.address, "--json", env=dict(nodes.env))
+    code = "import json, sys, toolablate as tb; print(json.dumps(tb.doctor(sys.argv[1], cluster=sys.argv[2]).json))"
+    command = [sys.executable, "-c", code, str(plan), nodes.address]
+    looked = subprocess.run(command, env=dict(nodes.env), capture_output=True, text=True, check=False)
     assert looked.returncode == 0, looked.stdout + looked.stderr
     found = [{each["name"]: each["detail"] for each in node["findings"]} for node in json.loads(looked.stdout)["nodes"]]
     (head,) = [each for each in found if "processors" in each]

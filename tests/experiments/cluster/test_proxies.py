@@ -3,7 +3,6 @@
 import json
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
@@ -28,6 +27,7 @@ from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.sections import RepliesSection
 from toolablate.tools.archive import seal
+from toolablate.tools.web.fetch import HostPace
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
 from toolablate.traces.store.same_as import same_as
@@ -38,10 +38,10 @@ QUESTIONS = 5
 @dataclass
 class Site:
     """Pages, a search engine before them that speaks SearXNG's JSON, and what no page should be. `asked` are the paths
-    with the moments at which they were asked for; `meanwhile` is done while the first search is out."""
+    in order; `meanwhile` is done while the first search is out."""
 
     url: str = ""
-    asked: list[tuple[str, float]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
     meanwhile: Any = None
 
     @property
@@ -50,10 +50,10 @@ class Site:
 
     @property
     def counts(self) -> Counter[str]:
-        return Counter(path for path, _ in self.asked)
+        return Counter(self.asked)
 
     def answer(self, path: str) -> tuple[str, bytes]:
-        self.asked.append((path, time.monotonic()))
+        self.asked.append(path)
         parts = urlsplit(path)
         if parts.path == "/search":
             if self.meanwhile is not None:
@@ -146,7 +146,7 @@ def write(folder: Path, calls: Mapping[str, Sequence[Call]], extra: str, tools: 
     return plan
 
 
-def web_plan(folder: Path, site: Site, hostile: Sequence[str] = (), delay: float = 0.0) -> Path:
+def web_plan(folder: Path, site: Site, hostile: Sequence[str] = ()) -> Path:
     """Each question searches for two words, and opens a page that all open and one of its own; one opens the rest."""
     calls: dict[str, list[Call]] = {
         f"q{n}": [
@@ -159,13 +159,13 @@ def web_plan(folder: Path, site: Site, hostile: Sequence[str] = (), delay: float
     }
     if hostile:
         calls["hostile"] = [("browser_open", {"url": url}) for url in hostile]
-    return write(folder, calls, web_tables(site, delay), "['web_search', 'browser_open']")
+    return write(folder, calls, web_tables(site), "['web_search', 'browser_open']")
 
 
-def web_tables(site: Site, delay: float = 0.0) -> str:
+def web_tables(site: Site) -> str:
     return (
         f"[search]\nprovider = 'searxng'\nendpoint = '{site.url}'\n[web]\nmode = 'record'\narchive = 'kept'\n"
-        f"allow = ['{site.host}']\ndelay_seconds = {delay}\n{CLUSTER}"
+        f"allow = ['{site.host}']\ndelay_seconds = 0.0\n{CLUSTER}"
     )
 
 
@@ -191,19 +191,25 @@ def called(store: Path) -> dict[str, list[ToolCall]]:
 
 @pytest.mark.deep
 def test_a_web_recorded_from_workers_is_asked_once_and_replays_as_it_was(
-    site: Site, tmp_path: Path, engines: list[Engine]
+    site: Site, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    delay = 0.02
+    paces, turn = list[HostPace](), HostPace.turn
+
+    async def noted(pace: HostPace, host: str, delay: float = 0.0) -> None:
+        if host == urlsplit(site.url).hostname:
+            paces.append(pace)
+        await turn(pace, host, delay)
+
+    monkeypatch.setattr(HostPace, "turn", noted)
     hostile = [f"{site.url}/large", f"{site.url}/dies", "http://127.0.0.1:1/admin", "http://169.254.169.254/"]
-    plan = web_plan(tmp_path, site, hostile, delay)
+    plan = web_plan(tmp_path, site, hostile)
     there, here = tmp_path / "there.sqlite", tmp_path / "here.sqlite"
     assert run(plan, there).missing == 0
     assert len(engines[0].started) == 3
     once = {path: count for path, count in site.counts.items() if path != "/dies"}
     assert set(once.values()) == {1}, once
     assert {f"/page/{n}" for n in range(QUESTIONS)} | {"/page/shared", "/large"} <= set(once)
-    moments = [moment for path, moment in site.asked if not path.startswith("/search")]
-    assert moments[-1] - moments[0] > 0.5 * delay * (len(moments) - 1)
+    assert len(set(map(id, paces))) == 1, "of all workers together"
     codes = [call.error for call in called(there)["hostile"]]
     assert codes == ["too_large", "bad_reply", "blocked_by_policy", "blocked_by_policy"]
 

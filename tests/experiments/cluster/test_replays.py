@@ -4,6 +4,7 @@ import asyncio
 import io
 import pickle
 import shutil
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,21 +13,27 @@ from typing import Any
 import pytest
 from rich.console import Console
 from tests.conftest import WritePlan
+from tests.experiments.cluster.test_proxies import CLUSTER, Site, web_tables
+from tests.experiments.cluster.test_proxies import site as site
 from tests.experiments.cluster.test_runs import Engine
 from tests.experiments.plan_files import answered, call
 from tests.experiments.replay.scenes import by_turn, double, endpoint_plan, own_tool, run, trial_of
 from tests.servers.chat_server import ChatServer, Slow, Step, reply
+from tests.tools.mcp.conftest import SERVER
 
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import on_ray
 from toolablate.experiments.cluster.in_process import InProcess
+from toolablate.experiments.cluster.messages import Shared
 from toolablate.experiments.replay.batch import open_replays, replay_many
+from toolablate.experiments.replay.on_workers import SentPlacebos, WorkerReplays, WorkersEnvironment
 from toolablate.experiments.replay.requests import ReplayRequest
 from toolablate.experiments.running.launch import Presses
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.traces.errors import InputError
-from toolablate.traces.records import Again, AnswerNow
-from toolablate.traces.store import Store
+from toolablate.tools.placebo_sources import PlaceboSource
+from toolablate.traces.errors import StoreError
+from toolablate.traces.records import Again, AnswerNow, ToolCall
+from toolablate.traces.store import DriverLock, Store
 
 
 class InThisProcess(Engine):
@@ -176,12 +183,68 @@ def test_stopped_within_a_round_the_same_call_goes_on(
     assert (then.done_before, then.missing) == (40 - stopped.missing, 0)
 
 
-def test_what_has_one_owner_is_refused_and_nothing_is_started(
+def test_replies_of_replays_on_workers_are_recorded_by_the_driver(
     chat_server: ChatServer, tmp_path: Path, engines: list[InThisProcess]
 ) -> None:
-    chat_server.answers(by_turn(reply("Answer: 4")))
+    chat_server.answers(lambda request: reply(f"Answer: {len(chat_server.requests)}"))
     plan = endpoint_plan(tmp_path, chat_server, conditions="['none']", extra="[replies]\nmode = 'record'")
     store = run(plan)
-    with pytest.raises(InputError, match="a recording of replies cannot be on a cluster") as refused:
-        replay_many(store, [ReplayRequest(trial_of(store, "none"), 0)], plan=plan, cluster="local")
-    assert (refused.value.code, engines) == ("not_on_cluster", [])
+    here = store.with_name("here.sqlite")
+    shutil.copy(store, here)
+    requests = [ReplayRequest(trial_of(store, "none"), 0, Again(), repeats=6)]
+    assert replay_many(store, requests, plan=plan, cluster="local").launched.missing == 0
+    assert engines[0].opener.plans[0].lent.replies  # type: ignore[attr-defined]
+    asked = len(chat_server.requests)
+    assert asked > 3
+    assert replay_many(here, requests, plan=plan).launched.missing == 0
+    assert len(chat_server.requests) == asked, "what was recorded from workers is given here"
+    assert replays_told(here) == replays_told(store)
+
+
+@pytest.mark.deep
+def test_replays_that_may_ask_the_web_and_servers_ask_them_of_the_driver(
+    chat_server: ChatServer, site: Site, tmp_path: Path, engines: list[InThisProcess]
+) -> None:
+    word = "first"
+
+    def replies(request: dict[str, Any]) -> Step:
+        asks = reply("", ("web_search", {"query": word})), reply("", ("remember", {"text": word}))
+        return by_turn(*asks, reply("Answer: 4"))(request)
+
+    chat_server.answers(replies)
+    program = tmp_path / "library.py"
+    program.write_bytes(SERVER.read_bytes())
+    server = f"[[mcp]]\nname = 'library'\ncommand = ['{sys.executable}', '{program}']"
+    conditions = "[{ name = 'c', tools = ['web_search', 'mcp:library'] }]"
+    extra = web_tables(site).replace(CLUSTER, server)
+    plan = endpoint_plan(tmp_path, chat_server, conditions=conditions, extra=extra)
+    store = run(plan)
+    word = "second"
+    requests = [ReplayRequest(trial_of(store, "c"), 0, Again(), repeats=3)]
+    assert replay_many(store, requests, plan=plan, cluster="local", live=True).launched.missing == 0
+    lent = engines[-1].opener.plans[0].lent  # type: ignore[attr-defined]
+    assert (lent.search, list(lent.listings)) == ("searxng", ["library"])
+    assert site.counts.total() == 2, "three replays ask once, since what was asked is recorded"
+    with Store(store) as opened:
+        traces = [opened.trace(trial) for trial in sorted(opened.finished_resumptions())]
+    outputs = [[each.output for each in trace.events if isinstance(each, ToolCall)] for trace in traces]
+    assert ["asked 2" in found for found, _ in outputs] == [True] * 3
+    assert [remembered for _, remembered in outputs] == ["second"] * 3, "each has a session of its own"
+    # Who is no driver opens nothing: this server is not there any more.
+    program.unlink()
+    requests = [ReplayRequest(trial_of(store, "c"), 0, Again(), repeats=4)]
+    with DriverLock(store), pytest.raises(StoreError, match="already drives the store"):
+        replay_many(store, requests, plan=plan, cluster="local", live=True)
+
+
+def test_equal_placebos_have_one_digest_and_a_worker_forgets_them() -> None:
+    name, kept = "search", [PlaceboSource("q1", "found"), PlaceboSource("q2", "found")]
+    sent = SentPlacebos((), {name: kept}, (), (name,))
+    other = SentPlacebos((), {"".join(["sea", "rch"]): [PlaceboSource("q1", "found"), kept[1]]}, (), (name,))
+    assert pickle.dumps(sent) != pickle.dumps(other)
+    assert sent.digest() == other.digest()
+    worker = WorkerReplays({}, WorkersEnvironment())
+    worker.share(Shared(sent.digest(), pickle.dumps(sent)))
+    assert list(worker._placebos.values()) == [sent]
+    worker.forget(frozenset({sent.digest()}))
+    assert worker._placebos == {}

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from tests.conftest import WritePlan
 from tests.experiments.plan_files import answered, call, endpoint_plan, right
-from tests.servers.chat_server import ChatServer, Slow, Step
+from tests.servers.chat_server import ChatServer, Slow, Step, Until
 
 from toolablate.agents import Line
 from toolablate.experiments.cluster import fleet as driver
@@ -98,21 +97,22 @@ def test_trials_on_workers_are_the_same_trials(write_plan: WritePlan, tmp_path: 
 
 
 def test_workers_together_keep_to_what_the_endpoint_takes(chat_server: ChatServer, tmp_path: Path) -> None:
-    lock, now, most = threading.Lock(), 0, 0
+    came = now = most = 0
 
     def counted(request: dict[str, Any]) -> Step:
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        # Until its reply is sent the next one may not come; the count falls a little before that.
-        threading.Timer(0.02, leave).start()
-        return Slow(0.03, right(request))
+        """None is answered before three are there. The next may come once a reply is sent: it counts no more by then."""
+        nonlocal came, now, most
+        came, now = came + 1, now + 1
+        most, three = max(most, now), came + -came % 3
 
-    def leave() -> None:
-        nonlocal now
-        with lock:
+        def together() -> bool:
+            nonlocal now
+            if came < three:
+                return False
             now -= 1
+            return True
+
+        return Until(together, right(request))
 
     chat_server.answers(counted)
     path = endpoint_plan(tmp_path, chat_server.url, count=18, concurrency=3)

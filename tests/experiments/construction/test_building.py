@@ -41,7 +41,7 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert [(each["came"], each["kept"]) for each in found.values()] == [(5, 5)] * 6
     asked = len(chat_server.requests)
     assert asked == 5 * 3
-    assert [each["requests"] for each in found.values()] == [5, 0, 5, 5, 0, 0]
+    assert [each["requests"] for each in found.values()] == [5, 5, 0, 5, 0, 0]
     assert found["assess"]["cost_usd"] == pytest.approx(5 * (10 * 1 + 5 * 2) / 1e6)
     questions = load_questions(tmp_path / "published" / "questions.jsonl")
     rows = load_lpfqa(tmp_path / "published" / "lpfqa.jsonl")
@@ -92,6 +92,11 @@ FATES |= {
     "right one is no option": (changed(correct_answer="water"), "asked again"),
     "all of the above": (changed(options=[*OPTIONS, "All of the above"]), "asked again"),
     "another language": (changed(question="哪种添加剂使锂在三伏以上保持稳定？"), "asked again"),
+    "another language of the same alphabet": (
+        changed(question="Welcher Zusatz hält Lithium über drei Volt stabil, und warum ist das so?"),
+        "asked again",
+    ),
+    "lists options": (changed(question="Which of these keeps lithium?\nA. water\nB. tin\nC. iron"), "asked again"),
     "gives itself away": (changed(question=f"Is it {OPTIONS[2]}?"), "asked again"),
     "number for a text": (changed(explanation=3), "asked again"),
 }
@@ -272,3 +277,22 @@ def test_a_killed_build_goes_on_and_pays_nothing_twice(chat_server: ChatServer, 
 def _calls(path: Path) -> list[object]:
     with Workbench(path.parent / "runs" / "questions.sqlite", write=False) as bench:
         return [each for each in bench.paid().values() for _ in range(each.requests)]
+
+
+def test_of_two_alike_the_bad_one_does_not_take_the_good_one_with_it(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    bad = {**PAIRS[0], "question": f"{PAIRS[0]['question']} POOR"}
+    found = funnel(pipeline_of(tmp_path, chat_server, [bad, PAIRS[0]], ALONE))
+    assert found["filter"]["dropped"] == {"not accurate": 1}
+    assert found["review"]["kept"] == 1
+
+
+def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    long = {**PAIRS[1], "replies": ["Sand in the pump. " * 2_000]}
+    path = pipeline_of(tmp_path, chat_server, [PAIRS[0], long], f"request_chars = 20000\n{ALONE}")
+    found = funnel(path)
+    assert found["assess"]["waiting"] == {"longer than request_chars": 1}
+    assert found["review"]["kept"] == 1
+    path.write_text(path.read_text(encoding="utf-8").replace("20000", "60000"), encoding="utf-8")
+    assert funnel(path)["review"]["kept"] == 2

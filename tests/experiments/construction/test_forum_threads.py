@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolablate.cli import group
-from toolablate.experiments.construction.forum_threads import said_in
+from toolablate.experiments.construction.forum_threads import alone, said_in
 from toolablate.experiments.construction.question_items import load_question_items
+from toolablate.traces.errors import InputError
 
 POSTS = 24
 
@@ -81,6 +82,7 @@ class Forums:
                         "content_license": "CC BY-SA 4.0",
                     }
                     for number in (7, 8, 9)[page - 1 :: 2]
+                    if number >= int(query["min"][0])
                 ]
                 return {"items": questions, "has_more": page == 1, "backoff": 0.01, "quota_remaining": 299}
             case ["2.3", "questions", numbers, "answers"]:
@@ -143,6 +145,15 @@ def fetch(path: Path, code: int = 0) -> Result:
     found = CliRunner().invoke(group, ["build", "threads", str(path)])
     assert found.exit_code == code, (found.output, found.exception)
     return found
+
+
+def test_an_application_s_key_and_the_least_votes_go_to_the_interface(forums: Forums, tmp_path: Path) -> None:
+    path = written(tmp_path, forums)
+    path.write_text(path.read_text().replace('site = "chemistry"', 'site = "chemistry"\nvotes = 8\nkey = "open"'))
+    fetch(path)
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
+    assert [row["url"] for row in rows if row["forum"] == "Chemistry"] == ["https://chemistry.example/q/9"]
+    assert all("key=open" in each for each in forums.asked if each.startswith("/2.3"))
 
 
 def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: Path) -> None:
@@ -219,3 +230,11 @@ def test_posts_in_html_become_text() -> None:
     assert said_in("<p>a  a</p><ul><li>b<li>c</ul><script>d()</script>") == "a a\n* b\n* c"
     assert said_in("<pre>if x:\n    y  z\n</pre>") == "if x:\n    y  z"
     assert said_in("") == ""
+
+
+def test_two_at_once_do_not_add_to_one_output(tmp_path: Path) -> None:
+    output = tmp_path / "pairs.jsonl"
+    with alone(output), pytest.raises(InputError, match="another process adds"), alone(output):
+        pass
+    with alone(output):
+        pass

@@ -10,6 +10,7 @@ from tests.experiments.construction.test_building import funnel, run
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.benchmarks.encyclo_k.statements import load_statements
+from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.statement_stages import twin_faults
 
 STATEMENTS = [
@@ -96,6 +97,7 @@ CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is
         ("Boiling:\nNo.", "has 12 signs"),
         (CORRECT.replace("Boiling", "Cooking").replace("373", "353"), "first line"),
         ("Boiling:\n在一个大气压下水在三百五十三开尔文沸腾，因为其蒸气压在那里为一个大气压。", "another language"),
+        ("Boiling:\nBei 1 atm siedet das Wasser bei 353 K, weil sein Dampfdruck dort 1 atm ist.", "another language"),
         (CORRECT.replace("373", "353"), ""),
     ],
 )
@@ -118,3 +120,43 @@ def test_people_mend_the_false_statement(chat_server: ChatServer, tmp_path: Path
     assert funnel(path)["review"]["kept"] == 1
     texts = [each.text for each in load_statements(tmp_path / "published" / "statements.jsonl")]
     assert mended in texts
+
+
+def test_a_statement_over_two_pages_has_its_twin_on_the_first(tmp_path: Path) -> None:
+    pages = tmp_path / "book.jsonl"
+    pages.write_text(
+        '{"text": "One. Tin melts at"}\n{"text": "505 K. Water boils at 373 K, and tin melts."}\n', encoding="utf-8"
+    )
+    said = {"a": "Tin melts at 505 K.", "b": "Water boils at 373 K", "c": "boils at 373 K", "d": "Tin boils"}
+    twins = {"a": "Tin boils at 505 K.", "b": "Water boils at 353 K", "c": "melts", "d": "Tin melts"}
+    worlds = book_worlds(pages, {item: {"text": text, "false": {"text": twins[item]}} for item, text in said.items()})
+    assert [page["text"] for page in worlds.true] == [
+        "One. Tin melts at",
+        "505 K. Water boils at 373 K, and tin melts.",
+    ]
+    assert [page["text"] for page in worlds.false] == [
+        "One. Tin boils at 505 K.",
+        " Water boils at 353 K, and tin melts.",
+    ]
+    assert worlds.found == {"a", "b"}
+
+
+def test_a_twin_that_is_a_correct_statement_goes_also_where_that_one_was_dropped(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server)
+    # Correct, and dropped since it names an equation; in truth it is what the first one's twin says.
+    told = FALSE["vertex"].replace("optimal vertex", "optimal vertex by equation (2.4)")
+    items = tmp_path / "statements.jsonl"
+    row = {"text": told, "discipline": "Engineering"}
+    items.write_text(f"{items.read_text(encoding='utf-8')}\n{json.dumps(row)}", encoding="utf-8")
+
+    def as_told(request: dict[str, Any]) -> Any:
+        user = request["messages"][1]["content"]
+        if "- independent:" in request["messages"][0]["content"] or "optimal vertex" not in user:
+            return decide(request)
+        twin = {"strategy": "concept", "transformed_content": told, "incorrect_reason": "it is along the edges"}
+        return reply(json.dumps(twin))
+
+    chat_server.answers(as_told)
+    assert funnel(path)["check"]["dropped"] == {"equals a correct statement": 1}

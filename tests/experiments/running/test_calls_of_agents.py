@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.experiments.agent_files import agent_plan, run, shown
+from tests.experiments.cluster.test_runs import on_workers
 
 from toolablate.agents.langgraph_agents import blocked
+from toolablate.experiments.running.execution import Opens, open_executor
 from toolablate.traces.records import Answer, Failure
 from toolablate.traces.store import Store
 
@@ -318,7 +320,8 @@ agent = create_agent(Rules(wants=[("read", {"page": 1}), ("read", {"page": 2})])
         assert last.request.messages[0].content.startswith("0 times 6 times 7?")
 
 
-def test_what_blocks_the_loop_does_not_wait_for_the_place_of_what_needs_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("opens", [open_executor, on_workers(1)], ids=["here", "on a worker"])
+def test_what_blocks_the_loop_does_not_wait_for_the_place_of_what_needs_it(tmp_path: Path, opens: Opens) -> None:
     code = """
 import asyncio
 class Slow(Rules):
@@ -336,7 +339,7 @@ async def agent(messages):
     return (await asyncio.gather(model.ainvoke(messages), blocking()))[1]
 """
     conditions = "['none', { name = 'few', prompt = 'Be quick.', budget = { turns = 1 } }]"
-    ran = run(agent_plan(tmp_path, code, conditions, extra=ONCE, model="concurrency = 1\ntimeout_seconds = 5"))
+    ran = run(agent_plan(tmp_path, code, conditions, extra=ONCE, model="concurrency = 1\ntimeout_seconds = 5"), opens)
     assert ran.answer("none") == "Answer: 7"
     assert len(ran.requests("none")) == 2
     assert not ran.of("none", Failure)

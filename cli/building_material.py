@@ -1,0 +1,120 @@
+"""`toolablate build pages` and `build capture`: what pipelines are built from."""
+
+from pathlib import Path
+
+import click
+
+from toolablate.traces import options
+
+
+@click.command("pages", epilog=options.example("toolablate build pages book.pdf -o book.jsonl"))
+@click.argument("book", type=options.FilePath(dir_okay=False))
+@click.option("-o", "--output", type=options.FilePath(dir_okay=False), required=True, help="The pages, as JSONL.")
+@click.option("--title", default="", help="What the book is called; by default as the file says, else the file's name.")
+@click.option("--regions", type=options.FilePath(dir_okay=False), help="Also cut out statements, into this JSONL.")
+@click.option("--discipline", default="", help="Of the statements; needed with --regions.")
+@click.option("--licence", default="", help="Of the book, kept with each statement.")
+def pages_command(book: Path, output: Path, title: str, regions: Path | None, discipline: str, licence: str) -> None:
+    """Write the text of BOOK, a PDF file, page by page, as `[worlds] pages` reads it.
+
+    --regions also cuts out definitions, theorems, named paragraphs and lists, as the items of a pipeline of
+    statements, each with its page and its boxes there. They are found by how lines are set, and are proposals: look at
+    them before you pay for stages. Pages that are scans have no text and are left out.
+    """
+    import json
+    from collections import Counter
+
+    from toolablate.experiments.construction.book_pages import pages_of, title_of
+    from toolablate.experiments.construction.book_regions import regions_of
+    from toolablate.formats.exporting import new_file
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.errors import InputError
+
+    if regions is not None and not discipline.strip():
+        raise InputError("--regions: statements need a discipline", hint="add --discipline NAME", code="usage")
+    if regions is not None and regions.resolve() == output.resolve():
+        raise InputError("--regions and -o name one file", hint="name two files", code="usage")
+    pages, name = list(pages_of(book)), title.strip() or title_of(book)
+    read = [page for page in pages if page.text]
+    if not read:
+        raise InputError(
+            f"{book}: none of its {counted(len(pages), 'page')} has text", hint="make text of scans by OCR first",
+            code="pdf_no_text",
+        )  # fmt: skip
+    with new_file(output) as file:
+        file.writelines(f"{json.dumps(page.row(name), ensure_ascii=False)}\n".encode() for page in read)
+    without = f", {len(pages) - len(read)} without text" if len(read) < len(pages) else ""
+    click.echo(f"{counted(len(read), 'page')}{without}: {output}", err=True)
+    if regions is None:
+        return
+    found = list(regions_of(pages))
+    about = {"discipline": discipline.strip(), "book": name, "licence": licence}
+    with new_file(regions) as file:
+        file.writelines(f"{json.dumps(each.row() | about, ensure_ascii=False)}\n".encode() for each in found)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in found).most_common())
+    click.echo(f"{counted(len(found), 'region')}{f' ({kinds})' if kinds else ''}: {regions}", err=True)
+
+
+@click.command("capture", epilog=options.example("toolablate build capture captures.toml"))
+@click.argument("plan", type=options.FilePath(dir_okay=False))
+def capture_command(plan: Path) -> None:
+    """Take screenshots of the threads in PLAN, of any forum, as the items of a pipeline with a `reader`: a model that
+    sees reads question and answers off them. Threads that are there already are not captured again.
+
+    \b
+      output = "captures.jsonl"
+      [[forums]]
+      name = "Stills"
+      licence = "by permission"
+      threads = ["https://forum.example/t/1", "https://forum.example/t/2"]
+      listing = "https://forum.example/viewforum.php?f=2"   # or threads by a page that lists them; since, limit (100)
+      [browser]               # of one page
+      seconds = 60
+      height = 20000          # what lies below is not taken
+      scripts = false         # run the page's own
+      [web]                   # as in plans
+      delay_seconds = 1.0
+
+    Chromium draws the pages (apt-get install chromium). What it needs is fetched for it as pages are: from public
+    addresses only, by robots.txt and at a pace. It has no other way out, takes no downloads, and keeps no cookies.
+    """
+    import asyncio
+    import os
+
+    from rich.console import Console
+
+    from toolablate.experiments.construction.captures import capture_threads, load_capture_plan
+    from toolablate.reports.numbers import counted
+    from toolablate.tools.web import FetchError
+    from toolablate.traces.commands import stopped_cleanly
+    from toolablate.traces.terminal_text import one_line
+
+    loaded, console = load_capture_plan(plan), Console(stderr=True)
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    async def capture() -> int:
+        failed = 0
+        async for forum, url, found in capture_threads(loaded):
+            told = one_line(f"{forum}: {url}", max_chars=400)
+            if isinstance(found, FetchError):
+                failed += 1
+                say(f"{told}: {found.message}", "yellow")
+            else:
+                cut = f", cut at {loaded.browser.height:,} of {found.height:,} pixels"
+                say(
+                    f"{told}{counted(len(found.tiles), 'picture')}{cut if found.height > loaded.browser.height else ''}"
+                )
+        return failed
+
+    if os.geteuid() == 0:
+        say(
+            "You are root, so Chromium runs without its own sandbox: take another user for pages of strangers.",
+            "yellow",
+        )
+    with stopped_cleanly():
+        failed = asyncio.run(capture())
+    if failed:
+        say(f"{counted(failed, 'page')} not captured; the same command tries again.", "yellow")
+    raise SystemExit(1 if failed else 0)

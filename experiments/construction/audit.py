@@ -1,0 +1,92 @@
+"""The audit: people look at published items drawn at random, and bounds say how many of all may be wrong."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from toolablate.benchmarks.rows.sources import typed_rows
+from toolablate.experiments.construction.stages import Content, FullText
+from toolablate.experiments.construction.workbench import content_digest
+
+
+class AuditRow(BaseModel):
+    """What one person says of one item: whether it is `right`, and where it is not, why. `seen` is as `build audit`
+    prints it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    item: FullText
+    seen: FullText
+    right: bool
+    auditor: str = ""
+    reason: str = ""
+
+
+ALLOWED = {
+    "item": "the item's id, as `build audit` prints it",
+    "seen": "as `build audit` prints it",
+    "right": "true or false",
+    "auditor": "a text in quotes",
+    "reason": "a text in quotes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Of `items` audited `wrong` are: those of which anybody says so. `ci95` bounds the share of all published items
+    that are, two-sided by Clopper and Pearson (1934); `at_most` is its upper bound alone, at 95 %. `others` counts the
+    rows on what is not published, or is another text by now. Bounds hold for items drawn at random."""
+
+    items: int
+    wrong: int
+    ci95: tuple[float, float] | None
+    at_most: float | None
+    others: int
+
+
+def drawn(contents: Mapping[str, Content], number: int, seed: int) -> list[str]:
+    """So many items, or all, in the order in which they are drawn: a larger number has the same first ones."""
+    items = sorted(contents)
+    random.Random(f"audit {seed}").shuffle(items)  # noqa: S311 - a sample, not a secret
+    return items[:number]
+
+
+def audit_of(path: str, contents: Mapping[str, Content]) -> Audit:
+    """Raises InputError that names the file, the row, the key."""
+    seen = {item: content_digest(content) for item, content in contents.items()}
+    right: dict[str, bool] = {}
+    others = 0
+    for _, row in typed_rows(path, AuditRow, ALLOWED):
+        if seen.get(row.item) == row.seen:
+            right[row.item] = right.get(row.item, True) and row.right
+        else:
+            others += 1
+    wrong = sum(not each for each in right.values())
+    ci95, at_most = bounds(wrong, len(right)) if right else (None, None)
+    return Audit(len(right), wrong, ci95, at_most, others)
+
+
+def bounds(wrong: int, items: int) -> tuple[tuple[float, float], float]:
+    from scipy.stats import binomtest
+
+    found = binomtest(wrong, items)
+    both = found.proportion_ci(0.95, "exact")
+    above = binomtest(wrong, items, alternative="less").proportion_ci(0.95, "exact").high
+    return (float(both.low), float(both.high)), float(above)
+
+
+def audit_told(audit: Audit) -> Sequence[str]:
+    """Sentences; none where nothing was audited."""
+    told = []
+    if audit.ci95 is not None and audit.at_most is not None:
+        low, high = (f"{100 * each:.1f}" for each in audit.ci95)
+        told.append(
+            f"Audit: {audit.wrong} of {audit.items} items are not right (95 % interval {low} to {high} % of all,"
+            f" one-sided at most {100 * audit.at_most:.1f} %)"
+        )
+    if audit.others:
+        rows = "1 row is on another text" if audit.others == 1 else f"{audit.others} rows are on other texts"
+        told.append(f"Audit: {rows} than what is published")
+    return told

@@ -1,0 +1,243 @@
+"""The pages of a book that is a PDF file: their text, and each line with where it stands and how it is set."""
+
+import ctypes
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from toolablate.tools.extraction.kinds import Unreadable
+from toolablate.tools.extraction.pdf import BROKEN_WORD, opened_pdf, whole_words
+from toolablate.tools.text import plain_text
+from toolablate.traces.errors import InputError
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom in points (1/72 inch), from the upper left corner of the page as it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What stands beside each other. `baseline` is from the page's upper edge, `size` is its first letter's, in points.
+    `head` counts the characters of bold type that it begins with; a `broken` one ends within a word."""
+
+    text: str
+    box: Box
+    baseline: float
+    size: float
+    head: int = 0
+    mono: bool = False
+    broken: bool = False
+
+    @property
+    def bold(self) -> bool:
+        return self.head >= len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class BookPage:
+    """`index` counts from 0, `number` is what the page calls itself. `section` is the outline's first entry on it,
+    else the last before it, "" without one. `text` and `lines` are in the file's order, without what stands above and
+    below each page."""
+
+    index: int
+    number: str
+    section: str
+    text: str
+    lines: tuple[Line, ...]
+
+    def row(self, book: str) -> dict[str, str]:
+        """As `[worlds] pages` reads it."""
+        place = f"{book}, page {self.number}"
+        return {"text": self.text, "title": f"{place}: {self.section}" if self.section else place, "page": self.number}
+
+
+def pages_of(path: Path) -> Iterator[BookPage]:
+    """All pages, those without text too. Raises InputError for a file that is no PDF, or needs a password."""
+    with _opened(path) as document:
+        sections = _sections(document)
+        section = ""
+        for index in range(len(document)):
+            here = sections.get(index, [section])
+            yield _page(document, index, here[0])
+            section = here[-1]
+
+
+def title_of(path: Path) -> str:
+    """As the file says, else its name. Raises InputError likewise."""
+    with _opened(path) as document:
+        return " ".join(plain_text(document.get_metadata_value("Title")).split()) or path.stem
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        document = opened_pdf(path)
+    except Unreadable as error:
+        raise InputError(
+            f"{path}: {error.reason}", hint="name a book as a PDF file", code=f"pdf_{error.code}"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or 'there is no such file'}", code="pdf_missing") from None
+    try:
+        yield document
+    finally:
+        document.close()
+
+
+def _sections(document: Any) -> dict[int, list[str]]:
+    """Entries of the outline by the index of the page on which they begin."""
+    found: dict[int, list[str]] = {}
+    for entry in document.get_toc():
+        place = entry.get_dest()
+        index = place.get_index() if place else None
+        title = " ".join(plain_text(entry.get_title()).split())
+        if index is not None and title:
+            found.setdefault(index, []).append(title)
+    return found
+
+
+def _page(document: Any, index: int, section: str) -> BookPage:
+    import pypdfium2
+
+    number = plain_text(document.get_page_label(index)).strip() or str(index + 1)
+    try:
+        page = document[index]
+        shown = page.get_textpage()
+    except pypdfium2.PdfiumError:
+        return BookPage(index, number, section, "", ())  # one broken page does not spoil the others
+    written = shown.get_text_range()
+    lines = _joined(_lines(page, shown, written))
+    shown.close()
+    page.close()
+    said = [line for line in plain_text(whole_words(written)).split("\n") if line.strip()]
+    text = "\n".join(said[_without_frame(said, number)])
+    return BookPage(index, number, section, text, tuple(lines[_without_frame([each.text for each in lines], number)]))
+
+
+def _lines(page: Any, shown: Any, written: str) -> Iterator[Line]:
+    place = _Place(page, shown)
+    at = 0
+    for piece in re.split(f"(\r\n|{BROKEN_WORD}(?:\r\n)?)", written):
+        if piece.startswith(("\r", BROKEN_WORD)):
+            at += len(piece)
+            continue
+        text = plain_text(piece)
+        if text.strip():
+            units = len(piece.encode("utf-16-le")) // 2
+            broken = written.startswith(BROKEN_WORD, at + len(piece))
+            line = place.line(text.strip(), len(written[:at].encode("utf-16-le")) // 2, units, broken)
+            if line is not None:
+                yield line
+        at += len(piece)
+
+
+_BOLD = re.compile(rb"bold|black|heavy|demi|CM(?:SS)?BX", re.IGNORECASE)
+_MONO = re.compile(rb"mono|courier|typewriter|consol|CM[A-Z]*TT", re.IGNORECASE)
+_FIXED_PITCH = 1  # PDF 32000-1, table 123
+_FINE = 10
+
+
+class _Place:
+    """Asks PDFium where characters of a page stand, and how they are set."""
+
+    def __init__(self, page: Any, shown: Any) -> None:
+        import pypdfium2.raw as pdfium
+
+        self._pdfium, self._page, self._shown = pdfium, page, shown
+        self._size = [round(side * _FINE) for side in page.get_size()]
+
+    def line(self, text: str, start: int, units: int, broken: bool) -> Line | None:
+        """Of the text's characters from `start`, in UTF-16. None where they are nowhere."""
+        first = self._character(start)
+        last = self._character(start + units - 1)
+        if first < 0 or last < first:
+            return None
+        box = self._box(first, last - first + 1)
+        if box is None:
+            return None
+        fonts = {at: self._font(at) for at in {first, (first + last) // 2, last}}
+        head = self._head(first, last) if _is_bold(fonts[first]) else 0
+        size = self._pdfium.FPDFText_GetFontSize(self._shown, first)
+        return Line(text, box, self._baseline(first), size, head, all(map(_is_mono, fonts.values())), broken)
+
+    def _character(self, unit: int) -> int:
+        return int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._shown, unit))
+
+    def _box(self, first: int, count: int) -> Box | None:
+        corners = []
+        for number in range(self._pdfium.FPDFText_CountRects(self._shown, first, count)):
+            sides = [ctypes.c_double() for _ in range(4)]
+            self._pdfium.FPDFText_GetRect(self._shown, number, *sides)
+            left, top, right, bottom = (side.value for side in sides)
+            corners += [self._seen(left, top), self._seen(right, bottom)]
+        if not corners:
+            return None
+        across, down = [x for x, _ in corners], [y for _, y in corners]
+        return min(across), min(down), max(across), max(down)
+
+    def _baseline(self, at: int) -> float:
+        x, y = ctypes.c_double(), ctypes.c_double()
+        self._pdfium.FPDFText_GetCharOrigin(self._shown, at, x, y)
+        return self._seen(x.value, y.value)[1]
+
+    def _seen(self, x: float, y: float) -> tuple[float, float]:
+        """As the page is shown, turned and cut."""
+        across, down = ctypes.c_int(), ctypes.c_int()
+        self._pdfium.FPDF_PageToDevice(self._page, 0, 0, *self._size, 0, x, y, across, down)
+        return across.value / _FINE, down.value / _FINE
+
+    def _font(self, at: int) -> tuple[bytes, int]:
+        name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+        self._pdfium.FPDFText_GetFontInfo(self._shown, at, name, 128, flags)
+        return name.value, flags.value
+
+    def _head(self, first: int, last: int) -> int:
+        """How many characters are bold from the first on; blanks have no type of their own."""
+        for at in range(first, last + 1):
+            blank = chr(self._pdfium.FPDFText_GetUnicode(self._shown, at)).isspace()
+            if not blank and not _is_bold(self._font(at)):
+                return at - first
+        return last - first + 1
+
+
+def _is_bold(font: tuple[bytes, int]) -> bool:
+    return bool(_BOLD.search(font[0]))
+
+
+def _is_mono(font: tuple[bytes, int]) -> bool:
+    return bool(font[1] & _FIXED_PITCH or _MONO.search(font[0]))
+
+
+def _joined(lines: Iterator[Line]) -> list[Line]:
+    """A raised or lowered letter, and what follows it, begin no line."""
+    found: list[Line] = []
+    for line in lines:
+        before = found[-1] if found else None
+        if before and abs(line.baseline - before.baseline) < 0.6 * before.size and line.box[0] > before.box[0]:
+            text = f"{before.text} {line.text}"
+            found[-1] = replace(before, text=text, box=around(before.box, line.box), broken=line.broken)
+        else:
+            found.append(line)
+    return found
+
+
+def around(one: Box, other: Box) -> Box:
+    """The smallest box that holds both."""
+    return (min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3]))
+
+
+def _without_frame(texts: list[str], number: str) -> slice:
+    """Without a first and a last line that has the page's number at an end."""
+    start, end = 0, len(texts)
+    if texts and number in _ends(texts[0]):
+        start = 1
+    if end > start and number in _ends(texts[-1]):
+        end -= 1
+    return slice(start, end)
+
+
+def _ends(text: str) -> tuple[str, str]:
+    words = text.split()
+    return words[0], words[-1]

@@ -1,0 +1,197 @@
+"""Thread pages of any forum as pictures: which are captured, what is kept of each, and how it is read back."""
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from toolablate.benchmarks.rows.sources import typed_rows
+from toolablate.experiments.construction.chromium import Captured, GuardedChromium, Limits, guarded_chromium
+from toolablate.experiments.construction.forum_listing import listed_threads
+from toolablate.experiments.construction.forum_threads import append_row, rows_there
+from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.plans.sections import Section, WebSection, valid_plan
+from toolablate.experiments.plans.written import plan_content, plan_text
+from toolablate.tools.web import FetchError
+from toolablate.tools.web.urls import page_url
+from toolablate.traces.errors import InputError
+from toolablate.traces.paths import PathText
+from toolablate.traces.records import Picture, digest_json
+
+TILES = "tiles"
+"""The folder beside the rows, where each tile has the name of its digest."""
+MOST_TILES = 30
+_USUAL = Limits()
+_ENDINGS = {"image/png": "png", "image/jpeg": "jpg"}
+
+
+class CapturedForum(Section):
+    """Threads by their addresses, and those of a page that lists threads; `name` and `licence` go with each. Of the
+    listed ones the output has at most `limit`; with `since` only those that the listing says were written in from that
+    day on."""
+
+    name: str = Field(min_length=1)
+    threads: tuple[str, ...] = ()
+    listing: str = ""
+    since: date | None = None
+    limit: int = Field(default=100, gt=0)
+    licence: str = ""
+
+    @model_validator(mode="after")
+    def _has_threads(self) -> Self:
+        if not self.threads and not self.listing:
+            raise ValueError("threads: name some, or a page that lists them: listing")
+        return self
+
+
+class BrowserSection(Section):
+    """As `Limits`."""
+
+    seconds: float = Field(default=_USUAL.seconds, gt=0, le=600)
+    width: int = Field(default=_USUAL.width, ge=320, le=2_000)
+    height: int = Field(default=_USUAL.height, ge=500, le=MOST_TILES * 1_400)
+    scripts: bool = False
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.seconds, self.width, self.height, self.scripts)
+
+
+class CapturePlan(Section):
+    """`output` is the JSONL of items, which a pipeline with a `reader` reads."""
+
+    output: PathText = "captures.jsonl"
+    forums: tuple[CapturedForum, ...] = Field(min_length=1)
+    browser: BrowserSection = BrowserSection()
+    web: WebSection = WebSection()
+
+
+def load_capture_plan(path: Path) -> CapturePlan:
+    """Relative paths are relative to its folder. Raises InputError that names the key, what was found and what is
+    allowed."""
+    plan = valid_plan(CapturePlan, plan_content(plan_text(path), path), path)
+    return plan.model_copy(update={"output": str(path.parent.resolve() / plan.output)})
+
+
+async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Captured | FetchError]]:
+    """The threads that the plan's output has not: forum, address, and what was kept of it or why nothing was. A page
+    that cannot be had costs no other. Raises InputError where nothing can be captured or written."""
+    there = rows_there(Path(plan.output))
+    known = {url for url, _ in there}
+    # Chromium is started for nothing else.
+    if not any(forum.listing or set(forum.threads) - known for forum in plan.forums):
+        return
+    async with guarded_chromium(plan.web.policy, plan.browser.limits) as chromium:
+        for forum in plan.forums:
+            left = forum.limit - sum(name == forum.name for _, name in there)
+            try:
+                async for url in _threads_of(forum, chromium):
+                    if left <= 0:
+                        break
+                    if url not in known:
+                        known.add(url)
+                        found = await _captured(plan, forum, url, chromium)
+                        left -= isinstance(found, Captured)
+                        yield forum.name, url, found
+            except FetchError as error:
+                yield forum.name, forum.listing, error
+
+
+async def _threads_of(forum: CapturedForum, chromium: GuardedChromium) -> AsyncIterator[str]:
+    for url in forum.threads:
+        yield url
+    if forum.listing:
+        async for listed in listed_threads(page_url(forum.listing), chromium.client, chromium.policy, forum.since):
+            yield listed.url
+
+
+async def _captured(
+    plan: CapturePlan, forum: CapturedForum, url: str, chromium: GuardedChromium
+) -> Captured | FetchError:
+    """Kept in the plan's output before it is returned."""
+    try:
+        found = await chromium.capture(page_url(url))
+    except FetchError as error:
+        return error
+    output = Path(plan.output)
+    tiles = [_keep(output.parent / TILES, tile) for tile in found.tiles]
+    about = {"url": url, "title": found.title, "forum": forum.name, "licence": forum.licence}
+    append_row(output, about | {"text": found.text, "tiles": tiles})
+    return found
+
+
+def _keep(folder: Path, tile: Picture) -> str:
+    """Writes it under its digest, and returns that name."""
+    name = f"{hashlib.sha256(tile.content).hexdigest()}.{_ENDINGS[tile.mime]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        half = folder / f".{name}.part"
+        half.write_bytes(tile.content)
+        half.replace(folder / name)
+    except OSError as error:
+        raise InputError(f"output: cannot write {folder}: {error.strerror}", code="unwritable") from None
+    return name
+
+
+# What a pipeline takes.
+
+# What a name may be: no row leads to another file.
+TileName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}\.(?:png|jpg)$")]
+
+
+class CaptureRow(BaseModel):
+    """A captured page: `tiles` are pictures of it from top to bottom, `text` is what it shows. Other keys are
+    ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tiles: Annotated[list[TileName], Field(min_length=1, max_length=MOST_TILES)]
+    text: str = ""
+    title: str = ""
+    url: str = ""
+    forum: str = ""
+    licence: str = ""
+
+
+ALLOWED = {
+    "tiles": f"a list of 1 to {MOST_TILES} names of files in the folder {TILES!r}, as `build capture` wrote them",
+    **dict.fromkeys(("text", "title", "url", "forum", "licence"), "a text in quotes"),
+}
+
+
+def load_capture_items(path: str | Path) -> dict[str, Content]:
+    """The content of each item by its id, the digest of its row, and so of its pictures. Raises InputError that names
+    the file, the row, the key, what was found and what is allowed."""
+    rows = [row.model_dump(mode="json") for _, row in typed_rows(path, CaptureRow, ALLOWED)]
+    if not rows:
+        raise InputError(f"items: there is no row in {path}", code="no_items")
+    return {digest_json(row): row for row in rows}
+
+
+def pictures_of(folder: Path, names: Sequence[str]) -> tuple[Picture, ...]:
+    """The tiles of an item. Raises InputError where one is missing or is not what was captured."""
+    return tuple(_picture(folder / TILES / name) for name in names)
+
+
+def _picture(path: Path) -> Picture:
+    def refused(why: str) -> InputError:
+        return InputError(f"{path}: {why}", hint="capture the page anew, or restore the file", code="bad_tile")
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise refused(f"cannot be read: {error.strerror}") from None
+    if hashlib.sha256(content).hexdigest() != path.stem:
+        raise refused("is not the picture that was captured")
+    try:
+        return Picture.of(content)
+    except ValueError as error:
+        raise refused(str(error)) from None
+
+
+def row_of(content: Content) -> dict[str, Any]:
+    """What a question keeps of the page that it was read from."""
+    return {key: content[key] for key in ("title", "url", "forum", "licence", "tiles")}

@@ -1,0 +1,277 @@
+"""Screenshots of pages by a Chromium that reaches the web through the guard alone.
+
+Chromium has no way out of its own: its proxy is one on loopback that refuses whatever comes. What a page needs is
+fetched here, by the client that all pages are fetched by, and handed in. So addresses, redirects, ports and sizes are
+checked as everywhere, and what would go past the hand-over (WebSockets, prefetches, the browser's own calls home) ends
+at that proxy.
+"""
+
+import asyncio
+import base64
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from toolablate.tools.extraction.kinds import Unreadable, kind_of
+from toolablate.tools.text import one_line, plain_text
+from toolablate.tools.web import Fetched, FetchError, HttpClient, LiveHttpClient, follow
+from toolablate.tools.web.policy import WebPolicy
+from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
+from toolablate.traces.records import Picture
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, CDPSession, Page, Route
+
+TILE_HEIGHT, TILE_OVERLAP = 1_500, 100
+"""In pixels. A line of text that one tile cuts is whole in the next."""
+TEXT_CHARS = 200_000
+MOST_REQUESTS, MOST_BYTES = 200, 30_000_000
+"""Of what one page loads beside itself."""
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_SHOWN = frozenset({"image", "stylesheet", "font", "document"})
+_RUNNING = frozenset({"script", "fetch", "xhr"})
+_ARGUMENTS = (
+    "--disable-quic",
+    "--disable-background-networking",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+# What stays in place while a page is scrolled would stand over the text of each tile.
+_HIDE_BARS = """for (const each of document.querySelectorAll("*")) {
+  const place = getComputedStyle(each).position;
+  if (place === "fixed" || place === "sticky") each.style.setProperty("visibility", "hidden", "important");
+}"""
+_TEXT = f"(document.body ? document.body.innerText : '').slice(0, {TEXT_CHARS})"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of one page: seconds from beginning to end, width and height in pixels. What lies below `height` is not taken.
+    With `scripts` the page's own run."""
+
+    seconds: float = 60.0
+    width: int = 1_280
+    height: int = 20_000
+    scripts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A page as it was seen: tiles from top to bottom, its visible text, its whole height in pixels."""
+
+    url: str
+    title: str
+    text: str
+    height: int
+    tiles: tuple[Picture, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedChromium:
+    """`refused` are the first lines of what Chromium sent past the hand-over."""
+
+    browser: "Browser"
+    client: HttpClient
+    parts: HttpClient
+    policy: WebPolicy
+    limits: Limits
+    refused: list[str] = field(default_factory=list)
+
+    async def capture(self, url: str) -> Captured:
+        """Raises FetchError for what keeps the page from being had or shown: also `not_html`, `download`, `timeout`,
+        `not_shown`."""
+        fetched = await follow(url, self.client, self.policy)
+        _require_page(fetched)
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._shown(fetched)
+        except TimeoutError:
+            told = f"{one_line(fetched.url, 300)} was not drawn within {self.limits.seconds:g} seconds"
+            raise FetchError(told, code="timeout", transient=True) from None
+
+    async def _shown(self, fetched: Fetched) -> Captured:
+        from playwright.async_api import Error
+
+        context = await self.browser.new_context(
+            viewport={"width": self.limits.width, "height": 1_000},
+            java_script_enabled=self.limits.scripts,
+            accept_downloads=False,
+            service_workers="block",
+            reduced_motion="reduce",
+            locale=self.policy.language,
+        )
+        try:
+            return await self._drawn(context, fetched)
+        except Error as error:
+            told = f"{one_line(fetched.url, 300)} cannot be shown: {one_line(error.message, 200)}"
+            raise FetchError(told, code="not_shown") from None
+        finally:
+            await context.close()
+
+    async def _drawn(self, context: "BrowserContext", fetched: Fetched) -> Captured:
+        from playwright.async_api import TimeoutError
+
+        page = await context.new_page()
+        context.on("page", lambda other: asyncio.ensure_future(other.close()))
+        handing = _HandOver(self, page, fetched)
+        await context.route("**/*", handing)
+        await page.goto(fetched.url, wait_until="commit", timeout=1_000 * self.limits.seconds)
+        # What has not come by half of the time is left out: one slow picture costs no thread.
+        with suppress(TimeoutError):
+            await page.wait_for_load_state("load", timeout=500 * self.limits.seconds)
+        session = await context.new_cdp_session(page)
+        # In a world of our own, which the page's scripts cannot reach.
+        frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+        world = (await session.send("Page.createIsolatedWorld", {"frameId": frame}))["executionContextId"]
+        text = await _value(session, world, _TEXT)
+        title = await _value(session, world, "document.title")
+        await _value(session, world, _HIDE_BARS)
+        height = int((await session.send("Page.getLayoutMetrics"))["cssContentSize"]["height"])
+        tiles = [await _tile(session, self.limits.width, *part) for part in parts_of(min(height, self.limits.height))]
+        return Captured(fetched.url, one_line(title, 300), plain_text(text).strip(), height, tuple(tiles))
+
+
+def parts_of(height: int) -> list[tuple[int, int]]:
+    """Top and height of each tile; the last is no thinner than what it shares with the one before."""
+    found = [(0, min(max(height, 1), TILE_HEIGHT))]
+    while (end := sum(found[-1])) < height:
+        top = end - TILE_OVERLAP
+        found.append((top, min(TILE_HEIGHT, height - top)))
+    return found
+
+
+async def _value(session: "CDPSession", world: int, expression: str) -> str:
+    given = {"expression": expression, "contextId": world, "returnByValue": True}
+    found: Mapping[str, Any] = (await session.send("Runtime.evaluate", given))["result"]
+    return str(found.get("value", ""))
+
+
+async def _tile(session: "CDPSession", width: int, top: int, height: int) -> Picture:
+    clip = {"x": 0, "y": top, "width": width, "height": height, "scale": 1}
+    wanted: dict[str, Any] = {"captureBeyondViewport": True, "clip": clip}
+    # Of photographs a PNG may be larger than models take.
+    for form in ({"format": "png"}, {"format": "jpeg", "quality": 80}, {"format": "jpeg", "quality": 40}):
+        data = base64.b64decode((await session.send("Page.captureScreenshot", wanted | form))["data"])
+        try:
+            return Picture.of(data)
+        except ValueError as error:
+            why = str(error)
+    raise FetchError(f"a screenshot {why}", code="not_shown")
+
+
+def _require_page(fetched: Fetched) -> None:
+    attached = fetched.exchanges[-1].header("content-disposition").strip().lower().startswith("attachment")
+    if attached:
+        raise FetchError(f"{one_line(fetched.url, 300)} is a download", code="download")
+    try:
+        kind = kind_of(fetched.body, fetched.content_type)
+    except Unreadable as error:
+        raise FetchError(f"{one_line(fetched.url, 300)} is no page: {error.reason}", code="not_html") from None
+    if kind != "html":
+        raise FetchError(f"{one_line(fetched.url, 300)} is no page but {kind}", code="not_html")
+
+
+class _HandOver:
+    """Answers each request of a page: the page itself with what was fetched, its parts with what the guard lets
+    through. The page goes nowhere else."""
+
+    def __init__(self, chromium: GuardedChromium, page: "Page", fetched: Fetched) -> None:
+        self._chromium, self._page, self._fetched = chromium, page, fetched
+        self._requests = self._bytes = 0
+        self._handed = False
+
+    async def __call__(self, route: "Route") -> None:
+        from playwright.async_api import Error
+
+        try:
+            found = await self._found(route)
+            if found is None:
+                # "aborted", because any other failure of a page's own going on would show an error in its place.
+                await route.abort("aborted")
+            else:
+                headers = {"content-type": found.content_type, "access-control-allow-origin": "*"}
+                await route.fulfill(status=200, headers=headers, body=found.body)
+        except Error:
+            return  # the page is closed by now
+
+    async def _found(self, route: "Route") -> Fetched | None:
+        request = route.request
+        if request.is_navigation_request() and request.frame == self._page.main_frame:
+            first, self._handed = not self._handed, True
+            return self._fetched if first else None
+        kinds = _SHOWN | _RUNNING if self._chromium.limits.scripts else _SHOWN
+        self._requests += 1
+        if request.method != "GET" or request.resource_type not in kinds or self._requests > MOST_REQUESTS:
+            return None
+        try:
+            found = await follow(request.url, self._chromium.parts, self._chromium.policy)
+        except FetchError:
+            return None
+        self._bytes += len(found.body)
+        return found if self._bytes <= MOST_BYTES else None
+
+
+@asynccontextmanager
+async def guarded_chromium(policy: WebPolicy, limits: Limits) -> AsyncIterator[GuardedChromium]:
+    """Raises InputError where there is no Chromium or no playwright."""
+    program = next(filter(None, map(shutil.which, _NAMES)), None)
+    if program is None:
+        raise InputError("there is no Chromium on the PATH", hint="apt-get install chromium", code="no_browser")
+    try:
+        from playwright.async_api import Error, async_playwright
+    except ImportError:
+        raise InputError("playwright is not installed", hint=to_install("build"), code="missing_extra") from None
+
+    client = LiveHttpClient(policy)
+    # One page's parts are one visit: of its hosts only the page itself is asked for at their pace.
+    parts = LiveHttpClient(replace(policy, robots=False, delay_seconds=0.0))
+    async with AsyncExitStack() as stack:
+        for each in (client, parts):
+            stack.push_async_callback(each.close)
+        refused: list[str] = []
+        proxy = await stack.enter_async_context(_nowhere(refused))
+        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolablate-chromium-"))
+        playwright = await stack.enter_async_context(async_playwright())
+        try:
+            browser = await playwright.chromium.launch(
+                executable_path=program,
+                args=[*_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])],
+                # Without <-loopback> Chromium would go to this machine's own addresses directly.
+                proxy={"server": proxy, "bypass": "<-loopback>"},
+                env={"PATH": os.environ.get("PATH", ""), "HOME": home},
+            )
+        except Error as error:
+            raise InputError(
+                f"{program} does not start: {one_line(error.message, 300)}",
+                hint="try it by itself: chromium --headless --version",
+                code="no_browser",
+            ) from None
+        stack.push_async_callback(browser.close)
+        yield GuardedChromium(browser, client, parts, policy, limits, refused)
+
+
+@asynccontextmanager
+async def _nowhere(refused: list[str]) -> AsyncIterator[str]:
+    """A proxy that lets nothing through."""
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if line := one_line((await reader.readline()).decode("latin-1"), 300):
+                refused.append(line)
+            writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            await writer.drain()
+        except (OSError, ValueError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()

@@ -1,0 +1,146 @@
+"""What a pipeline has for people to review just now, by person; several people and a build may be at it at once."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from toolablate.experiments.construction.building import passed
+from toolablate.experiments.construction.kinds import load_items, reviewed, stages_of
+from toolablate.experiments.construction.pipeline import Pipeline, load_pipeline
+from toolablate.experiments.construction.review import (
+    Agreement,
+    Reviewed,
+    agreement,
+    decision_of,
+    differ,
+    said_now,
+    waits_for,
+)
+from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
+
+Task = Literal["review", "adjudication"]
+
+
+@dataclass(frozen=True)
+class ToReview:
+    """The items that came to review as they are now, by id: `seen` are their digests, `said` what people said of them.
+    A person is known by name, whatever its capitals."""
+
+    pipeline: Pipeline
+    reviewed: Reviewed
+    contents: Mapping[str, Content]
+    seen: Mapping[str, str]
+    said: Mapping[str, Sequence[Decision]]
+
+    @cached_property
+    def waiting(self) -> Mapping[str, Task]:
+        """What each item waits for that waits."""
+        number = self.pipeline.review.reviewers
+        found = {item: waits_for(self.said.get(item, ()), number) for item in self.contents} if number else {}
+        return {item: waits for item, waits in found.items() if waits}
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        return agreement(self.said)
+
+    def own(self, item: str, person: str) -> Decision | None:
+        return next((each for each in self.said.get(item, ()) if _is(each, person)), None)
+
+    def decided(self, person: str) -> Iterator[Decision]:
+        """What the person said, by items in their order."""
+        return (each for item in self.contents if (each := self.own(item, person)) is not None)
+
+    def tasks(self, person: str, task: Task) -> list[str]:
+        """The items that this person may review or decide on: on none has anybody a second word."""
+        return [item for item, waits in self.waiting.items() if waits == task and self.own(item, person) is None]
+
+    def sides(self, item: str, person: str) -> Sequence[Decision]:
+        """What the first people said who differ, for a person who is none of them; () for all others."""
+        first = self.said.get(item, ())[: self.pipeline.review.reviewers]
+        full = len(first) == self.pipeline.review.reviewers and differ(first)
+        return first if full and not any(_is(each, person) for each in first) else ()
+
+
+def _is(decision: Decision, person: str) -> bool:
+    return decision.reviewer.casefold() == person.casefold()
+
+
+class Desk:
+    """Of one workbench, which is open `beside` others. Any thread may use it.
+
+    What came to review is read anew when the pipeline's files or what others wrote have changed: the stages that this
+    touches are gone through, without asking a model. Raises InputError and StoreError."""
+
+    def __init__(self, path: Path, bench: Workbench) -> None:
+        self._path, self._bench = path, bench
+        self._lock = threading.Lock()
+        self._of: object = None
+        self._kept: ToReview | None = None
+        self._stages: dict[str, tuple[object, Mapping[str, Content]]] = {}
+        self._until = 0.0
+
+    def look(self, *, fresh: bool = True) -> ToReview:
+        """Where that is not to be `fresh`, a build that writes all the time takes a tenth of the time for reading."""
+        with self._lock:
+            if not fresh and self._kept is not None and time.monotonic() < self._until:
+                return self._kept
+            return self._look()
+
+    def decide(self, row: Mapping[str, Any]) -> ToReview:
+        """Keeps one decision as `build decide` does. Raises LineError (see `decision_of`)."""
+        with self._lock:
+            now = self._look()
+            decision = decision_of(row, now.contents, now.reviewed)
+            self._bench.decide([decision])
+            self._kept = ToReview(now.pipeline, now.reviewed, now.contents, now.seen, self._said(now.seen))
+            return self._kept
+
+    def _look(self) -> ToReview:
+        if self._kept is None or self._as_it_is(self._kept.pipeline) != self._of:
+            began = time.monotonic()
+            pipeline = load_pipeline(self._path)
+            # What is written while this reads is seen the next time.
+            of = self._as_it_is(pipeline)
+            contents = self._arrived(pipeline)
+            seen = {item: content_digest(content) for item, content in contents.items()}
+            self._kept = ToReview(pipeline, reviewed(pipeline), contents, seen, self._said(seen))
+            self._of = of
+            self._until = (ended := time.monotonic()) + 9 * (ended - began)
+        return self._kept
+
+    def _as_it_is(self, pipeline: Pipeline) -> object:
+        return self._bench.others_wrote(), *map(_stamp, (str(self._path), *_read(pipeline)))
+
+    def _arrived(self, pipeline: Pipeline) -> Mapping[str, Content]:
+        """A stage is gone through again where its steps, its settings or what comes to it have changed."""
+        contents: Mapping[str, Content] = load_items(pipeline)
+        files = [*map(_stamp, _read(pipeline))]
+        for stage in stages_of(pipeline, self._bench)[:-1]:
+            model = pipeline.model_of(stage.role).identity() if stage.role else ""
+            of = (self._bench.step_count(stage.name), stage.settings(), model, pipeline.request_chars, files, contents)
+            known, kept = self._stages.get(stage.name, (None, {}))
+            if known != of:
+                kept = passed(pipeline, self._bench, stage, contents).kept
+                self._stages[stage.name] = of, kept
+            contents = kept
+        return contents
+
+    def _said(self, seen: Mapping[str, str]) -> Mapping[str, Sequence[Decision]]:
+        return said_now(self._bench.decisions(), seen)
+
+
+def _read(pipeline: Pipeline) -> tuple[str, ...]:
+    return (pipeline.items, *pipeline.duplicates.against)
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,40 @@
+"""Thread worlds: the threads that questions are made of as a corpus, and the same with a wrong reply as each answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolablate.experiments.construction.stages import Content
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadWorlds:
+    """A document for each item: its thread as it is, and with its first wrong reply in the place of its answer, which
+    is nowhere then. Threads without a wrong reply (all but `found`) are the same in both."""
+
+    true: tuple[dict[str, Any], ...]
+    false: tuple[dict[str, Any], ...]
+    found: frozenset[str]
+
+
+def thread_worlds(contents: Mapping[str, Content]) -> ThreadWorlds:
+    true, false, found = [], [], set()
+    for item, content in contents.items():
+        about = {"id": item, "title": content["title"] or item[:16]}
+        about["url"] = content["url"] or f"https://thread.example/{item[:16]}"
+        answer, replies = _explained(content), content["replies"]
+        true.append({**about, "text": _thread(content["question"], answer, replies)})
+        if wrong := content["wrong_replies"]:
+            found.add(item)
+            # Nothing that may say the right answer stays beside the wrong one.
+            answer, replies = wrong[0], wrong[1:]
+        false.append({**about, "text": _thread(content["question"], answer, replies)})
+    return ThreadWorlds(tuple(true), tuple(false), frozenset(found))
+
+
+def _explained(content: Content) -> str:
+    return "\n\n".join(filter(None, (content["answer"], content["explanation"])))
+
+
+def _thread(question: str, answer: str, replies: list[str]) -> str:
+    return "\n\n".join((question, f"Accepted answer: {answer}", *(f"Reply: {each}" for each in replies)))

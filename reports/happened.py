@@ -1,0 +1,363 @@
+"""What happened in one trial that fits a cause: in a clause, with its event, and as a line quoted from there."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from string import ascii_uppercase
+
+from toolablate.analysis.answer_relation import SAID, relation_of
+from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Explanation, shown_chars
+from toolablate.analysis.attribution.signals.signal_types import Form
+from toolablate.analysis.attribution.trace_rules import sign_of, unrecovered
+from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.cause_wording import right_answer
+from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
+from toolablate.traces.terminal_text import inert, one_line, plain_text
+
+QUOTED_CHARS, BEFORE_MATCH = 200, 60
+_NUMBERED = re.compile(r"L\d+: ")
+_WORD = re.compile(r"\w{4,}")
+MOST_OUTPUT_LINES, MOST_CHARS = 400, 40_000
+MOST_NAMED = 6
+NOTE_CHARS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A line that stands apart from the sentences around it: a command, or what is quoted."""
+
+    text: str
+
+
+Said = str | Apart
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A clause with a subject and its event, and the event to quote, None for none."""
+
+    clause: str
+    event: int | None = None
+
+
+_FORMS: Mapping[Mechanism, tuple[Form, ...]] = {
+    "lock_in": ("code",),
+    "retrieval_distraction": ("search", "page"),
+    "other_results": ("other",),
+    "interaction": ("code", "search", "page", "other"),
+}
+_HOW: Mapping[Distraction, str] = {
+    "misleading_adoption": "it took over what misleads",
+    "existence_as_norm": "it took what exists for what is right",
+    "over_engineering": "it built a simple answer up into an elaborate one",
+}
+_FINITE = "tries finitely many cases of a general question"
+_LIMITS = {
+    "tool_calls": "its number of tool calls",
+    "turns": "its number of replies",
+    "messages": "its number of messages",
+    "tokens": "its tokens",
+    "cost_usd": "its cost",
+    "seconds": "its time",
+    "reply_length": "the length of a reply",
+    "context_length": "what its model can read at once",
+}
+
+
+def happened(cause: Mechanism, told: Explanation) -> Happened:
+    """By the trace alone, whatever runs say."""
+    evidence = told.explained.evidence
+    match cause:
+        case "lock_in" | "retrieval_distraction" | "other_results" | "interaction":
+            return _of_results(cause, told)
+        case "volume":
+            return _of_length(evidence)
+        case "budget":
+            return _of_limit(told)
+        case "tool_fault":
+            return _of_faults(evidence)
+        case "format":
+            return _of_form(told)
+        case "own_error" if evidence.signals.repair is not None:
+            return _of_program(told)
+        case _:
+            return _of_calls(cause, told)
+
+
+def _of_results(cause: Mechanism, told: Explanation) -> Happened:
+    evidence, forms = told.explained.evidence, _FORMS[cause]
+    signals, how = evidence.signals, ""
+    attribution = told.explained.attribution
+    if cause == "retrieval_distraction" and attribution is not None and attribution.distraction:
+        how = f": {_HOW[attribution.distraction]}"
+    adopted = signals.adoption
+    checks = signals.reformulation.checks if "code" in forms else ()
+    if adopted is not None and adopted.form in forms:
+        gave = f"{_tool(adopted.event, told)} gave its wrong answer{_answer(told)} (event {adopted.event})"
+        finite = f", by code that {_FINITE} (event {_reply_of(checks[0].event, told)})" if checks else ""
+        return Happened(f"{gave}{finite}{how}", adopted.event)
+    if checks:
+        code = _reply_of(checks[0].event, told)
+        return Happened(f"its code {_FINITE} (event {code})", code)
+    found = [call.event for call in signals.calls if call.form in forms and call.gave]
+    found = found or [call.event for call in signals.calls if call.form in forms]
+    named = [event for event in (attribution.evidence if attribution else ()) if event in found]
+    at = (named or found)[-1:] or [call.event for call in signals.calls][-1:]
+    if not at:
+        return Happened("it called no tool")
+    at_all = "none of its results has its answer"
+    return Happened(f"{_tool(at[0], told)} answered at event {at[0]}, though {at_all}{how}", at[0])
+
+
+def _of_length(evidence: Evidence) -> Happened:
+    long = sorted(call.event for call in evidence.signals.calls if 2 * call.chars >= LONG_RESULTS)
+    where = f", most of them at {events_named(long)}" if long else ""
+    chars = f"its results have {shown_chars(evidence.signals):,} characters{where}"
+    return Happened(chars, max((*long, *(call.event for call in evidence.signals.calls if call.gave)), default=None))
+
+
+def _of_limit(told: Explanation) -> Happened:
+    evidence = told.explained.evidence
+    budget, ending = evidence.signals.budget, evidence.signals.ending
+    if budget.stopped is None:
+        how = "breaks off" if ending.cut_off else "stops in the middle of a sentence" if ending.open else "ends"
+        return Happened(f"its last reply {how}{_at(last_reply(told))}", last_reply(told))
+    limit = _LIMITS.get(budget.stopped, budget.stopped.replace("_", " "))
+    return Happened(f"it was stopped by the limit of {limit}{_at(last_reply(told))}", last_reply(told))
+
+
+def _of_faults(evidence: Evidence) -> Happened:
+    left = unrecovered(evidence.signals.troubles)
+    if not left:
+        return Happened("no tool failed for good")
+    tools = list(dict.fromkeys(one_line(each.tool) for each in left))
+    events = sorted(each.event for each in left)
+    again = "it never worked again" if len(tools) == 1 else "none of them worked again"
+    for_a_time = [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]
+    also = f"; {one_line(for_a_time[0].tool)} failed for a time (event {for_a_time[0].event})" if for_a_time else ""
+    return Happened(f"{' and '.join(tools)} failed ({events_named(events)}), and {again}{also}", events[0])
+
+
+_OF_TOOLS = ("timeout", "dead_kernel", "search_failed", "injected", "infrastructure")
+
+
+def _of_form(told: Explanation) -> Happened:
+    evidence = told.explained.evidence
+    if evidence.score.verdict == "unparsed":
+        event = evidence.signals.ending.event
+        return Happened(f"its last reply{_at(last_reply(told))} has no readable answer", last_reply(told) or event)
+    relation = relation_of(told.question, evidence.score, "")
+    how = SAID[relation] if relation in _TELLING else "another form"
+    right = right_answer(told.question)
+    answer = _answer(told).removeprefix(", ")
+    beside = f"“{answer}”, where “{right}” is right" if right and answer else "what is right in another form"
+    return Happened(f"it answered {beside}: {how}{_at(last_reply(told))}", last_reply(told))
+
+
+_TELLING = ("sign", "scale", "rounding", "unit", "off_by_one", "close", "wording", "part", "more")
+"""Relations of a wrong answer to the right one that say what went wrong."""
+
+
+def _of_program(told: Explanation) -> Happened:
+    repair = told.explained.evidence.signals.repair
+    assert repair is not None
+    event = _reply_of(repair.event, told)
+    if repair.kind == "stated":
+        return Happened(f"its program only states the answer, and computes nothing (event {event})", event)
+    return Happened(f"its program starts from wrong numbers of the question (event {event})", event)
+
+
+def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
+    evidence = told.explained.evidence
+    calls, last = evidence.signals.calls, last_reply(told)
+    answer = _answer(told).removeprefix(", ")
+    answered = f"it answered “{answer}”{_at(last)}" if answer else f"it gave no readable answer{_at(last)}"
+    if not calls:
+        return Happened(f"{answered}, and called no tool", last)
+    if cause == "calling":
+        gave = sum(call.gave for call in calls)
+        return Happened(f"it made {_many(len(calls))}, {gave or 'none'} of which gave something", calls[0].event)
+    return Happened(f"{answered}, after {_many(len(calls))}", last)
+
+
+def _many(calls: int) -> str:
+    return f"{calls} call{'' if calls == 1 else 's'}"
+
+
+# Facts of the trace that tell most, where no run decides.
+
+
+def same_without_tools(evidence: Evidence) -> str:
+    """Where trials without tools are wrong in the same way; empty where none is."""
+    own = evidence.score.extracted
+    wrong = [each.score for each in evidence.no_tools if each.score.value is not None and each.score.value < RIGHT]
+    times, of = sum(_alike(each.extracted, own) for each in wrong) if own else 0, len(evidence.no_tools)
+    if not times:
+        return ""
+    answer = one_line(", ".join(own), max_chars=60)
+    return f"Without tools it gave the same wrong answer, {answer}, in {times} of {of} trial{'' if of == 1 else 's'}"
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whatever sign of a currency or between thousands they are written with."""
+    return [_UNWRITTEN.sub("", each.lower()) for each in one] == [_UNWRITTEN.sub("", each.lower()) for each in other]
+
+
+_UNWRITTEN = re.compile(r"[$€£¥,\s]")
+
+Sign = tuple[Mechanism, tuple[int, ...], str]
+"""Of what it is a sign, its events, and what it says."""
+
+
+def sign_in(evidence: Evidence) -> Sign | None:
+    return sign_of(evidence.signals, evidence.score, evidence.inputs.arms.scaffold)
+
+
+def noted(sign: Sign) -> str:
+    """Whole: it is a sentence of ours, and what it quotes is short."""
+    return one_line(sign[2], max_chars=NOTE_CHARS)
+
+
+# A line of an event.
+
+
+def quoted(number: int | None, told: Explanation) -> Iterator[Said]:
+    """What it gives or writes there, by the line that matters most: one that checks cases in place of the question, or
+    that holds the final answer or words of the final reply; else one with words of the wrong options that it chose, or
+    the first, or of a reply the last."""
+    if number is None or number >= len(told.conversation):
+        return
+    evidence, event = told.explained.evidence, told.conversation[number]
+    hints: Set[str] = frozenset()
+    match event:
+        case ModelCall():
+            matters: Sequence[str] = [check.text for check in evidence.signals.reformulation.checks]
+            asked = [(one_line(call.name), _decoded(call.arguments)) for call in event.reply.message.tool_calls]
+            last = "".join(event.reply.message.content.strip().splitlines()[-1:])
+            holds = (each for each in asked if any(wanted.strip() in each[1] for wanted in matters))
+            name, text = next(holds, asked[0] if asked else ("", last))
+            what = f"calls {name}" if asked else "replies"
+        case ToolCall():
+            text = event.output or event.error
+            what = f"{one_line(event.call.name)} {'gives' if event.status == 'ok' else 'fails'}"
+            repeated = (run.text for run in evidence.signals.echo.runs if run.event == number)
+            matters, hints = (*answers_of(told), *repeated), _words_of_wrong_options(told)
+        case _:
+            return
+    yield Apart(f"event {number}, {what}: │ {telling_line(text, matters, hints)}")
+
+
+def telling_line(text: str, matters: Sequence[str], hints: Set[str] = frozenset()) -> str:
+    """The first that holds one of the texts that matter; or else the first of those with the most of these words, rare
+    ones first, or the first."""
+    read = [line.strip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_OUTPUT_LINES] if line.strip()]
+    # A page is numbered line by line; what stands before is the browser's own.
+    lines = [line for line in read if _NUMBERED.match(line)] or read
+    for each in (wanted.strip().lower() for wanted in matters if len(wanted.strip()) > 1):
+        found = next((line for line in lines if each in line.lower()), None)
+        if found is not None:
+            return _cut(found, found.lower().index(each))
+    held = [hints & _words(line) for line in lines]
+    lines_with = Counter(word for words in held for word in words)
+    telling = [sum(1 / lines_with[word] for word in sorted(words)) for words in held]
+    return _cut(lines[telling.index(max(telling))], 0) if lines else "(nothing)"
+
+
+def held(text: str, wanted: Sequence[str]) -> str:
+    """A text from a little before what is looked for on; empty where it is not in it, or at its beginning."""
+    whole = one_line(text, max_chars=MOST_CHARS)
+    places = [whole.lower().find(each.lower()) for each in wanted if len(each) > 1]
+    at = min((place for place in places if place >= 0), default=-1)
+    return f"…{whole[at - BEFORE_HELD :]}" if at > BEFORE_HELD else ""
+
+
+BEFORE_HELD = 10
+
+
+def _cut(line: str, at: int) -> str:
+    shown = inert(line).plain.replace("\n", " ")
+    start = 0 if len(shown) <= QUOTED_CHARS or at < QUOTED_CHARS - BEFORE_MATCH else at - BEFORE_MATCH
+    cut = shown[start : start + QUOTED_CHARS]
+    return f"{'…' if start else ''}{cut}{'…' if start + QUOTED_CHARS < len(shown) else ''}"
+
+
+def _answer(told: Explanation) -> str:
+    """`, 42393`, whatever letter stands for it."""
+    answer = one_line(", ".join(answers_of(told)), max_chars=60)
+    return f", {answer}" if answer else ""
+
+
+def answers_of(told: Explanation) -> tuple[str, ...]:
+    """The final answer, letters as the options that they stand for."""
+    choices = told.question.choices
+    letters = dict(zip(ascii_uppercase, choices, strict=False))
+    return tuple(letters.get(each, each) for each in told.explained.evidence.score.extracted)
+
+
+def _words_of_wrong_options(told: Explanation) -> Set[str]:
+    """Words of the wrong options that it chose which neither the question nor another option has."""
+    question = told.question
+    target = question.target
+    if target.kind != "choice":
+        return frozenset()
+    chosen = set(told.explained.evidence.score.extracted) - set(target.letters)
+    options = dict(zip(ascii_uppercase, question.choices, strict=False))
+    others = " ".join(option for letter, option in options.items() if letter not in chosen)
+    return _words(" ".join(options.get(letter, "") for letter in chosen)) - _words(f"{question.prompt} {others}")
+
+
+def _words(text: str) -> Set[str]:
+    return frozenset(_WORD.findall(text.lower()))
+
+
+def _decoded(arguments: str) -> str:
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    if not isinstance(given, dict):
+        return arguments
+    return "\n".join(each if isinstance(each, str) else str(each) for each in given.values())
+
+
+# Events.
+
+
+def events_named(events: Sequence[int]) -> str:
+    """`event 3`, `events 3 and 5`, of many the first."""
+    if len(events) > MOST_NAMED:
+        return f"events {', '.join(map(str, events[:MOST_NAMED]))} and {len(events) - MOST_NAMED} more"
+    *some, last = map(str, events)
+    return f"events {', '.join(some)} and {last}" if some else f"event {last}"
+
+
+def _at(event: int | None) -> str:
+    return "" if event is None else f" (event {event})"
+
+
+def _tool(number: int, told: Explanation) -> str:
+    event: Event | None = told.conversation[number] if number < len(told.conversation) else None
+    if isinstance(event, ToolCall):
+        return one_line(event.call.name)
+    return next(
+        (one_line(call.tool) for call in told.explained.evidence.signals.calls if call.event == number), "a tool"
+    )
+
+
+def _reply_of(call: int, told: Explanation) -> int:
+    """The event of the reply that makes a call, which holds what it says."""
+    made = [at for at, event in enumerate(told.conversation[:call]) if isinstance(event, ModelCall)]
+    return made[-1] if made else call
+
+
+def last_reply(told: Explanation) -> int | None:
+    return next(
+        (at for at, event in reversed(list(enumerate(told.conversation))) if isinstance(event, ModelCall)), None
+    )
+
+
+def reply_after(event: int, told: Explanation) -> int | None:
+    """The first reply after an event."""
+    return next((at for at, each in enumerate(told.conversation) if at > event and isinstance(each, ModelCall)), None)

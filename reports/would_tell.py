@@ -1,0 +1,140 @@
+"""The one command that tells the likeliest cause of a wrong trial from its strongest rival."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
+from toolablate.reports.causes import FEW, name_of, shares_of
+from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
+from toolablate.traces.records import Mechanism, ModelCall
+from toolablate.traces.terminal_text import ID_CHARS
+
+_NEVER_ASKED: Mapping[str, str] = {
+    "scripted": "No command can: its replies are recordings, so nothing can be run again.",
+    "imported": "No command can: it is from another program's log, and its model cannot be asked again.",
+}
+_SMALLEST_FIRST: tuple[Mechanism, ...] = (
+    *("format", "budget", "tool_fault", "lock_in", "retrieval_distraction", "other_results", "volume"),
+    *("calling", "availability"),
+)
+"""What takes one away leaves those that come later."""
+
+
+_OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results")
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A replay from an event on: `right` is the cause that mostly right runs speak for, `wrong` the other."""
+
+    event: int
+    change: str
+    what: str
+    right: Mechanism
+    wrong: Mechanism
+
+
+def would_tell(told: Explanation) -> Iterator[Said]:
+    if told.explained.attribution is None:
+        return
+    if told.provider in _NEVER_ASKED:
+        yield _NEVER_ASKED[told.provider]
+        return
+    first, rival = _pair(told)
+    test = _test(first, rival, told)
+    if test is None:
+        yield (
+            f"No replay can tell {name_of(first)} from {name_of(rival)}: more trials of this question, under conditions"
+            " that differ in one of these alone, would."
+        )
+        return
+    replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
+    yield (
+        f"{FEW} replays {test.what} (about {FEW * max(1, replies)} requests). Mostly right: {name_of(test.right)}."
+        f" Mostly wrong: {name_of(test.wrong)}."
+    )
+    trial = told.explained.evidence.signals.trial[:ID_CHARS]
+    change = f" {test.change}" if test.change else ""
+    yield Apart(f"toolablate replay {shlex.quote(told.store)} {trial} --from {test.event}{change} --repeats {FEW}")
+
+
+def _pair(told: Explanation) -> tuple[Mechanism, Mechanism]:
+    """The likeliest, and the next that is likely; where none is, the one of the two that need no tool."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    shares = shares_of(attribution)
+    first, *both = shares.first
+    if both:
+        return first, both[0]
+    if shares.others:
+        return first, shares.others[0][0]
+    return first, "own_error" if first == "sampling_noise" else "sampling_noise"
+
+
+def _test(first: Mechanism, rival: Mechanism, told: Explanation) -> _Test | None:
+    pair = {first, rival}
+    if pair <= {*BY_CHANCE, "unknown"}:
+        right: Mechanism = "sampling_noise" if "sampling_noise" in pair else first
+        return _Test(0, "", "of all of it, drawn again", right, *(pair - {right}))
+    if "sampling_noise" in pair:
+        (cause,) = pair - {"sampling_noise"}
+        return _beside_chance(cause, told)
+    if "own_error" in pair or "unknown" in pair:
+        (cause, other) = (first, rival) if rival in ("own_error", "unknown") else (rival, first)
+        return _without(cause, other, told)
+    if pair <= {*_OF_RESULTS}:
+        return _without(first, rival, told)
+    cause, other = sorted((first, rival), key=lambda each: (*_SMALLEST_FIRST, each).index(each))
+    return _without(cause, other, told)
+
+
+def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
+    """With the cause still there, chance brings the right answer back."""
+    if cause in ("format", "budget"):
+        return _without(cause, "sampling_noise", told)
+    if cause in ("availability", "prompt", "calling"):
+        return _Test(0, "", "of all of it, drawn again", "sampling_noise", cause)
+    at = happened(cause, told).event
+    after = None if at is None else reply_after(at, told)
+    if after is None:
+        return None
+    return _Test(after, "", f"that keep all up to event {after - 1}", "sampling_noise", cause)
+
+
+def _without(cause: Mechanism, other: Mechanism, told: Explanation) -> _Test | None:
+    """With the cause taken away, and the other still there."""
+    evidence, last = told.explained.evidence, last_reply(told)
+    signals = evidence.signals
+    match cause:
+        case "format" if last is not None:
+            return _Test(last, "--answer-now", "of its last reply, asked for the answer alone", cause, other)
+        case "budget" if last is not None and signals.budget.stopped in ("turns", "tool_calls"):
+            kind = "model_call" if signals.budget.stopped == "turns" else "tool_call"
+            used = sum(event.kind == kind for event in told.conversation)
+            limit = f"--extend {signals.budget.stopped}={2 * used}"
+            return _Test(last, limit, "that go on with twice the room", cause, other)
+        case "tool_fault" if repairable(signals):
+            event = repairable(signals)[0]
+            return _Test(event, "--repair", f"whose call at event {event} works", cause, other)
+        case "lock_in" | "retrieval_distraction" | "other_results" | "volume":
+            return _without_result(cause, other, told)
+        case "calling" | "availability":
+            return _Test(0, "--answer-now", "that answer at once, without tools", cause, other)
+        case _:
+            return None
+
+
+def _without_result(cause: Mechanism, other: Mechanism, told: Explanation) -> _Test | None:
+    calls = {call.event: call for call in told.explained.evidence.signals.calls if not call.by_provider}
+    if cause == "volume":
+        long = [event for event, call in calls.items() if 2 * call.chars >= LONG_RESULTS]
+        event, change, what = (long or [None])[0], "--swap null", "without the long result at event {}"
+    else:
+        event, change = happened(cause, told).event, "--swap placebo"
+        what = "with another question's result at event {}"
+    if event is not None and event not in calls:
+        # The reply whose code is quoted makes the call.
+        event = next((each for each in sorted(calls) if each > event), None)
+    return None if event is None else _Test(event, change, what.format(event), cause, other)

@@ -1,0 +1,75 @@
+"""The files that start a cluster: what they say to whom, with stand-ins for machines and Ray."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+EXAMPLES = Path(__file__).parents[3] / "examples/cluster"
+
+# What is asked of each machine, with the mode and token that it has; the token itself must be in no argument.
+STAND_IN = """#!/usr/bin/env bash
+echo "${MACHINE:-head}: $(basename "$0") $*; $RAY_AUTH_MODE $(cat "$RAY_AUTH_TOKEN_PATH")" >>"$SAID"
+[ "$1" != start ] || [ "${MACHINE:-head}" != "${TAKEN:-}" ] || exit 1
+[ "$(basename "$0")" != toolablate ] || [ "$1" != run ] || exit 3
+"""
+SSH = """#!/usr/bin/env bash
+export MACHINE=$1 HOME="$HOMES/$1"
+shift
+unset RAY_AUTH_MODE RAY_AUTH_TOKEN_PATH
+exec bash -c "$*"
+"""
+
+
+def test_machines_that_ssh_reaches_are_started_with_one_token_and_stopped(tmp_path: Path) -> None:
+    project, bin_folder, said = tmp_path / "a plan", tmp_path / "a plan/.venv/bin", tmp_path / "said.txt"
+    bin_folder.mkdir(parents=True)
+    for name, text in {"ray": STAND_IN, "toolablate": STAND_IN, "ssh": SSH, "activate": ""}.items():
+        (bin_folder / name).write_text(text, encoding="utf-8")
+        (bin_folder / name).chmod(0o755)
+    for machine in ("head", "node1", "node2"):
+        (tmp_path / machine).mkdir()
+    paths = {"HOME": tmp_path / "head", "HOMES": tmp_path, "SAID": said, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    env = {name: str(path) for name, path in paths.items()} | {"HEAD_ADDRESS": "10.0.0.1"}
+    command = [str(EXAMPLES / "machines.sh"), "plan.toml", "node1", "node2"]
+    ran = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == 3, "as of the run, " + ran.stdout + ran.stderr
+    lines = [line.rpartition("; ") for line in said.read_text(encoding="utf-8").splitlines()]
+    join = "ray start --address 10.0.0.1:6379 --disable-usage-stats"
+    assert [asked for asked, _, _ in lines] == [
+        "head: ray start --head --node-ip-address 10.0.0.1 --port 6379 --include-dashboard=false --disable-usage-stats",
+        f"node1: {join}",
+        f"node2: {join}",
+        "head: toolablate doctor plan.toml --cluster 10.0.0.1:6379",
+        "head: toolablate run plan.toml --cluster 10.0.0.1:6379",
+        "node1: ray stop",
+        "node2: ray stop",
+        "head: ray stop",
+    ]
+    # Where a node's Ray cannot be started, as where there is another, it is not stopped.
+    said.unlink()
+    taken = subprocess.run(command, cwd=project, env=env | {"TAKEN": "node1"}, capture_output=True, check=False)
+    assert taken.returncode == 1
+    assert "stop" not in said.read_text(encoding="utf-8").replace("head: ray stop", "")
+    (had,) = {had for _, _, had in lines}
+    mode, token = had.split()
+    assert (mode, len(token)) == ("token", 64)
+    assert token not in "".join(asked for asked, _, _ in lines)
+    assert [list((tmp_path / machine).iterdir()) for machine in ("head", "node1", "node2")] == [[], [], []]
+
+
+@pytest.mark.parametrize("script", ["machines.sh", "slurm.sh"])
+def test_scripts_are_such(script: str) -> None:
+    subprocess.run(["bash", "-n", EXAMPLES / script], check=True)
+    assert os.access(EXAMPLES / "machines.sh", os.X_OK)
+
+
+def test_a_job_of_kubernetes_demands_a_token_of_all_its_pods() -> None:
+    job = yaml.safe_load((EXAMPLES / "rayjob.yaml").read_text(encoding="utf-8"))
+    cluster = job["spec"]["rayClusterSpec"]
+    groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    for group in groups:
+        (container,) = group["template"]["spec"]["containers"]
+        assert {"name": "RAY_AUTH_MODE", "value": "token"} in container["env"]

@@ -1,0 +1,65 @@
+"""What is known of a published set as a whole: whether its style gives answers away, and how much of it may be wrong."""
+
+import json
+import random
+from pathlib import Path
+
+from tests.experiments.construction.test_building import ALONE, funnel, run
+from tests.experiments.construction.test_statements import pipeline_of
+from tests.servers.chat_server import ChatServer
+
+from toolablate.experiments.construction.audit import bounds
+from toolablate.experiments.construction.style_guess import style_guess
+from toolablate.traces.errors import InputError
+
+WORDS = ("ring", "bonds", "salt, 3", "wave", "lenses", "cell", "root", "gene", "mass", "some flow", "heat", "pipe")
+
+
+def pairs(number: int, false: str) -> list[tuple[str, str]]:
+    """Texts of like lengths; what is false ends in other words, if any."""
+    draws = random.Random(5)
+    texts = [(" ".join(draws.choices(WORDS, k=12)), " ".join(draws.choices(WORDS, k=12))) for _ in range(number)]
+    return [(right, f"{wrong}{false}") for right, wrong in texts]
+
+
+def test_a_style_that_gives_answers_away_is_found_and_chance_is_not() -> None:
+    given_away = style_guess(pairs(60, ", always and in all cases"))
+    assert (given_away.told, given_away.guessed, given_away.expected) == (60, 60, 30)
+    assert given_away.p is not None
+    assert given_away.p < 1e-6
+    fair = style_guess(pairs(400, ""))
+    assert fair.p is not None
+    assert fair.p > 0.01
+    # The right one of six, when the others are shorter; and of pairs that differ in no style nothing is said.
+    options = [(f"{right} and {right}", *[wrong] * 5) for right, wrong in pairs(40, "")]
+    assert style_guess(options).guessed == 40
+    alike = style_guess([("It melts at 300 K.", "It melts at 310 K.")] * 30)
+    assert (alike.items, alike.told, alike.p) == (30, 0, None)
+    assert style_guess([]).items == 0
+
+
+def test_bounds_are_those_of_clopper_and_pearson() -> None:
+    two_sided, at_most = bounds(0, 200)
+    assert (two_sided[0], round(two_sided[1], 4), round(at_most, 4)) == (0.0, 0.0183, 0.0149)
+    assert bounds(20, 20)[1] == 1.0
+
+
+def test_people_audit_what_is_published(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server, f'{ALONE}[card]\naudit = "audit.jsonl"\n')
+    funnel(path)
+    rows = [json.loads(line) for line in run("audit", path, "-n", "2").output.splitlines()]
+    assert rows == [json.loads(line) for line in run("audit", path).output.splitlines()][:2]
+    said = [{**rows[0], "right": True}, {**rows[1], "right": False, "reason": "holds"}, {**rows[0], "seen": "0" * 64}]
+    said[2]["right"] = False
+    audited = tmp_path / "audit.jsonl"
+    audited.write_text("".join(f"{json.dumps(each)}\n" for each in said), encoding="utf-8")
+    told = " ".join(run("status", path).output.split())
+    assert "Audit: 1 of 2 items are not right (95 % interval 1.3 to 98.7 % of all" in told
+    assert "1 row is on another text" in told
+    assert "tells" in told
+    funnel(path)
+    assert "- Audit: 1 of 2 items" in (tmp_path / "published/card.md").read_text(encoding="utf-8")
+    audited.write_text(json.dumps({**rows[0], "right": "yes"}), encoding="utf-8")
+    wrong = run("status", path, code=1).exception
+    assert isinstance(wrong, InputError)
+    assert "'right' must be true or false" in wrong.message

@@ -1,0 +1,168 @@
+"""Pages and regions of books that are PDF files: real ones, and those written here line by line."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.construction.test_building import run
+
+from toolablate.experiments.construction.book_pages import pages_of
+from toolablate.experiments.construction.book_regions import regions_of
+from toolablate.experiments.construction.book_worlds import book_worlds
+from toolablate.experiments.construction.statement_stages import load_statement_items
+from toolablate.traces.errors import InputError
+
+BOOKS = Path(os.environ.get("TOOLABLATE_BOOKS", "/usr/share/doc"))
+GLPK = BOOKS / "glpk-doc" / "glpk.pdf"
+
+Set = tuple[float, float, str, float, str]
+"""From the left and from the top in points, font (R, B or C), size, text."""
+FONTS = {"R": "Helvetica", "B": "Helvetica-Bold", "C": "Courier"}
+
+
+def escaped(text: str) -> str:
+    return text.replace("(", r"\(").replace(")", r"\)")
+
+
+def book(pages: list[list[Set]], turned: bool = False) -> bytes:
+    """A PDF file of pages of 400 by 600 points; `turned` ones are written sideways, and shown upright (/Rotate 90)."""
+    width, height = (600, 400) if turned else (400, 600)
+    fonts = " ".join(f"/{key} << /Type /Font /Subtype /Type1 /BaseFont /{name} >>" for key, name in FONTS.items())
+    kids = " ".join(f"{3 + 2 * n} 0 R" for n in range(len(pages)))
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Count {len(pages)} /Kids [{kids}] >>"]
+    for number, lines in enumerate(pages):
+        said = "\n".join(
+            f"BT /{font} {size} Tf {f'0 1 -1 0 {y} {x}' if turned else f'1 0 0 1 {x} {600 - y}'} Tm ({escaped(text)}) Tj ET"
+            for x, y, font, size, text in lines
+        )
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {width} {height}] /Rotate {90 * turned} "
+            f"/Resources << /Font << {fonts} >> >> /Contents {4 + 2 * number} 0 R >>"
+        )
+        objects.append(f"<< /Length {len(said)} >>\nstream\n{said}\nendstream")
+    written, places = "%PDF-1.4\n", []
+    for number, each in enumerate(objects, start=1):
+        places.append(len(written))
+        written += f"{number} 0 obj\n{each}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    end = f"trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{len(written)}\n%%EOF\n"
+    return f"{written}xref\n0 {size}\n0000000000 65535 f \n{table}{end}".encode("latin-1")
+
+
+def lines(top: float, *texts: str, left: float = 50, font: str = "R") -> list[Set]:
+    return [(left, top + 12 * n, font, 10, text) for n, text in enumerate(texts)]
+
+
+PAGES = [
+    [
+        (50, 30, "R", 10, "CHAPTER 2. GRAPHS 1"),
+        (50, 60, "B", 14, "2.1 Trees"),
+        *lines(90, "Definition 2.1 (Forest). A forest is a graph in which", "no path leads back to where it began."),
+        *lines(130, "Theorem 3. Each finite tree of at least two vertices has", "at least two leaves."),
+        *lines(170, "A binary tree is a rooted tree in which each vertex has at most", "two children."),
+        *lines(210, "A tree can be walked in these orders:"),
+        *lines(236, "1. preorder, the root first;", left=60),
+        *lines(256, "2. postorder, the root last.", left=60),
+        *lines(290, "for (auto v : tree) visit(v);", "return 0;", font="C"),
+        *lines(330, "There are two rules for leaves."),
+        *lines(356, "- A leaf is removed by cutting the one edge that it has in the", left=60),
+        *lines(368, "whole tree.", left=70),
+        *lines(390, "- A new leaf is put at the end of a path, and this makes the path", left=60),
+    ],
+    [
+        *lines(60, "longer by one edge, so that its ends are", left=70),
+        *lines(72, "further apart.", left=70),
+        *lines(110, "This is said of all trees, and is no definition of anything."),
+        (200, 570, "R", 10, "2"),
+    ],
+    [],
+]
+REGIONS = {
+    "Forest": "A forest is a graph in which no path leads back to where it began.",
+    "Theorem": "Each finite tree of at least two vertices has at least two leaves.",
+    "binary tree": "A binary tree is a rooted tree in which each vertex has at most two children.",
+    "Trees": "A tree can be walked in these orders:\n1. preorder, the root first;\n2. postorder, the root last.",
+}
+ITEMS = (
+    "A leaf is removed by cutting the one edge that it has in the whole tree.",
+    "A new leaf is put at the end of a path, and this makes the path longer by one edge, so that its ends are further "
+    "apart.",
+)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_regions_are_cut_where_the_book_sets_them_apart(turned: bool, tmp_path: Path) -> None:
+    path = tmp_path / "trees.pdf"
+    path.write_bytes(book(PAGES, turned))
+    pages = list(pages_of(path))
+    assert [page.number for page in pages] == ["1", "2", "3"]
+    found = list(regions_of(pages))
+    said = [each.text.partition(":\n") for each in found]
+    assert {name: text for name, _, text in said[:4]} == REGIONS
+    assert [(name, text) for name, _, text in said[4:]] == [("Trees", text) for text in ITEMS]
+    kinds = ["definition", "theorem", "definition", "list", "list", "list"]
+    assert [each.kind for each in found] == kinds
+    assert [[index for index, _ in each.boxes] for each in found] == [[0]] * 5 + [[0, 1]]
+    # Of the first: its first line's top is some 83 points below the upper edge.
+    ((_, box),) = found[0].boxes
+    left, top, right, bottom = box
+    assert left == pytest.approx(50, abs=2)
+    assert 80 < top < 90 < 102 < bottom < 106
+    assert 250 < right < 350
+
+
+def test_pages_and_regions_are_what_a_pipeline_of_statements_reads(tmp_path: Path) -> None:
+    path = tmp_path / "trees.pdf"
+    path.write_bytes(book(PAGES))
+    output, regions = tmp_path / "book.jsonl", tmp_path / "statements.jsonl"
+    more = ("--regions", regions, "--discipline", "Mathematics", "--title", "On trees")
+    told = run("pages", path, "-o", output, *more).stderr
+    assert "2 pages, 1 without text" in told
+    assert "6 regions (3 list, 2 definition, 1 theorem)" in told
+    rows = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    assert [row["title"] for row in rows] == ["On trees, page 1", "On trees, page 2"]
+    items = load_statement_items(regions)
+    assert all(each["boxes"] and each["book"] == "On trees" for each in items.values())
+    contents = {item: {**each, "false": {"text": "X:\nIt is false."}} for item, each in items.items()}
+    # Also that which goes on over the page's end.
+    assert len(book_worlds(output, contents).found) == 6
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"# No PDF", "pdf_broken"), (None, "pdf_missing"), (book([[], []]), "pdf_no_text")],
+)
+def test_what_is_no_book_is_refused_by_name(content: bytes | None, code: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.pdf"
+    if content is not None:
+        path.write_bytes(content)
+    found = run("pages", path, "-o", tmp_path / "book.jsonl", code=1)
+    error = found.exception
+    assert isinstance(error, InputError)
+    assert (error.code, str(path) in str(error)) == (code, True)
+    assert not (tmp_path / "book.jsonl").exists()
+
+
+def _glpk() -> list[Any]:
+    if not GLPK.exists():
+        pytest.skip(f"no {GLPK} (apt-get install glpk-doc, or set TOOLABLATE_BOOKS to its folder)")
+    return list(pages_of(GLPK))
+
+
+def test_a_real_book_is_read() -> None:
+    pages = _glpk()
+    assert len(pages) == 177
+    assert all(page.text for page in pages)
+    found = list(regions_of(pages))
+    assert Counter(each.kind for each in found)["list"] >= 25
+    on_page = [each.text.partition(":\n")[2] for each in found if each.page.number == "31"]
+    assert len(on_page) == 6
+    assert on_page[3] == (
+        "If the name index exists, it is automatically updated every time the name of a row/column is assigned/changed. "
+        "The update operation takes logarithmic time."
+    )
+    assert {each.page.section for each in found if each.page.number == "31"} == {"Row and column searching routines"}

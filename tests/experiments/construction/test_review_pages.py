@@ -1,0 +1,205 @@
+"""Pages of a review over HTTP: who sees what, what is kept, what is inert."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.browser.serving import Site
+from tests.experiments.construction.reviewing import Person, reviewing
+from tests.experiments.construction.test_building import ALONE, funnel, run
+from tests.experiments.construction.test_reading import KEPT, Reader, captured, good
+from tests.experiments.construction.test_statements import pipeline_of as statements_of
+from tests.experiments.construction.writing import PAIRS, Writer, filtered, pipeline_of
+from tests.servers.chat_server import ChatServer
+
+from toolablate.experiments.construction.workbench import Decision, Workbench
+
+HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eevil\u202c " + "long " * 30_000
+
+
+@pytest.fixture
+def path(chat_server: ChatServer, tmp_path: Path) -> Path:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server)
+    assert funnel(path)["review"]["waiting"] == {"review": 4}
+    return path
+
+
+@pytest.fixture
+def site(path: Path) -> Iterator[Site]:
+    with reviewing(path) as served:
+        yield served
+
+
+def decisions(path: Path) -> list[Decision]:
+    with Workbench(path.parent / "runs" / "questions.sqlite", write=False) as bench:
+        return bench.decisions()
+
+
+def test_two_review_blind_and_a_third_decides_without_their_names(site: Site, path: Path) -> None:
+    mabel, bob = Person(site, "mabel", "Mabel of Delft"), Person(site, name="Bob")
+    first, second = mabel.next(), ""
+    assert mabel.says(first, "accept").status_code == 200
+    assert bob.next() == first
+    assert "mabel" not in bob.client.get(first).text
+    answer = bob.says(first, "reject", **{"for": "too easy", "reason": "known to all"})
+    assert "Kept: rejected." in answer.text
+    second = mabel.next()
+    assert second != first
+    mended = "Which additive keeps a cell stable,\r\nwhatever the volts?"
+    for person in (mabel, bob):
+        assert "Kept: mended." in person.says(second, "accept", text_question=mended, seconds="12.5").text
+    said = decisions(path)
+    assert [(each.reviewer, each.verdict) for each in said] == [
+        ("mabel", "accept"),
+        ("R1", "reject"),
+        ("mabel", "mend"),
+        ("R1", "mend"),
+    ]
+    assert said[1].reason == "too easy: known to all"
+    assert said[2].content == {"question": mended.replace("\r\n", "\n")}
+    assert said[2].seconds == 12.5
+    assert said[0].seconds is not None
+    assert "Decide the next one" not in mabel.client.get("/").text
+    cleo = Person(site, "cleo")
+    assert cleo.next("Decide") == first
+    page = cleo.client.get(first).text
+    assert "too easy: known to all" in page
+    assert "mabel" not in page.partition("<main")[2]
+    assert "R1" not in page.partition("<main")[2]
+    rejecting = "a" if page.index("rejected it") < page.index("accepted it") else "b"
+    assert cleo.says(first, f"side-{rejecting}").status_code == 200
+    assert decisions(path)[-1].verdict == "reject"
+    overview = cleo.client.get("/").text
+    assert "Mabel of Delft" not in overview
+    assert "Mabel of Delft" not in run("decide", path).output
+    found = funnel(path)["review"]
+    assert (found["kept"], found["dropped"], found["waiting"]) == (1, {"rejected": 1}, {"review": 2})
+
+
+def test_what_cannot_be_kept_is_on_the_page_again(site: Site, path: Path) -> None:
+    mabel = Person(site, "mabel")
+    item = mabel.next()
+    faulty = mabel.says(item, "accept", text_question="Which salt?", text_options_1="", seconds="7.0")
+    assert faulty.status_code == 422
+    assert "5 to 7, found 4" in faulty.text
+    assert ">\nWhich salt?</textarea>" in faulty.text
+    assert 'name="seconds" value="7.0"' in faulty.text
+    refused = mabel.says(item, "reject")
+    assert (refused.status_code, "A rejection needs a reason" in refused.text) == (422, True)
+    assert "<details data-reasons open>" in refused.text
+    assert mabel.says(item, "praise").status_code == 400
+    assert mabel.says(item, "accept", seen="another").status_code == 409
+    assert "Which salt?" in mabel.says(item, "accept", seen="another", text_question="Which salt?").text
+    assert mabel.post("/item/none", action="accept").status_code == 409
+    assert mabel.client.get("/item/none").status_code == 404
+    assert "Somebody has the alias" in Person(site, "MABEL", "another").page.text
+    assert "Say an alias" in Person(site).page.text
+    assert decisions(path) == []
+    # The right option mended, and another marked.
+    form = mabel.form(item)
+    right = form["right"]
+    assert "Kept: mended." in mabel.says(item, "accept", **{f"text-options-{right}": "Another text of the salt"}).text
+    assert decisions(path)[-1].content["right"] == "Another text of the salt"
+    other = str((int(right) + 1) % 5)
+    mabel.says(item, "accept", right=other, **{f"text-options-{right}": form[f"text-options-{right}"]})
+    assert decisions(path)[-1].content == {"right": form[f"text-options-{other}"]}
+
+
+def test_an_item_that_changed_is_shown_as_it_is_now(site: Site, path: Path) -> None:
+    mabel = Person(site, "mabel")
+    item = mabel.next()
+    form = mabel.form(item)
+    path.write_text(f"seed = 7\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    run(path)
+    answer = mabel.post(item, **{**form, "action": "accept", "text-question": "What I had written?"})
+    assert answer.status_code == 409
+    assert "What I had written?" in answer.text
+    assert decisions(path) == []
+    assert "Kept: accepted." in mabel.says(item, "accept").text
+
+
+def test_two_browsers_at_once_and_a_build_lose_nothing(site: Site, path: Path) -> None:
+    kept: dict[str, int] = {}
+
+    def review(alias: str) -> None:
+        person = Person(site, alias)
+        for _ in range(4):
+            kept[alias] = kept.get(alias, 0) + ("Kept: accepted." in person.says(person.next(), "accept").text)
+
+    people = [threading.Thread(target=review, args=(alias,)) for alias in ("mabel", "bob")]
+    for each in people:
+        each.start()
+    run(path)
+    for each in people:
+        each.join()
+    assert kept == {"mabel": 4, "bob": 4}
+    assert len(decisions(path)) == 8
+    assert funnel(path)["review"]["kept"] == 4
+
+
+def test_hostile_and_chinese_material_is_inert(chat_server: ChatServer, tmp_path: Path) -> None:
+    chinese = {"question": "COMPUTE 电池需要多少节才能达到二十四伏?", "answer": "十二节", "url": "javascript:alert(3)"}
+    pairs: list[dict[str, Any]] = [{**PAIRS[0], "replies": [HOSTILE], "title": HOSTILE[:90]}, {**PAIRS[1], **chinese}]
+    made = '{"question": "需要多少节电池?", "answer": "十二节", "points": ["说十二节"], "explanation": "\\u202e见上</textarea><b>"}'
+    Writer(chat_server, {"二十四伏": [json.dumps(filtered("COMPUTE")), made]})
+    path = pipeline_of(tmp_path, chat_server, pairs)
+    run(path, code=0)
+    with reviewing(path) as site:
+        mabel = Person(site, '<b>&"')
+        while "data-open>Review the next one" in (page := mabel.client.get("/").text):
+            item = mabel.next()
+            page = mabel.client.get(item).text
+            assert "<script>alert" not in page
+            assert "<img" not in page
+            assert "<b>&" not in page
+            assert 'href="javascript' not in page
+            assert "U+202E" in page
+            assert mabel.says(item, "accept").status_code == 200
+        assert "<b>&" not in page
+    said = decisions(path)
+    assert [each.verdict for each in said] == ["accept"] * 2
+    assert {each.reviewer for each in said} == {'<b>&"'}
+
+
+def test_a_statement_is_reviewed_beside_what_was_changed_in_it(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = statements_of(tmp_path, chat_server, "")
+    items = tmp_path / "statements.jsonl"
+    rows = [json.loads(line) for line in items.read_text(encoding="utf-8").splitlines()]
+    items.write_text("\n".join(json.dumps(row | {"boxes": [{"page": 7, "box": [1, 2, 3, 4]}]}) for row in rows))
+    assert funnel(path)["review"]["waiting"] == {"review": 3}
+    with reviewing(path) as site:
+        mabel = Person(site, "mabel")
+        item = mabel.next()
+        page = mabel.client.get(item).text
+        assert "<ins>" in page.partition("From correct to incorrect")[2].partition("</pre>")[0]
+        assert "&#34;page&#34;: 7" in page
+        form = mabel.form(item)
+        assert form["text-strategy"] == "concept"
+        assert "is blank" in mabel.says(item, "accept", text_reason=" ").text
+        assert "strategy: one of" not in mabel.says(item, "accept", text_strategy="whim").text
+        assert "one of concept" in mabel.says(item, "accept", text_strategy="whim").text
+        assert "Kept: mended." in mabel.says(item, "accept", text_strategy="logic").text
+        assert "You mended it" in mabel.client.get(item).text
+        assert mabel.form(item)["text-strategy"] == "logic"
+    with Workbench(tmp_path / "runs" / "book.sqlite", write=False) as bench:
+        assert bench.decisions()[0].content == {"strategy": "logic"}
+
+
+def test_a_page_that_was_captured_is_shown(chat_server: ChatServer, tmp_path: Path) -> None:
+    Reader(chat_server, ["bare"], {"bare": [KEPT["bare"](good("bare"))]})
+    path = captured(tmp_path, chat_server, ["bare"])
+    path.write_text(path.read_text(encoding="utf-8").replace(ALONE, ""), encoding="utf-8")
+    run(path)
+    with reviewing(path) as site:
+        mabel = Person(site, "mabel")
+        shown = re.findall(r'src="(/tile/\w+\.png)"', mabel.client.get(mabel.next()).text)
+        assert len(shown) == 2
+        tile = mabel.client.get(shown[0])
+        assert tile.headers["content-type"] == "image/png"
+        assert tile.content == (tmp_path / "tiles" / shown[0].removeprefix("/tile/")).read_bytes()
+        assert mabel.client.get("/tile/other.png").status_code == 404

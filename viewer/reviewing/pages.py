@@ -1,0 +1,399 @@
+"""The pages of a review: who reviews, how far it is, one item."""
+
+import json
+import math
+import re
+import statistics
+import time
+from collections import Counter
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from toolablate.analysis.alignment import pieces
+from toolablate.benchmarks.rows.row_errors import LineError
+from toolablate.experiments.construction.captures import pictures_of
+from toolablate.experiments.construction.review import ChangedError, FaultyError
+from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
+from toolablate.experiments.construction.reviewers import Reviewer, Reviewers
+from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.workbench import Decision
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import digest_text
+from toolablate.viewer.forms import Form, read_form
+from toolablate.viewer.rendering import page
+from toolablate.viewer.reviewing.fields import at_no_field, changed, entered, fields_of
+
+LONGEST_ITEM = 10_000_000
+"""In bytes of a form. An item that is larger cannot be decided here."""
+SHOWN_CHARS = 100_000
+"""Of one text of a source."""
+LONGEST_SECONDS = 600.0
+"""Of an item where no script measures: whoever was away for longer did not look at it."""
+
+_VERDICTS = {"accept": "accepted", "mend": "mended", "reject": "rejected"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewView:
+    """What these pages are made of."""
+
+    desk: Desk
+    reviewers: Reviewers
+    pipeline: Path
+
+
+def _view(request: Request) -> ReviewView:
+    view: ReviewView = request.app.state.view
+    return view
+
+
+# Who reviews: a cookie of the browser has the alias.
+
+
+def _cookie(request: Request) -> str:
+    return f"toolablate-reviewer-{request.url.port or 80}"
+
+
+def _person(request: Request) -> str:
+    return unquote(request.cookies.get(_cookie(request), "")).strip()[:60]
+
+
+def reviewer(request: Request, told: str = "", form: Form | None = None) -> Response:
+    """The page on which one says who one is."""
+    return page(
+        request,
+        "review_person.html",
+        status=HTTPStatus.BAD_REQUEST if told else HTTPStatus.OK,
+        person=_person(request),
+        known=list(_view(request).reviewers.known().values()),
+        told=told,
+        form=form or {},
+    )
+
+
+async def choose(request: Request) -> Response:
+    form = await read_form(request)
+    return await run_in_threadpool(_chosen, request, form)
+
+
+def _chosen(request: Request, form: Form) -> Response:
+    view = _view(request)
+    try:
+        alias = _known(view, form["known"]) if "known" in form else _entered(view, form).alias
+    except InputError as error:
+        return reviewer(request, f"{error.message} {error.hint or ''}".strip(), form)
+    answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
+    answer.set_cookie(_cookie(request), quote(alias, safe=""), httponly=True, samesite="lax")
+    return answer
+
+
+def _known(view: ReviewView, alias: str) -> str:
+    found = view.reviewers.known().get(alias.casefold())
+    if found is None:
+        raise InputError("Nobody has this alias.", code="reviewer")
+    return found.alias
+
+
+def _entered(view: ReviewView, form: Form) -> Reviewer:
+    return view.reviewers.enter(form.get("alias", ""), form.get("name", ""), form.get("field", ""))
+
+
+# How far it is.
+
+
+@dataclass(frozen=True, slots=True)
+class PersonLine:
+    alias: str
+    field: str
+    items: int
+    verdicts: Counter[str]
+    seconds: float | None
+
+
+def overview(request: Request) -> Response:
+    view, person = _view(request), _person(request)
+    if not person:
+        return reviewer(request)
+    now = view.desk.look(fresh=False)
+    tasks: tuple[Task, ...] = ("review", "adjudication")
+    left = {task: now.tasks(person, task) for task in tasks}
+    own = list(now.decided(person))
+    return page(
+        request,
+        "review.html",
+        person=person,
+        now=now,
+        left=left,
+        own=own[::-1][:100],
+        done=len(own),
+        waiting=Counter(now.waiting.values()),
+        agreement=now.agreement,
+        lines=_lines(now, view.reviewers.known()),
+        last=_last(now, request, person),
+        verdicts=_VERDICTS,
+        title_of=lambda item: _title(now, item),
+    )
+
+
+def _lines(now: ToReview, known: dict[str, Reviewer]) -> list[PersonLine]:
+    said: dict[str, list[Decision]] = {}
+    for decisions in now.said.values():
+        for each in decisions:
+            said.setdefault(each.reviewer.casefold(), []).append(each)
+    return [_line(each, known.get(alias)) for alias, each in sorted(said.items())]
+
+
+def _line(said: list[Decision], known: Reviewer | None) -> PersonLine:
+    seconds = [each.seconds for each in said if each.seconds is not None]
+    return PersonLine(
+        said[0].reviewer,
+        known.field if known else "",
+        len(said),
+        Counter(each.verdict for each in said),
+        statistics.median(seconds) if seconds else None,
+    )
+
+
+def _title(now: ToReview, item: str) -> str:
+    asked = now.contents[item][now.reviewed.part]
+    return " ".join(str(asked.get("question") or asked.get("text") or item).split())[:120]
+
+
+def _last(now: ToReview, request: Request, person: str) -> Decision | None:
+    """What was kept just now."""
+    return now.own(request.query_params.get("after", ""), person)
+
+
+# One item.
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of those who differ: what they said, and each field that they mended beside what it was."""
+
+    letter: str
+    decision: Decision
+    mended: list[tuple[str, Any]]
+
+
+def item(request: Request) -> Response:
+    now = _view(request).desk.look(fresh=False)
+    person = _person(request)
+    if not person:
+        return RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
+    return _item(request, now, _one(now, request.path_params["item"]), person)
+
+
+def _one(now: ToReview, item: str) -> str:
+    if item not in now.contents:
+        raise HTTPException(HTTPStatus.NOT_FOUND, "No item to be reviewed has this id. It may have changed meanwhile.")
+    return item
+
+
+def _item(
+    request: Request,
+    now: ToReview,
+    item: str,
+    person: str,
+    *,
+    form: Form | None = None,
+    faults: tuple[str, ...] = (),
+    told: str = "",
+    status: int = HTTPStatus.OK,
+) -> Response:
+    """`form` is what was sent and could not be kept: the page has it again."""
+    content, reviewed = now.contents[item], now.reviewed
+    asked, own, sides = content[reviewed.part], now.own(item, person), _sides(now, item, person)
+    given = dict(own.content) if own and own.verdict == "mend" else {}
+    if form is not None:
+        given = changed(reviewed, asked, form)
+    task: Task = "adjudication" if sides else "review"
+    tasks = now.tasks(person, task)
+    return page(
+        request,
+        "review_item.html",
+        status=status,
+        person=person,
+        item=item,
+        seen=now.seen[item],
+        task=task,
+        own=own,
+        open=own is not None or bool(sides) or now.waiting.get(item) == "review",
+        sides=sides,
+        source=_source(content, reviewed.source),
+        tiles=content.get("tiles", ()) if "tiles" in reviewed.source else (),
+        parted=pieces(content["text"], asked["text"]) if "text" in asked and "text" in content else (),
+        fields=fields_of(reviewed, {**asked, **given}, faults),
+        changes=bool(given),
+        faults=at_no_field(reviewed, asked, faults),
+        told=told,
+        reasons=reviewed.reasons,
+        reason=form.get("reason", "") if form is not None else own.reason if own else "",
+        rejecting=form is not None and form.get("action") == "reject",
+        seconds=form.get("seconds", "") if form is not None else "",
+        began=form.get("began", "") if form is not None else f"{time.time():.1f}",
+        done=len(list(now.decided(person))),
+        left=len(tasks),
+        following=_following(now, item, person, task),
+        last=_last(now, request, person),
+        before=_before(now, request, item, person),
+        verdicts=_VERDICTS,
+        title=_title(now, item),
+    )
+
+
+_SOURCES = {"url": "URL", "text": "Correct statement"}
+
+
+def _source(content: Content, keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
+    """Names, texts and how many characters are not shown."""
+    found = []
+    for key in keys:
+        several = key == "replies"
+        texts: list[Any] = content.get(key, []) if several else [content.get(key)]
+        for number, each in enumerate(texts, start=1):
+            if each and key != "tiles":
+                text = each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
+                name = f"Reply {number}" if several else _SOURCES.get(key, key.capitalize())
+                found.append((name, text[:SHOWN_CHARS], max(0, len(text) - SHOWN_CHARS)))
+    return found
+
+
+def tile(request: Request) -> Response:
+    """A picture of a captured page, as it was kept: of an item that came to review."""
+    now, name = _view(request).desk.look(fresh=False), request.path_params["name"]
+    if not any(name in content.get("tiles", ()) for content in now.contents.values()):
+        raise HTTPException(HTTPStatus.NOT_FOUND, "No item to be reviewed has this picture.")
+    (picture,) = pictures_of(Path(now.pipeline.items).parent, [name])
+    return Response(picture.content, media_type=picture.mime)
+
+
+def _sides(now: ToReview, item: str, person: str) -> list[Side]:
+    """In an order that tells nothing of who said it first."""
+    asked = now.contents[item][now.reviewed.part]
+    found = sorted(now.sides(item, person), key=lambda each: digest_text(item + each.reviewer))
+    return [
+        Side(letter, each, [(key, pieces(_flat(asked[key]), _flat(said))) for key, said in each.content.items()])
+        for letter, each in zip("abcde", found, strict=False)
+    ]
+
+
+def _flat(value: Any) -> str:
+    return "\n".join(value) if isinstance(value, list) else str(value)
+
+
+def _following(now: ToReview, item: str, person: str, task: Task) -> str:
+    """Where to go on: the next item after this one that waits for this person, then the first."""
+    places = {each: place for place, each in enumerate(now.contents)}
+    here = places.get(item, -1)
+    left = [each for each in now.tasks(person, task) if each != item]
+    found = next((each for each in left if places[each] > here), left[0] if left else None)
+    return f"/item/{found}" if found else "/"
+
+
+def _before(now: ToReview, request: Request, item: str, person: str) -> str:
+    """The item before this one, of those that the person has decided."""
+    if (last := _last(now, request, person)) is not None:
+        return f"/item/{last.item}"
+    before = ""
+    for each in now.decided(person):
+        if each.item == item:
+            break
+        before = f"/item/{each.item}"
+    return before
+
+
+async def decide(request: Request) -> Response:
+    form = await read_form(request, LONGEST_ITEM)
+    return await run_in_threadpool(_decided, request, form)
+
+
+def _decided(request: Request, form: Form) -> Response:
+    view, person, item = _view(request), _person(request), request.path_params["item"]
+    if not person:
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "Nobody is named. Go back, and say who you are in another tab.")
+    now = view.desk.look()
+    if item not in now.contents:
+        return page(request, "review_gone.html", status=HTTPStatus.CONFLICT, person=person, entered=entered(form))
+    if form.get("seen") != now.seen[item]:
+        return _changed(request, now, item, person, form)
+    if form.get("task") == "review" and now.own(item, person) is None and now.sides(item, person):
+        told = "Meanwhile others have decided, and differ: what you chose is below. Decide between them."
+        return _item(request, now, item, person, form=form, told=told, status=HTTPStatus.CONFLICT)
+    row = {"item": item, "seen": form["seen"], "reviewer": person, "seconds": _seconds(form)}
+    try:
+        now = view.desk.decide({**row, **_said(now, item, person, form)})
+    except ChangedError:
+        return _changed(request, view.desk.look(), item, person, form)
+    except FaultyError as error:
+        if form.get("action") == "reject":
+            told = "A rejection needs a reason."
+            return _item(request, now, item, person, form=form, told=told, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _item(request, now, item, person, form=form, faults=error.faults, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    except LineError as error:
+        return _item(request, now, item, person, form=form, told=str(error), status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    task: Task = "adjudication" if form.get("task") == "adjudication" else "review"
+    address = f"{_following(now, item, person, task)}?after={item}"
+    return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
+
+
+def _changed(request: Request, now: ToReview, item: str, person: str, form: Form) -> Response:
+    """The item as it is now, beside all that was written on what it was."""
+    if item not in now.contents:
+        return page(request, "review_gone.html", status=HTTPStatus.CONFLICT, person=person, entered=entered(form))
+    return page(
+        request,
+        "review_changed.html",
+        status=HTTPStatus.CONFLICT,
+        person=person,
+        item=item,
+        title=_title(now, item),
+        entered=entered(form),
+    )
+
+
+def _said(now: ToReview, item: str, person: str, form: Form) -> dict[str, Any]:
+    """The verdict: what is accepted with a changed field is mended."""
+    action = form.get("action", "")
+    for side in _sides(now, item, person):
+        if action == f"side-{side.letter}":
+            return side.decision.model_dump(include={"verdict", "content", "reason"})
+    if action == "reject":
+        reasons = (form.get("for", ""), form.get("reason", "").strip())
+        return {"verdict": "reject", "reason": ": ".join(filter(None, reasons))}
+    if action != "accept":
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "Nothing was chosen: accept or reject the item.")
+    content = changed(now.reviewed, now.contents[item][now.reviewed.part], form)
+    return {"verdict": "mend", "content": content} if content else {"verdict": "accept"}
+
+
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
+
+
+def _seconds(form: Form) -> float | None:
+    """As a script measured; where none did, since the page was sent."""
+    if _NUMBER.fullmatch(form.get("seconds", "")):
+        return float(form["seconds"])
+    if not _NUMBER.fullmatch(form.get("began", "")):
+        return None
+    passed = time.time() - float(form["began"])
+    return round(passed, 1) if 0 <= passed <= LONGEST_SECONDS and math.isfinite(passed) else None
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("/", overview, name="overview"),
+    Route("/reviewer", reviewer, methods=["GET"], name="reviewer"),
+    Route("/reviewer", choose, methods=["POST"]),
+    Route("/tile/{name}", tile, name="tile"),
+    Route("/item/{item}", item, methods=["GET"], name="item"),
+    Route("/item/{item}", decide, methods=["POST"]),
+)

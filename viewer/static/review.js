@@ -1,0 +1,83 @@
+/* Review by keyboard: y accepts, with what was changed, c changes, x rejects with a number as the reason, a and b take
+   what one of two has said. Also measures how long it takes: pauses count up to a minute, other tabs not at all. */
+import { sentOnce } from "./once.js";
+
+const PAUSE = 60_000;
+const form = document.querySelector("[data-review]");
+const source = document.querySelector("[data-source]");
+const [accept, reasons, why, reject] = ["accept", "reasons", "why", "reject"].map((each) => form.querySelector(`[data-${each}]`));
+const fields = [...form.querySelectorAll(".review-field :is(textarea, select, input)")];
+const sent = sentOnce(form);
+const follow = (name) => document.querySelector(`[data-${name}]`);
+
+// Before the page's own keys.
+document.addEventListener("keydown", handle, { capture: true });
+let going = false;
+
+function handle(event) {
+  if (event.metaKey || event.altKey || event.isComposing) return;
+  if (sent()) return event.preventDefault(), event.stopImmediatePropagation();
+  if (document.querySelector("dialog[open]")) return;
+  if (act(event)) event.preventDefault(), event.stopImmediatePropagation();
+}
+
+function act(event) {
+  const { key, target } = event;
+  const writing = target.matches?.("textarea, select, input:not([type=radio])");
+  // g and another key go to a page.
+  if (going) return (going = false);
+  if (key === "Enter" && event.ctrlKey && accept) return (target === why ? reject : accept).click(), true;
+  if (event.ctrlKey) return false;
+  if (key === "Escape" && (writing || reasons?.contains(target))) return target.blur(), true;
+  if (key === "Enter" && !event.shiftKey && (target === why || target.matches?.("[data-reason]"))) return reject.click(), true;
+  // A key that is held down is no second word.
+  if (writing || event.shiftKey || event.repeat) return false;
+  if (key === "g") return (going = true), false;
+  if (key === "s") return (source.open = !source.open), true;
+  if (key === "[" || key === "]") return follow(key === "[" ? "before" : "following")?.click(), true;
+  if (!accept) return false;
+  if (key === "y") return accept.click(), true;
+  if (key === "c") return fields[0].focus(), true;
+  if (key === "x") return (reasons.open = true), reasons.querySelector("summary").focus(), true;
+  if (key === "n") return (reasons.open = true), why.focus(), true;
+  const side = form.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (side) return side.click(), true;
+  const reason = reasons.open && form.querySelector(`[data-reason="${CSS.escape(key)}"]`);
+  if (!reason) return false;
+  reason.checked = true;
+  return reject.click(), true;
+}
+
+// The button says what it will do.
+if (accept) {
+  const differs = (each) =>
+    each.type === "radio" ? each.checked !== each.defaultChecked
+    : each.options ? [...each.options].some((one) => one.selected !== one.defaultSelected)
+    : each.value !== each.defaultValue;
+  const say = () => {
+    const mends = "mended" in form.dataset || fields.some(differs);
+    form.querySelector("[data-accept-said]").textContent = mends ? "Keep the mend" : "Accept";
+  };
+  form.addEventListener("input", say);
+  addEventListener("pageshow", say);
+  say();
+}
+
+let spent = 1000 * (Number(form.elements.seconds.value) || 0);
+let last = performance.now();
+
+function count() {
+  const now = performance.now();
+  spent += Math.min(PAUSE, now - last);
+  last = now;
+}
+for (const each of ["keydown", "pointermove", "pointerdown", "scroll", "input"]) {
+  addEventListener(each, count, { capture: true, passive: true });
+}
+document.addEventListener("visibilitychange", () => (document.hidden ? count() : (last = performance.now())));
+form.addEventListener("submit", () => {
+  count();
+  form.elements.seconds.value = (spent / 1000).toFixed(1);
+});
+// In view, where something is to be mended.
+document.querySelector(".review-field.faulty textarea")?.focus();
