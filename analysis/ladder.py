@@ -228,10 +228,6 @@ class Trials:
         self._asked = {label: frozenset(arm) for label, arm in arms.items()}
         self._scored: dict[str, Scored] = {label: scored(arm) for label, arm in arms.items()}
 
-    @property
-    def labels(self) -> frozenset[str]:
-        return frozenset(self._asked)
-
     def asked(self, labels: Iterable[str]) -> set[str]:
         """The questions that were asked under any of these."""
         return {question for label in labels for question in self._asked[label]}
@@ -358,9 +354,11 @@ def waterfalls(
         by_model[seen.model].append(seen)
     found = []
     for model in sorted(by_model):
-        trials = Trials(by_model[model], Resampling(seed, resamples))
-        kept = (ladder.among(trials.labels) for ladder in ladders)
-        found += [_waterfall(model, trials, ladder) for ladder in kept if ladder is not None]
+        labels = frozenset(seen.condition for seen in by_model[model])
+        # A store of a million trials may have no ladder.
+        if kept := [own for ladder in ladders if (own := ladder.among(labels)) is not None]:
+            trials = Trials(by_model[model], Resampling(seed, resamples))
+            found += [_waterfall(model, trials, ladder) for ladder in kept]
     return _corrected(found)
 
 

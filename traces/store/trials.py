@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Environment, Message, Model, Trace, Trial, Usage, Verdict
+from toolablate.traces.records import Environment, Message, Model, Record, ToolSpec, Trace, Trial, Usage, Verdict
 from toolablate.traces.store.texts import TextReader, TraceUnpacker, damaged, expand_row, parse, read_block
 
 # Which trials a store has, and how far each is.
@@ -164,28 +164,33 @@ def read_events(connection: sqlite3.Connection, key: int, reader: TextReader) ->
 def read_trace(connection: sqlite3.Connection, row: Sequence[Any], reader: TextReader) -> Trace:
     """A trace from a row of the trace query. Raises StoreError where it is damaged, sqlite3.Error."""
     try:
-        events = list(with_messages(read_events(connection, row[0], reader)))
+        events = list(with_records(read_events(connection, row[0], reader)))
         return Trace.model_validate({**read_header(row, reader), "events": events})
     except (ValidationError, TypeError) as error:
         detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise damaged(f"trace {row[0]} does not hold ({detail})") from None
 
 
-def with_messages(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Of a message that each later request repeats there is one record: half a million of them take seconds."""
+_REPEATED: dict[str, type[Record]] = {"messages": Message, "tools": ToolSpec}
+
+
+def with_records(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Of a message or a tool that later requests repeat there is one record: half a million of them take seconds."""
     # The values are kept beside their records, so that no other gets the address of one that is gone.
-    known: dict[int, tuple[Any, Message]] = {}
+    known: dict[int, tuple[Any, Record]] = {}
+
+    def record(kind: type[Record], value: Any) -> Record:
+        found = known.get(id(value))
+        if found is None:
+            found = known[id(value)] = value, kind.model_validate(value)
+        return found[1]
+
     for event in events:
         request = event.get("request")
-        if isinstance(request, dict) and isinstance(request.get("messages"), list):
-            given = request["messages"]
-            messages: list[Message] = []
-            for each in given:
-                found = known.get(id(each))
-                if found is None:
-                    found = known[id(each)] = each, Message.model_validate(each)
-                messages.append(found[1])
-            event = {**event, "request": {**request, "messages": tuple(messages)}}
+        if isinstance(request, dict):
+            given = {name: request[name] for name in _REPEATED if isinstance(request.get(name), list)}
+            records = {name: tuple(record(_REPEATED[name], each) for each in held) for name, held in given.items()}
+            event = {**event, "request": {**request, **records}}
         yield event
 
 

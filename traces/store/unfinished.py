@@ -11,7 +11,7 @@ from toolablate.traces.records import Event
 from toolablate.traces.store.file import lives
 from toolablate.traces.store.status import shown_names
 from toolablate.traces.store.texts import TextReader, damaged
-from toolablate.traces.store.trials import PLANNED, read_events, with_messages
+from toolablate.traces.store.trials import PLANNED, read_events, with_records
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
@@ -73,6 +73,6 @@ def read_unfinished_events(connection: sqlite3.Connection, trial: str, reader: T
     if row is None:
         return ()
     try:
-        return tuple(map(_EVENT.validate_python, with_messages(read_events(connection, row[0], reader))))
+        return tuple(map(_EVENT.validate_python, with_records(read_events(connection, row[0], reader))))
     except (ValidationError, TypeError):
         raise damaged(f"trace {row[0]} has an event that is none") from None

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from toolablate.analysis.attribution.signals.answers import (
@@ -273,8 +273,8 @@ def echo(steps: Steps, prompt: str) -> Echo:
     for gram, start, stop in _grams(words, range(len(words))):
         spans.setdefault(gram, []).append((start, stop))
     begun = {gram[:2] for gram in spans}
-    asked = _covered(spans, begun, prompt) if spans else set()
-    shown = {call.event: _covered(spans, begun, call.output) for call in steps.calls if spans}
+    asked = _covered(spans, begun, _asked_words(prompt)) if spans else set()
+    shown = {call.event: _covered(spans, begun, _words(call.output)) for call in steps.calls if spans}
     tools = set[int]().union(*shown.values())
     runs = [run for event, covered in shown.items() for run in _runs(event, covered, words)]
     size = max(len(words), 1)
@@ -292,6 +292,10 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
+_asked_words = lru_cache(maxsize=8)(_words)
+"""Those of a question, whose trials are read one after the other."""
+
+
 def _grams(words: Sequence[str], starts: Iterable[int]) -> Iterator[tuple[Gram, int, int]]:
     """From each of these places the fewest words that make a whole one: five words, eight characters, or as much of
     both."""
@@ -305,9 +309,9 @@ def _grams(words: Sequence[str], starts: Iterable[int]) -> Iterator[tuple[Gram, 
             yield tuple(words[start:stop]), start, stop
 
 
-def _covered(spans: Spans, begun: AbstractSet[Gram], text: str) -> set[int]:
-    """The places of the final reply that lie in runs which a text has too; `begun` are the first two words of each."""
-    words = _words(text)
+def _covered(spans: Spans, begun: AbstractSet[Gram], words: Sequence[str]) -> set[int]:
+    """The places of the final reply that lie in runs which a text of these words has too; `begun` are the first two
+    words of each."""
     starts = (start for start, pair in enumerate(pairwise(words)) if pair in begun)
     # Each gram once: a reply and a result that say one word a million times must not be held against each other.
     both = {gram for gram, _, _ in _grams(words, starts) if gram in spans}

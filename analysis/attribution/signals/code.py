@@ -4,6 +4,7 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from toolablate.analysis.attribution.signals.signal_types import CallSignal, Check, CheckKind, Reformulation
@@ -35,6 +36,8 @@ _BOUND = re.compile(
 )
 
 
+# Trials of one question are read one after the other.
+@lru_cache(maxsize=8)
 def general_words(prompt: str) -> tuple[str, ...]:
     """In their order, lower-cased, each once and the first few alone."""
     asking = _FORM.sub(" ", prompt[-ASKING:])
@@ -42,6 +45,7 @@ def general_words(prompt: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:_MOST]
 
 
+@lru_cache(maxsize=8)
 def bounds(prompt: str) -> frozenset[int]:
     """The numbers up to which a question asks ("n up to 1,000", "1 ≤ n ≤ 10^6"), and both neighbours of each, since a
     loop may leave the last one out."""
