@@ -24,8 +24,9 @@ FEWEST = 20
 @dataclass(frozen=True, slots=True)
 class StyleGuess:
     """Of `items` (questions with options, or pairs of a correct and an incorrect statement), `told` are those in which
-    style prefers one. In `guessed` of these it is the right one, by chance in `expected`; `p` is that of so many or
-    more. None with fewer than 20 told."""
+    style prefers one, or some that look the same. In `guessed` of these the right one is among them, by chance in
+    `expected`; `p` is that of so many or more. None with fewer than 20 told. Where the wrong texts are the right ones
+    of other items, guesses are worse than chance: what was learnt elsewhere points the other way."""
 
     items: int
     told: int
@@ -69,10 +70,10 @@ def style_guess(groups: Sequence[Sequence[str]]) -> StyleGuess:
         for style in (style for style, own in zip(styles, folds, strict=True) if own == fold):
             scores = style @ rule
             best = np.flatnonzero(scores >= scores.max() - _TIE)
-            if len(best) == 1:
+            if len(best) < len(scores):
                 told += 1
-                guessed += int(best[0] == 0)
-                chances.append(1 / len(scores))
+                guessed += int(0 in best)
+                chances.append(len(best) / len(scores))
     p = float(sum_of_chances(chances)[guessed:].sum()) if told >= FEWEST else None
     return StyleGuess(len(groups), told, guessed, float(sum(chances)), None if p is None else min(1.0, p))
 
@@ -94,4 +95,4 @@ def style_told(style: StyleGuess, kind: str) -> str:
         if style.p is None
         else f" (p = {style.p:.3g}{', not by chance' if style.p < 0.05 else ''})"
     )
-    return f"{apart}, and finds {what} in {style.guessed} of these, by chance {style.expected:.1f}{tested}"
+    return f"{apart}, and prefers {what} in {style.guessed} of these, by chance {style.expected:.1f}{tested}"

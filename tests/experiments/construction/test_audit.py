@@ -33,6 +33,10 @@ def test_a_style_that_gives_answers_away_is_found_and_chance_is_not() -> None:
     # The right one of six, when the others are shorter; and of pairs that differ in no style nothing is said.
     options = [(f"{right} and {right}", *[wrong] * 5) for right, wrong in pairs(40, "")]
     assert style_guess(options).guessed == 40
+    # Two of six look the same, and the right one is always among them.
+    twos = [(f"{right} (1)", f"{right} (2)", *[right] * 4) for right, _ in pairs(40, "")]
+    found = style_guess(twos)
+    assert (found.told, found.guessed, round(found.expected, 1)) == (40, 40, 13.3)
     alike = style_guess([("It melts at 300 K.", "It melts at 310 K.")] * 30)
     assert (alike.items, alike.told, alike.p) == (30, 0, None)
     assert style_guess([]).items == 0
