@@ -161,13 +161,18 @@ SHOWN_ANSWERS = 8
 
 def asked(told: Explanation) -> Iterator[str]:
     yield one_line(told.question.prompt, max_chars=QUESTION_CHARS)
-    answered = _short(_with_options(told.question, told.explained.evidence.score.extracted))
+    answered = answer_given(told)
     target = told.question.target
     right = (
         _short(_with_options(told.question, target.letters)) if target.kind == "choice" else right_answer(told.question)
     )
     said = f"It answered {answered}" if answered else "It gave no readable answer"
     yield f"{said}{f' (correct: {right})' if right else ''}."
+
+
+def answer_given(told: Explanation) -> str:
+    """`B, 16334`; empty where none could be read."""
+    return _short(_with_options(told.question, told.explained.evidence.score.extracted))
 
 
 def _with_options(question: Question, letters: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Exp
 from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.analysis.attribution.trace_rules import sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import right_answer
+from toolablate.reports.cause_wording import answer_given, right_answer
 from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 
@@ -172,10 +172,11 @@ def _of_program(told: Explanation) -> Happened:
 def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
     evidence = told.explained.evidence
     calls, last = evidence.signals.calls, last_reply(told)
-    answer = _answer(told).removeprefix(", ")
+    answer = answer_given(told)
     answered = f"it answered “{answer}”{_at(last)}" if answer else f"it gave no readable answer{_at(last)}"
     if not calls:
-        return Happened(f"{answered}, and called no tool", last)
+        offered = f"tools were offered, and it called none{_at(last)}"
+        return Happened(offered if cause == "availability" else f"{answered}, and called no tool", last)
     if cause == "calling":
         gave = sum(call.gave for call in calls)
         return Happened(f"it made {_many(len(calls))}, {gave or 'none'} of which gave something", calls[0].event)

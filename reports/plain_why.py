@@ -264,12 +264,18 @@ def _sums(cause: Mechanism, evidence: Evidence, rows: list[Row]) -> str:
 
 
 def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
-    if low:
-        yield f"Mostly wrong whatever is changed: {'; '.join(row.told for row in low)}."
-    else:
-        yield "No row shows it; none shows another cause either."
+    levels = levels_of(evidence)
+    if levels and not any(row.graded for row in levels):
+        right, runs = sum(row.right for row in levels), sum(row.runs for row in levels)
+        yield f"Over all rows that count {right:g} of {runs:g} right.{_lowest(low)}"
+    elif low:
+        yield _lowest(low).strip()
     if same := same_without_tools(evidence):
         yield f"{same}."
+
+
+def _lowest(low: list[Row]) -> str:
+    return f" Among them {'; '.join(row.told for row in low)}." if low else " None is mostly wrong."
 
 
 def _of_chance(rows: list[Row], evidence: Evidence) -> Iterator[str]:

@@ -15,7 +15,7 @@ from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.causes import CAUSES, WORDS, ranked
-from toolablate.reports.changed_runs import OWNERS
+from toolablate.reports.changed_runs import OWNERS, levels_of
 from toolablate.reports.terminal.explanation import MOST_LINES, STEPS, explanation_view, runs_table, step_lines
 from toolablate.reports.turn import asked_at, turn_of
 from toolablate.traces.records import Attribution
@@ -87,6 +87,9 @@ def _of_counts(told: Explanation, whole: str, rows: list[Printed]) -> Iterator[s
     evidence = told.explained.evidence
     known.add((int(evidence.at_outset[1]), evidence.at_outset[0]))
     known |= {(sum(right), len(right)) for right in ((evidence.inputs.score, *evidence.repeats),)}
+    if "Over all rows that count" in whole:
+        levels = levels_of(evidence)
+        known.add((int(sum(row.right for row in levels)), int(sum(row.runs for row in levels))))
     turn = turn_of(evidence)
     known |= {(each.right, each.asked) for each in (turn.before, turn.after)} if turn else set()
     if _graded(told):

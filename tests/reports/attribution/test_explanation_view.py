@@ -199,7 +199,7 @@ def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed
     found = evidence(trajectory=believed((1, 0, 0)), flip=None)
     told = explanation(explained(found, mechanism="own_error", confidence=0.4, distraction=None))
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is the model's own error")
-    assert "Mostly wrong whatever is changed:" in part(told, "How we know")
+    assert "Over all rows that count 9 of 32 right. Among them" in part(told, "How we know")
     assert "without tools: 3 of 4 right" in part(told, "What speaks against it")
     assert "before any call 1 of 8 early answers are right: it may need no call" in part(
         explanation(explained(found)), "Verdict"
