@@ -184,7 +184,7 @@ def test_what_the_provider_fails_to_do_spoils_no_replay(tmp_path: Path, chat_ser
     did = " ".join(asked("show", store, trial, "--why").output.partition("All runs")[2].split())
     assert (
         "before any call 0 the provider's web_search: charge 1 the provider's open_page: https://pages.example"
-        " 2 the provider's find_in_page fails: provide… 3 replies: Answer: 7"
+        " 2 the provider's find_in_page fails: provid… 3 replies: Answer: 7"
     ) in did
     replayed = asked("attribute", store, "--replay")
     assert replayed.exit_code == 0, replayed.output
