@@ -211,6 +211,12 @@ def sides(cause: Mechanism, evidence: Evidence) -> tuple[list[Row], list[Row]]:
     return ([row for row in rows if row in gone], [row for row in rows if row not in gone]) if gone else ([], [])
 
 
+def counted_runs(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    """All that a probability is weighed from, as the table marks it."""
+    gone, there = sides(cause, evidence)
+    return [*gone, *there] or [row for row in levels_of(evidence) if row.changed != AS_WAS]
+
+
 def without_tools(evidence: Evidence) -> Row | None:
     return next((row for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS), None)
 

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from toolablate.analysis.answer_relation import SAID, relation_of
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Evidence, Explanation, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Form
-from toolablate.analysis.attribution.trace_rules import sign_of, unrecovered
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
 from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
@@ -96,8 +96,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     checks = signals.reformulation.checks if "code" in forms else ()
     if adopted is not None and adopted.form in forms:
         gave = f"{_tool(adopted.event, told)} gave its wrong answer{_answer(told)} (event {adopted.event})"
-        finite = f", by code that {_FINITE} (event {_reply_of(checks[0].event, told)})" if checks else ""
-        return Happened(f"{gave}{finite}{how}", adopted.event)
+        return Happened(f"{gave}{how}", adopted.event)
     if checks:
         code = _reply_of(checks[0].event, told)
         return Happened(f"its code {_FINITE} (event {code})", code)
@@ -180,6 +179,10 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
     if cause == "calling":
         gave = sum(call.gave for call in calls)
         return Happened(f"it made {_many(len(calls))}, {gave or 'none'} of which gave something", calls[0].event)
+    adopted = evidence.signals.adoption
+    if cause in BY_CHANCE and adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
+        gave = f"{_tool(adopted.event, told)} gave its wrong answer{_answer(told)} (event {adopted.event})"
+        return Happened(f"{gave}, and it answered that{_at(last)}", adopted.event)
     return Happened(f"{answered}, after {_many(len(calls))}", last)
 
 

@@ -20,6 +20,7 @@ from toolablate.reports.cause_wording import distraction_name
 from toolablate.reports.causes import (
     FEW,
     Shares,
+    counted_runs,
     deciding_rows,
     defined,
     first_of,
@@ -118,12 +119,10 @@ def _basis(attribution: Attribution, evidence: Evidence) -> str:
     if attribution.method != "replay":
         by = "by a judge" if attribution.method == "judge" else "from the trace"
         return f"a guess {by}: {f'its {several} do not test it' if replays else 'nothing was run again'}"
-    rows = _pair(first_of(attribution), evidence)
-    others = [row for row in rows if row.owner != "this trial"]
-    trials = f" and {sum(int(row.runs) for row in others):g} other trials of this question" if others else ""
-    if overlap(rows) is False or (len(rows) == 1 and rows[0].runs >= FEW):
-        return f"measured by {several}{trials}"
-    return f"weighed from {several}{trials}, few of each kind"
+    cause = first_of(attribution)
+    rows, counted = _pair(cause, evidence), sum(row.runs for row in counted_runs(cause, evidence))
+    sure = overlap(rows) is False or (len(rows) == 1 and rows[0].runs >= FEW)
+    return f"{'measured by' if sure else 'weighed from'} the {counted:g} answers below that count"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:
@@ -227,6 +226,8 @@ def _measured(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
         pair = f"{_side_by_side(rows)}.{_intervals(rows) if restores(cause, evidence) else ''}"
         if not restores(cause, evidence):
             yield f"{sums}{' But no' if sums else 'No'} single kind of run decides it: {lower(pair)}"
+        elif sums and overlap(rows) is not False and overlap(_totals(cause, evidence)) is False:
+            yield f"{sums} Their 95 % intervals do not overlap."
         elif sums and overlap(rows) is not False:
             yield f"{sums} The nearest pair of rows: {lower(pair)}"
         else:
@@ -252,6 +253,10 @@ def _intervals(rows: list[Row]) -> str:
             return " Their 95 % intervals do not overlap."
         case _:
             return ""
+
+
+def _totals(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    return [Row("", sum(row.runs for row in of), sum(row.right for row in of)) for of in sides(cause, evidence) if of]
 
 
 def _sums(cause: Mechanism, evidence: Evidence, rows: list[Row]) -> str:
@@ -297,7 +302,7 @@ def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     if cause in BY_CHANCE:
         if bare is not None and not (same and cause == "own_error"):
             yield f"{capital(bare.told)}{': it can answer the question' if bare.share >= RIGHT else ''}."
-        if same:
+        if same and cause == "own_error":
             yield f"{same}."
         if cause == "sampling_noise" and (again := unchanged(evidence)):
             yield f"{capital(again[0].told)}."

@@ -40,7 +40,7 @@ def against(told: Explanation) -> Iterator[Said]:
         if hundredths < POSSIBLE:
             probability = hundred(hundredths) if hundredths else "under .01"
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
-            yield f"Hardly {defined(cause)}: {probability}, though {'; '.join((happened(cause, told).clause, *gone))}."
+            yield f"Less likely {defined(cause)}: {probability}; {'; '.join((happened(cause, told).clause, *gone))}."
         else:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
     cause = shares.first[0]
@@ -60,6 +60,8 @@ def against(told: Explanation) -> Iterator[Said]:
         told_so = {*shares.first, *(each for each, _ in shares.others)}
         left = [(each, share) for each, share in ranked(attribution) if each not in told_so and share >= LEAST_LEFT]
         most = f" (the likeliest of them: {name_of(left[0][0])})" if left else ""
+        if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in told_so:
+            most = " (mostly something that the condition brings, of which there is no sign)"
         yield f"{which}: {hundred(shares.rest)}{most}."
 
 

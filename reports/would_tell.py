@@ -45,10 +45,13 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     first, rival = _pair(told)
     test = _test(first, rival, told)
     if test is None:
-        yield (
-            f"No replay can tell {name_of(first)} from {name_of(rival)}: more trials of this question, under conditions"
-            " that differ in one of these alone, would."
+        within = any(call.by_provider for call in told.explained.evidence.signals.calls)
+        why = (
+            "results within a reply of the provider's nobody can keep or exchange. Add a condition with a tool of ours."
+            if within
+            else "more trials of this question, under conditions that differ in one of these alone, would."
         )
+        yield f"No replay can tell {name_of(first)} from {name_of(rival)}: {why}"
         return
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
     yield (
@@ -97,7 +100,8 @@ def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
     if cause in ("availability", "prompt", "calling"):
         return _Test(0, "", "of all of it, drawn again", "sampling_noise", cause)
     at = happened(cause, told).event
-    after = None if at is None else reply_after(at, told)
+    within = any(call.by_provider and call.event == at for call in told.explained.evidence.signals.calls)
+    after = None if at is None or within else reply_after(at, told)
     if after is None:
         return None
     return _Test(after, "", f"that keep all up to event {after - 1}", "sampling_noise", cause)

@@ -16,7 +16,7 @@ from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers, bel
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.reports.cause_wording import asked, chance, without_tools
-from toolablate.reports.causes import first_of, sides
+from toolablate.reports.causes import counted_runs, first_of, sides
 from toolablate.reports.changed_runs import BEFORE, EARLY, IN_REPEATS, Row, table
 from toolablate.reports.happened import Apart, Said, answers_of, held
 from toolablate.reports.plain_why import why_parts
@@ -25,7 +25,7 @@ from toolablate.reports.turn import last_reply_step, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
-EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, CAUSE_CELLS = 5, 10, 11, 5
+EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, CAUSE_CELLS = 5, 10, 11, 6
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 FALLS = "↓"
@@ -134,8 +134,10 @@ def side_of(changed: str, told: Explanation) -> str:
     attribution = told.explained.attribution
     if attribution is None or attribution.method != "replay":
         return ""
-    gone, there = sides(first_of(attribution), told.explained.evidence)
-    named = {row.changed: side for side, rows in (("gone", gone), ("there", there)) for row in rows}
+    cause, evidence = first_of(attribution), told.explained.evidence
+    gone, there = sides(cause, evidence)
+    named = dict.fromkeys((row.changed for row in counted_runs(cause, evidence)), "counts")
+    named |= {row.changed: side for side, rows in (("gone", gone), ("there", there)) for row in rows}
     return named.get(changed, named.get(f"{IN_REPEATS}, {changed}", ""))
 
 

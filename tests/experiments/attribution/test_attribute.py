@@ -194,4 +194,4 @@ def test_a_scripted_model_is_not_replayed(chat_server: ChatServer, tmp_path: Pat
     page = " ".join(
         said("show", "--why", store, json.loads(said("attribute", store, "--json"))["trials"][0]["trial"]).split()
     )
-    assert "its replies are recordings (a scripted model)" in page
+    assert "its replies are recordings, so nothing can be run again" in page

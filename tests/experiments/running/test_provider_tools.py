@@ -182,14 +182,14 @@ def test_what_the_provider_fails_to_do_spoils_no_replay(tmp_path: Path, chat_ser
     trial = trial_of(store, "theirs")
     assert trace_of(store, trial).cost_usd == pytest.approx(0.01 + 20e-6)
     did = " ".join(asked("show", store, trial, "--why").output.partition("All runs")[2].split())
-    assert (
-        "before any call 0 the provider's web_search: charge 1 the provider's open_page: https://pages.example"
-        " 2 the provider's find_in_page fails: provider_e… 3 replies: Answer: 7"
-    ) in did
+    rows = ("before any call 0 the provider's web_search: charge", "1 the provider's open_page: https://pages.")
+    assert re.search(
+        ".*".join((*map(re.escape, rows), "2 the provider's find_in_page fails: ", "3 replies: Answer: 7")), did
+    )
     replayed = asked("attribute", store, "--replay")
     assert replayed.exit_code == 0, replayed.output
     assert "without usable replays" not in replayed.output
     assert "8 of 8 trials were replayed" in " ".join(replayed.output.split())
     why = asked("show", store, trial, "--why").output
-    assert re.search("(measured by|weighed from) [0-9]+ replay", " ".join(why.split()))
+    assert re.search("(measured by|weighed from) the [0-9]+ answers below", " ".join(why.split()))
     assert "with tools that work" not in why

@@ -75,7 +75,7 @@ def _rows_of(table: str) -> list[Printed]:
     for line in table.splitlines():
         titled = next((each for each in OWNERS.values() if line.strip() == each), None)
         title = titled or title
-        row = re.match(r" *(?:\d+ )?(\S.*?) +(\d+) of (\d+)(?: +.*?)??(?: +(there|gone|-))? *$", line)
+        row = re.match(r" *(?:\d+ )?(\S.*?) +(\d+) of (\d+)(?: +.*?)??(?: +(there|gone|counts|-))? *$", line)
         if row and not titled and "↓" not in line:
             found.append((title, row[1].partition(" (not counted")[0], int(row[2]), int(row[3]), row[4] or ""))
     return found
@@ -121,14 +121,11 @@ def _of_sums(whole: str, rows: list[Printed]) -> Iterator[str]:
 
 
 def _of_replays(told: Explanation, attribution: Attribution, verdict: str, rows: list[Printed]) -> Iterator[str]:
-    """So many as the rows of this trial have; measured, or not."""
-    mine = sum(row[3] for row in rows if row[0] in (STEPS, OWNERS["this trial"]))
-    said = re.search(r"(\d+) replays?", verdict)
-    shown = len(list(step_lines(told))) <= MOST_LINES and "mean" not in str(rows)
-    if said and shown and int(said[1]) != mine and not _graded(told):
+    """So many as the rows that count have; measured, or not."""
+    mine = sum(row[3] for row in rows if row[4] in ("there", "gone", "counts"))
+    said = re.search(r"the (\d+) answers below that count", verdict)
+    if said and int(said[1]) != mine and len(list(step_lines(told))) <= MOST_LINES and not _graded(told):
         yield f"{said[0]}, and the table has {mine}: {rows}"
-    if not said and mine:
-        yield f"silent on {mine} replays: {verdict}"
     measured = "measured by" in verdict or "weighed from" in verdict
     if measured != (attribution.method == "replay"):
         yield f"measured, or not: {verdict}"
@@ -169,11 +166,11 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
 def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
     """They add to 1, and no cause has two."""
     said = [*re.findall(r"robability (\d?\.\d+)", text["Verdict"])]
-    said += re.findall(r"(?:It may be|Hardly) [^(]*\([^)]*\): (\d?\.\d+)", text["What speaks against it"])
+    said += re.findall(r"(?:It may be|Less likely) [^(]*\([^)]*\): (\d?\.\d+)", text["What speaks against it"])
     said += re.findall(r"together: (\d?\.\d+)", text["What speaks against it"])
     if round(sum(map(float, said)), 2) != 1:
         yield f"probabilities that add to {sum(map(float, said))}: {text}"
-    named = re.findall(r"(?:It may be|Hardly) ([^(]*) \(", text["What speaks against it"])
+    named = re.findall(r"(?:It may be|Less likely) ([^(]*) \(", text["What speaks against it"])
     if len(named) != len(set(named)):
         yield f"two probabilities of a cause: {named}"
 
@@ -183,7 +180,7 @@ def _of_rivals(attribution: Attribution, against: str) -> Iterator[str]:
     for cause, share in ranked(attribution)[1:]:
         if share >= 0.105 and CAUSES[cause][0] not in against and cause not in BY_CHANCE:
             yield f"silent on {cause}, {share}: {against}"
-    if "Nothing found" in against and re.search("It may be|Hardly|do not fit|same wrong answer", against):
+    if "Nothing found" in against and re.search("It may be|Less likely|do not fit|same wrong answer", against):
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"

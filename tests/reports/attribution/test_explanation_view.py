@@ -64,9 +64,9 @@ def test_each_call_and_each_result_has_a_row_with_the_belief_after_it() -> None:
         "event This trial, asked at once after its steps right says cause",
         "before any call 8 of 8 A gone",
         "0 calls web_search: which gas do plants take 7 of 8 A",
-        "1 web_search gives: …ants take molecular nit… 0 of 8 B there",
-        "↓ likely worse from here on: 15 of 16 right",
-        "before it, 0 of 8 after it (same place in",
+        "1 web_search gives: …ants take molecular ni… 0 of 8 B there",
+        "↓ likely worse from here on: 15 of 16",
+        "right before it, 0 of 8 after it (same",
     ]
     assert "2 replies: Answer: B wrong B" in rows_of(shown())
 
@@ -144,13 +144,12 @@ def test_a_trial_is_told_in_four_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
         "Very likely what its search found (a search result or page led it to a wrong answer): web_search gave its"
-        " wrong answer, molecular nitrogen (event 1): it took over what misleads. Probability .82, weighed from 56"
-        " replays, few of each kind."
+        " wrong answer, molecular nitrogen (event 1): it took over what misleads. Probability .82, weighed from"
+        " the 36 answers below that count."
     )
     assert part(told, "How we know") == (
-        "Over all rows 17 of 20 right with the cause gone, 2 of 16 right with it there. The nearest pair of rows: with no"
-        " result at event 1: 3 of 4 right. With the cause still there (with all replies after its first result drawn"
-        " again): 2 of 8 right. So few that their 95 % intervals overlap."
+        "Over all rows 17 of 20 right with the cause gone, 2 of 16 right with it there."
+        " Their 95 % intervals do not overlap."
         " Early answers get worse at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
     )
