@@ -267,7 +267,7 @@ def threads_command(forums: Path) -> None:
 
     from rich.console import Console
 
-    from toolablate.experiments.construction.forum_threads import (
+    from toolablate.experiments.construction.sources.forum_threads import (
         ForumUnreadableError,
         alone,
         fetch_threads,
@@ -307,7 +307,7 @@ def posts_command(page: Path, as_json: bool) -> None:
     import json
     import sys
 
-    from toolablate.experiments.construction.forum_posts import posts_of
+    from toolablate.experiments.construction.sources.forum_posts import posts_of
     from toolablate.tools.extraction.kinds import decode
     from toolablate.traces.terminal_text import plain_text
 

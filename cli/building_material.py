@@ -24,8 +24,8 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
     import json
     from collections import Counter
 
-    from toolablate.experiments.construction.book_pages import pages_of, title_of
-    from toolablate.experiments.construction.book_regions import regions_of
+    from toolablate.experiments.construction.sources.book_pages import pages_of, title_of
+    from toolablate.experiments.construction.sources.book_regions import regions_of
     from toolablate.formats.exporting import new_file
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
@@ -83,7 +83,7 @@ def capture_command(plan: Path) -> None:
 
     from rich.console import Console
 
-    from toolablate.experiments.construction.captures import capture_threads, load_capture_plan
+    from toolablate.experiments.construction.sources.captures import capture_threads, load_capture_plan
     from toolablate.reports.numbers import counted
     from toolablate.tools.web import FetchError
     from toolablate.traces.commands import stopped_cleanly

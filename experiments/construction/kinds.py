@@ -6,7 +6,6 @@ from pathlib import Path
 
 from toolablate.experiments.construction.audit import audit_of
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.captures import load_capture_items
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
@@ -14,6 +13,7 @@ from toolablate.experiments.construction.question_items import load_question_ite
 from toolablate.experiments.construction.question_stages import Assess, Convert, Filter
 from toolablate.experiments.construction.reading import Read
 from toolablate.experiments.construction.review import Review, Reviewed
+from toolablate.experiments.construction.sources.captures import load_capture_items
 from toolablate.experiments.construction.stages import Content, Stage
 from toolablate.experiments.construction.statement_stages import (
     STRATEGIES,

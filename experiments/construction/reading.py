@@ -9,9 +9,9 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
-from toolablate.experiments.construction.captures import pictures_of, row_of
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.sources.captures import pictures_of, row_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, Waiting
 
 Text = Annotated[str, Field(min_length=1)]

@@ -20,10 +20,10 @@ from starlette.routing import Route
 
 from toolablate.analysis.alignment import pieces
 from toolablate.benchmarks.rows.row_errors import LineError
-from toolablate.experiments.construction.captures import pictures_of
 from toolablate.experiments.construction.review import ChangedError, FaultyError
 from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
 from toolablate.experiments.construction.reviewers import Reviewer, Reviewers
+from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.workbench import Decision
 from toolablate.traces.errors import InputError

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from tests.experiments.construction.test_building import run
 
-from toolablate.experiments.construction.book_pages import pages_of
-from toolablate.experiments.construction.book_regions import regions_of
 from toolablate.experiments.construction.book_worlds import book_worlds
+from toolablate.experiments.construction.sources.book_pages import pages_of
+from toolablate.experiments.construction.sources.book_regions import regions_of
 from toolablate.experiments.construction.statement_stages import load_statement_items
 from toolablate.traces.errors import InputError
 

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolablate.cli import group
-from toolablate.experiments.construction.captures import load_capture_items, pictures_of
-from toolablate.experiments.construction.chromium import Limits, guarded_chromium, parts_of
+from toolablate.experiments.construction.sources.captures import load_capture_items, pictures_of
+from toolablate.experiments.construction.sources.chromium import Limits, guarded_chromium, parts_of
 from toolablate.tools.web import FetchError
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.traces.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.construction.test_captures import Site, capture, serving
 
-from toolablate.experiments.construction.forum_listing import listed_threads, next_page, threads_on
+from toolablate.experiments.construction.sources.forum_listing import listed_threads, next_page, threads_on
 from toolablate.tools.web import LiveHttpClient
 from toolablate.tools.web.policy import WebPolicy
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolablate.cli import group
-from toolablate.experiments.construction.forum_posts import posts_of
+from toolablate.experiments.construction.sources.forum_posts import posts_of
 from toolablate.traces.errors import InputError
 
 THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.gz"

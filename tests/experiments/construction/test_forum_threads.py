@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolablate.cli import group
-from toolablate.experiments.construction.forum_threads import alone, said_in
 from toolablate.experiments.construction.question_items import load_question_items
+from toolablate.experiments.construction.sources.forum_threads import alone, said_in
 from toolablate.traces.errors import InputError
 
 POSTS = 24

@@ -16,8 +16,8 @@ from tests.experiments.construction.writing import Writer
 from tests.servers.chat_server import ChatServer, Json, Status, reply
 
 from toolablate.cli import group
-from toolablate.experiments.construction.captures import pictures_of
 from toolablate.experiments.construction.reading import ReadAnswer, settled
+from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Picture
 

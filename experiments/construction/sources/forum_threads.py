@@ -16,7 +16,7 @@ import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
 from pydantic import BaseModel, Field, ValidationError
 
-from toolablate.experiments.construction.forum_posts import drop_what_is_no_text, text_of
+from toolablate.experiments.construction.sources.forum_posts import drop_what_is_no_text, text_of
 from toolablate.experiments.plans.sections import Section, WebSection, valid_plan
 from toolablate.experiments.plans.written import plan_content, plan_text
 from toolablate.tools.web import FetchError, HttpClient, follow

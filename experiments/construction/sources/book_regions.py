@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolablate.experiments.construction.book_pages import BookPage, Box, Line, around
+from toolablate.experiments.construction.sources.book_pages import BookPage, Box, Line, around
 
 Kind = Literal["definition", "theorem", "named", "list"]
 

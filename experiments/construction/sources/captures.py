@@ -9,9 +9,9 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from toolablate.benchmarks.rows.sources import typed_rows
-from toolablate.experiments.construction.chromium import Captured, GuardedChromium, Limits, guarded_chromium
-from toolablate.experiments.construction.forum_listing import listed_threads
-from toolablate.experiments.construction.forum_threads import append_row, rows_there
+from toolablate.experiments.construction.sources.chromium import Captured, GuardedChromium, Limits, guarded_chromium
+from toolablate.experiments.construction.sources.forum_listing import listed_threads
+from toolablate.experiments.construction.sources.forum_threads import append_row, rows_there
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.plans.sections import Section, WebSection, valid_plan
 from toolablate.experiments.plans.written import plan_content, plan_text
