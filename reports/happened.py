@@ -177,12 +177,12 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         offered = f"tools were offered, and it called none{_at(last)}"
         return Happened(offered if cause == "availability" else f"{answered}, and called no tool", last)
     if cause == "calling":
-        gave = sum(call.gave for call in calls)
-        return Happened(f"it made {_many(len(calls))}, {gave or 'none'} of which gave something", calls[0].event)
+        gave = sum(call.gave for call in calls) or "none"
+        return Happened(f"it made {_many(len(calls))}, {gave} of which gave something", calls[0].event)
     adopted = evidence.signals.adoption
     if cause in BY_CHANCE and adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
-        gave = f"{_tool(adopted.event, told)} gave its wrong answer{_answer(told)} (event {adopted.event})"
-        return Happened(f"{gave}, and it answered that{_at(last)}", adopted.event)
+        taken = f"{_tool(adopted.event, told)} gave its wrong answer{_answer(told)} (event {adopted.event})"
+        return Happened(f"{taken}, and it answered that{_at(last)}", adopted.event)
     return Happened(f"{answered}, after {_many(len(calls))}", last)
 
 

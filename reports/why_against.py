@@ -87,7 +87,8 @@ def named_shares(told: Explanation, attribution: Attribution) -> Shares:
 
 def _raised_by(cause: Mechanism, told: Explanation) -> str:
     """The rows and signs for it."""
-    evidence, said = told.explained.evidence, []
+    evidence = told.explained.evidence
+    said: list[str] = []
     sign = sign_in(evidence)
     if cause == "sampling_noise":
         said += _of_chance(evidence)

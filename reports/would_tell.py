@@ -132,9 +132,10 @@ def _without(cause: Mechanism, other: Mechanism, told: Explanation) -> _Test | N
 
 def _without_result(cause: Mechanism, other: Mechanism, told: Explanation) -> _Test | None:
     calls = {call.event: call for call in told.explained.evidence.signals.calls if not call.by_provider}
+    event: int | None
     if cause == "volume":
-        long = [event for event, call in calls.items() if 2 * call.chars >= LONG_RESULTS]
-        event, change, what = (long or [None])[0], "--swap null", "without the long result at event {}"
+        long = (event for event, call in calls.items() if 2 * call.chars >= LONG_RESULTS)
+        event, change, what = next(long, None), "--swap null", "without the long result at event {}"
     else:
         event, change = happened(cause, told).event, "--swap placebo"
         what = "with another question's result at event {}"
