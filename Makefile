@@ -31,7 +31,7 @@ build-example: .venv/build-example.installed
 # Tests wait for processes and for servers: three at a time keep two processors busy. Stolen work leaves the tests of a
 # module together, and with them what these make once.
 test: | bubblewrap .venv/dev.installed
-	TOOLABLATE_TEST_TIER=1 $(BIN)/pytest -n 3 --dist worksteal -m "not deep" $(TESTS)
+	$(BIN)/pytest -n 3 --dist worksteal -m "not deep" $(TESTS)
 
 test-all: | bubblewrap .venv/dev.installed
 	$(BIN)/pytest $(TESTS)
