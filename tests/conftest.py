@@ -77,12 +77,18 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     modules, before = len(sys.modules), os.times()
     yield
     used = sum(os.times()[:4]) - sum(before[:4])
-    if used > _FIRST_TIER_SECONDS and len(sys.modules) - modules <= _FIRST_IMPORTS and not item.get_closest_marker("deep"):
+    if (
+        used > _FIRST_TIER_SECONDS
+        and len(sys.modules) - modules <= _FIRST_IMPORTS
+        and not item.get_closest_marker("deep")
+    ):
         item.user_properties.append(("CPU seconds", used))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    slow = [(seconds, each.nodeid) for each in terminalreporter.getreports("passed") for _, seconds in each.user_properties]
+    slow = [
+        (seconds, each.nodeid) for each in terminalreporter.getreports("passed") for _, seconds in each.user_properties
+    ]
     if slow:
         terminalreporter.section(f"over {_FIRST_TIER_SECONDS:g} s of CPU time: make it quicker, or mark it deep")
         for seconds, name in sorted(slow, reverse=True):
