@@ -56,6 +56,7 @@ _LONG_SECONDS = 400
 _FIRST_TIER_SECONDS = 2.0
 """CPU time of a test and its child processes. Above it, a test of the first tier is named at the end. It does not fail:
 how busy a machine is makes CPU time longer as well."""
+_CPU_SECONDS = "CPU seconds"
 _FIRST_IMPORTS = 100
 """A test that is the first to import a large library does not pay for it."""
 
@@ -82,12 +83,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
         and len(sys.modules) - modules <= _FIRST_IMPORTS
         and not item.get_closest_marker("deep")
     ):
-        item.user_properties.append(("CPU seconds", used))
+        item.user_properties.append((_CPU_SECONDS, used))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     slow = [
-        (seconds, each.nodeid) for each in terminalreporter.getreports("passed") for _, seconds in each.user_properties
+        (value, each.nodeid)
+        for each in terminalreporter.getreports("passed")
+        for name, value in each.user_properties
+        if name == _CPU_SECONDS
     ]
     if slow:
         terminalreporter.section(f"over {_FIRST_TIER_SECONDS:g} s of CPU time: make it quicker, or mark it deep")
