@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import logging
 import re
 import threading
 import warnings
@@ -80,6 +81,7 @@ def as_text() -> Iterator[None]:
 
     with (
         _ALONE,
+        _of_any_weight(),
         matplotlib.rc_context(
             {
                 "text.parse_math": False,
@@ -92,6 +94,18 @@ def as_text() -> Iterator[None]:
         ),
     ):
         yield
+
+
+@contextmanager
+def _of_any_weight() -> Iterator[None]:
+    """A font of many letters often has no bold; matplotlib takes another weight, and need not say so each time."""
+    fonts = logging.getLogger("matplotlib.font_manager")
+    level = fonts.level
+    fonts.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        fonts.setLevel(level)
 
 
 @cache

@@ -192,3 +192,14 @@ def test_a_font_that_was_installed_later_is_found(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(font_manager.fontManager, "ttflist", without)
     assert not _known()
     assert _installed_since() == _known() != []
+
+
+def test_a_font_without_a_bold_is_not_spoken_of(caplog: pytest.LogCaptureFixture) -> None:
+    # The one that matplotlib brings: it has one weight. Not from the cache, where nothing is said.
+    bold = font_manager.FontProperties(family="DejaVu Sans Display", weight="bold")
+    fonts = font_manager.FontManager()
+    with as_text():
+        fonts.findfont(bold)
+    assert caplog.messages == []
+    font_manager.FontManager().findfont(bold)
+    assert len(caplog.messages) == 1
