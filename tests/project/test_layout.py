@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -26,6 +27,14 @@ def test_every_room_is_linked_into_the_package() -> None:
         link = ROOT / "src/toolablate" / name
         assert link.readlink() == Path("../..") / name
         assert link.resolve() == ROOT / name
+
+
+def test_nothing_that_is_ignored_is_tracked() -> None:
+    """A link to an environment, once tracked, takes the place of the folder itself wherever it is merged."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("no repository here, or no git")
+    listed = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    assert subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
 
 
 def test_help_and_version_import_nothing_heavy() -> None:
