@@ -1,6 +1,7 @@
 """How records lie in rows, and the digests by which they are known."""
 
 import hashlib
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +12,20 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.traces.samples import ENVIRONMENT, WHEN, as_rows, attempt, begun, conversation, filled, plan, trials
+from tests.traces.samples import (
+    CODE,
+    ENVIRONMENT,
+    NONE,
+    QUESTIONS,
+    WHEN,
+    as_rows,
+    attempt,
+    begun,
+    conversation,
+    filled,
+    plan,
+    trials,
+)
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import (
@@ -24,13 +38,15 @@ from toolablate.traces.records import (
     ModelRequest,
     ToolCall,
     ToolRequest,
+    ToolSpec,
     Trace,
     Usage,
+    canonical_json,
     digest_text,
 )
 from toolablate.traces.records.difference import NOTHING, first_difference
 from toolablate.traces.store import Recorder, Store, verify
-from toolablate.traces.store.digests import listing_digest, replay_digest
+from toolablate.traces.store.digests import EventContents, listing_digest, record_content, replay_digest
 from toolablate.traces.store.file import schema
 from toolablate.traces.store.texts import (
     MAX_BASE_BYTES,
@@ -79,6 +95,37 @@ def test_a_message_said_again_is_a_reference(connection: sqlite3.Connection) -> 
     message = {"role": "user", "content": "why? " * 30}
     packer.pack({"messages": [message]}, writer)
     assert packer.pack({"messages": [message, {"x": message["content"]}]}, writer) == '{"messages":["~l1",{"x":"~l0"}]}'
+
+
+def test_an_empty_object_said_again_is_a_reference(connection: sqlite3.Connection) -> None:
+    packer, writer, empty = TracePacker(), TextWriter(connection), dict[str, Any]()
+    assert packer.pack({"parts": [empty, empty, {}]}, writer) == '{"parts":[{},"~l0","~l0"]}'
+
+
+def test_what_requests_repeat_is_made_into_json_once_and_like_all_else() -> None:
+    contents, seen = EventContents(), dict[int, dict[str, Any]]()
+    tool = ToolSpec(
+        name="python", description="Runs \N{SNOWMAN}.", parameters={"b": {"z": 1, "a": [1.5, None]}, "a": 0}
+    )
+    calls = [event for event in conversation(turns=4) if isinstance(event, ModelCall)]
+    requests = [call.request for call in calls]
+    requests[1:] = [each.model_copy(update={"tools": (tool,), "tool_choice": "required"}) for each in requests[1:]]
+    for call, request in zip(calls, requests, strict=True):
+        event = call.model_copy(update={"request": request})
+        content, text = contents.of(event)
+        assert json.dumps(content) == json.dumps(record_content(event))
+        assert text == canonical_json(record_content(event))
+        for record, part in zip(request.messages, content["request"]["messages"], strict=True):
+            assert seen.setdefault(id(record), part) is part
+
+
+async def test_only_what_other_trials_of_the_question_need_is_remembered(tmp_path: Path) -> None:
+    for conditions in ((NONE,), (NONE, CODE)):
+        with Recorder(tmp_path / f"{len(conditions)}.db") as recorder:
+            for trial in plan(recorder, trials(conditions=conditions)):
+                await attempt(recorder, trial)
+            remembered = recorder._writer._desk.bases._known
+            assert len(remembered) == (0 if conditions == (NONE,) else len(QUESTIONS))
 
 
 @pytest.mark.parametrize("reference", ["~l0", "~l", "~l-1", "~l\u0661", "~x1", "~t999", "~"])

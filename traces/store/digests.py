@@ -9,13 +9,48 @@ from itertools import islice
 from typing import Any, get_args
 
 from toolablate.traces.database import DIGEST_BYTES
-from toolablate.traces.records import Event, Record, Refusal, Trace, digest_json
+from toolablate.traces.records import Event, ModelCall, Record, Refusal, Trace, canonical_json, digest_json
 
 
 def record_content(record: Record | Event) -> dict[str, Any]:
     """A record as the JSON value that reaches disk."""
     content: dict[str, Any] = record.model_dump(mode="json", exclude_defaults=True)
     return content
+
+
+class EventContents:
+    """What `record_content` gives of the events of one trace, and its canonical JSON. Each request repeats the messages
+    and tools of those before: each is made into JSON once, and its content is the same object each time."""
+
+    def __init__(self) -> None:
+        # With the record, whose id is not given to another while it is kept.
+        self._known: dict[int, tuple[Record, dict[str, Any], str]] = {}
+
+    def of(self, event: Event) -> tuple[dict[str, Any], str]:
+        if not isinstance(event, ModelCall):
+            content = record_content(event)
+            return content, canonical_json(content)
+        repeated = {"messages": event.request.messages, "tools": event.request.tools}
+        found = {name: [self._of(record) for record in records] for name, records in repeated.items() if records}
+        content = event.model_dump(mode="json", exclude_defaults=True, exclude={"request": set(found)})
+        rest = content["request"]
+        content["request"] = {name: [packed for packed, _ in parts] for name, parts in found.items()} | rest
+        request = {name: canonical_json(value) for name, value in rest.items()}
+        request |= {name: f"[{','.join(text for _, text in parts)}]" for name, parts in found.items()}
+        whole = {name: canonical_json(value) for name, value in content.items() if name != "request"}
+        return content, _canonical_object(whole | {"request": _canonical_object(request)})
+
+    def _of(self, record: Record) -> tuple[dict[str, Any], str]:
+        known = self._known.get(id(record))
+        if known is None:
+            content = record_content(record)
+            known = self._known[id(record)] = record, content, canonical_json(content)
+        return known[1:]
+
+
+def _canonical_object(fields: Mapping[str, str]) -> str:
+    """Of fields whose values are in canonical form."""
+    return f"{{{','.join(f'{canonical_json(name)}:{fields[name]}' for name in sorted(fields))}}}"
 
 
 def content_digest(content: Any) -> bytes:

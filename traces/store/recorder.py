@@ -28,13 +28,12 @@ from toolablate.traces.records import (
     Trace,
     Trial,
     Usage,
-    canonical_json,
     clean_text,
     digest_json,
     digest_text,
 )
 from toolablate.traces.store import writing
-from toolablate.traces.store.digests import combined_digest, header_content, record_content
+from toolablate.traces.store.digests import EventContents, combined_digest, header_content, record_content
 from toolablate.traces.store.file import (
     Gate,
     StorePlace,
@@ -58,6 +57,7 @@ class TrialRecorder:
     def __init__(self, writer: StoreWriter, attempt: writing.Attempt) -> None:
         self._writer = writer
         self._attempt = attempt
+        self._contents = EventContents()
         self._events: list[Event] = []
         self._digests: list[str] = []
         self._finished = False
@@ -73,8 +73,7 @@ class TrialRecorder:
         Lone surrogates, which no file can hold, become U+FFFD. Raises StoreError where writing has failed.
         """
         self._require_open()
-        content = record_content(event)
-        text = canonical_json(content)
+        content, text = self._contents.of(event)
         try:
             digest = digest_text(text)
         except UnicodeEncodeError:

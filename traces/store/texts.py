@@ -204,6 +204,12 @@ SELECT blocks.trace, blocks.depth FROM trials JOIN blocks ON blocks.trace = tria
 WHERE trials.question = ? AND blocks.depth = 0 AND blocks.size <= ?
 ORDER BY blocks.trace LIMIT 1
 """
+# A trial of the same question and model that has not ended: of a plan with one for each nothing need be remembered.
+_TO_COME = """
+SELECT 1 FROM traces JOIN trials AS this ON this.key = traces.trial
+JOIN trials ON trials.question = this.question AND trials.model = this.model
+WHERE traces.key = ? AND trials.current IS NULL AND trials.key <> this.key LIMIT 1
+"""
 _ZSTD_BEGINS = b"\x28\xb5\x2f\xfd"
 
 
@@ -259,12 +265,17 @@ class Bases:
 def seal(connection: sqlite3.Connection, bases: Bases, trace: int) -> None:
     """Turns the rows of a trace's events into its block. Raises StoreError, sqlite3.Error."""
     rows = connection.execute("SELECT body FROM events WHERE trace = ? ORDER BY seq", (trace,)).fetchall()
-    put_block(connection, bases, trace, b"[" + b",".join(expand_row(body) for (body,) in rows) + b"]")
+    plain = b"[" + b",".join(expand_row(body) for (body,) in rows) + b"]"
+    put_block(connection, bases, trace, plain, remembered=connection.execute(_TO_COME, (trace,)).fetchone() is not None)
     connection.execute("DELETE FROM events WHERE trace = ?", (trace,))
 
 
-def put_block(connection: sqlite3.Connection, bases: Bases, trace: int, plain: bytes) -> None:
-    """Packs the array of a finished trace's events. Raises StoreError, sqlite3.Error."""
+def put_block(
+    connection: sqlite3.Connection, bases: Bases, trace: int, plain: bytes, *, remembered: bool = True
+) -> None:
+    """Packs the array of a finished trace's events; `remembered` where others are to be packed against it.
+
+    Raises StoreError, sqlite3.Error."""
     find = "SELECT question, model FROM trials JOIN traces ON traces.trial = trials.key WHERE traces.key = ?"
     question, model = connection.execute(find, (trace,)).fetchone()
     base, of_model = bases.find(question, model)
@@ -274,7 +285,7 @@ def put_block(connection: sqlite3.Connection, bases: Bases, trace: int, plain: b
         "INSERT INTO blocks (trace, base, depth, size, first, parts) VALUES (?, ?, ?, ?, ?, ?)",
         (trace, base.trace if base else None, depth, len(plain), first, parts),
     )
-    if not of_model and len(plain) <= MAX_BASE_BYTES:
+    if remembered and not of_model and len(plain) <= MAX_BASE_BYTES:
         bases.remember(question, model, _Base(trace, depth, plain))
 
 
@@ -352,6 +363,8 @@ class TracePacker:
 
     def __init__(self) -> None:
         self._numbers: dict[str | bytes, int] = {}
+        # By identity, and each with itself, so that no other gets its id.
+        self._items: dict[int, tuple[dict[str, Any], str]] = {}
 
     def pack(self, event: dict[str, Any], texts: TextWriter) -> str:
         """As JSON; long texts go into the store."""
@@ -380,13 +393,22 @@ class TracePacker:
         return MARK + text if text.startswith(MARK) else text
 
     def _pack_item(self, item: dict[str, Any], texts: TextWriter) -> Any:
+        met = self._items.get(id(item))
+        if met is not None:
+            return met[1]
         key = hashlib.blake2b(to_json(item).encode(), digest_size=16).digest()
         number = self._numbers.get(key)
         if number is not None:
-            return f"{MARK}l{number}"
+            return self._referred(item, number)
         packed = self._pack(item, texts)
-        self._numbers[key] = len(self._numbers)
+        number = self._numbers[key] = len(self._numbers)
+        self._referred(item, number)
         return packed
+
+    def _referred(self, item: dict[str, Any], number: int) -> str:
+        reference = f"{MARK}l{number}"
+        self._items[id(item)] = item, reference
+        return reference
 
 
 class TraceUnpacker:
