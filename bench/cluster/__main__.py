@@ -23,6 +23,8 @@ _TRIALS_PER_KILL = 6
 _SIMULATED_WORKERS = 100
 _SIMULATED_PER_SECOND = 60
 _SIMULATED_TRIAL_SECONDS = 10
+# A trial lasts as long as it takes and as it waits for its places in line and for the disk.
+_WITH_WAITS = 1.3
 _FAST_TRIALS = 500
 # A million trials more then take a gigabyte, as what is planned of them does.
 _FLAT_MB = 1.0
@@ -37,7 +39,9 @@ def main() -> int:
         folder = Path(name)
         if options.simulate:
             per_trial, rate = _SIMULATED_TRIAL_SECONDS, _SIMULATED_PER_SECOND
-            steady = _simulated(folder, _SIMULATED_WORKERS, options.simulate * rate, per_trial * rate, per_trial)
+            in_flight = int(per_trial * rate * _WITH_WAITS)
+            steady = _simulated(folder, _SIMULATED_WORKERS, options.simulate * rate, in_flight, per_trial)
+            steady["in_flight"] = in_flight
             fast = [_simulated(folder, 10, trials, 64, 0) for trials in (_FAST_TRIALS // 5, _FAST_TRIALS)]
         if options.trials or options.kills:
             with (
@@ -134,7 +138,9 @@ def _of_simulated(steady: dict[str, Any], fast: Sequence[dict[str, Any]]) -> Ite
     per_second = (many["trials"] - few["trials"]) / (many["cpu"] - few["cpu"])
     yield Aim("50-event trials, for a second of CPU", ">= 100", f"{per_second:.0f}", per_second >= 100)
     done, rss = steady["done"], steady["rss"]
-    going = [second for second, count in enumerate(done) if steady["trials"] * 0.2 <= count <= steady["trials"] * 0.95]
+    # What trials in flight take is there once all of the first have ended, and others in their place.
+    filled = min(2 * steady["in_flight"], steady["trials"] // 2)
+    going = [second for second, count in enumerate(done) if filled <= count <= steady["trials"] * 0.95]
     first, last = going[0], going[-1]
     rate = (done[last] - done[first]) / max(last - first, 1)
     grown = statistics.linear_regression([done[each] / 1000 for each in going], [rss[each] for each in going]).slope

@@ -3,7 +3,7 @@ recorded.
 
 Each worker is a channel in this process, without a model, tool or kernel: it says a trace of fifty events again, with a
 place in the driver's line for each of its requests. Fleet, lines, recorder, scores and store are the real ones. Trials
-last SECONDS each; 0 for as fast as the driver takes them. What was seen is printed as JSON.
+last SECONDS on average, waits not counted; 0 for as fast as the driver takes them. What was seen is printed as JSON.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pickle
+import random
 import sys
 import threading
 import time
@@ -120,6 +121,8 @@ class Replaying:
 
     async def _play(self, attempt: Attempt) -> None:
         recording = self._recorded[attempt.number % len(self._recorded)]
+        # Not all that began together end together.
+        pause = self._pause * random.Random(attempt.number).uniform(0.5, 1.5)
         for number, (packed, asks) in enumerate(zip(recording.packed, recording.asks, strict=True)):
             ticket = next(self._tickets)
             if asks:
@@ -127,7 +130,7 @@ class Replaying:
                 self._said.append(Enters(attempt, ticket, self._line, 0.0, None, number == 0))
                 self._urgent.set()
                 await called
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(pause)
             if asks:
                 self._said.append(Tells(attempt, ticket, "replied"))
             self._said.append(Recorded(attempt, number, packed))

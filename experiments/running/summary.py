@@ -25,6 +25,9 @@ from toolablate.reports.terminal.waterfall import waterfalls_view
 from toolablate.traces.store import FailureCount
 from toolablate.traces.terminal_text import one_line
 
+# From so many trials on a comparison takes several seconds.
+SLOW_TO_COMPARE = 100_000
+
 # The code of a replay's miss: the same command would only miss again.
 NOT_RECORDED = "not_recorded"
 
@@ -79,6 +82,10 @@ def _without_told(failure: FailureCount, given_up: Mapping[str, GivenUp]) -> Fai
 
 def _print_comparison(launched: Launched, console: Console) -> None:
     """Pages of "-" would hide why there is nothing."""
+    if launched.done_before == launched.planned >= SLOW_TO_COMPARE and not any(work.graded for work in launched.judges):
+        # It would take most of the time of a command that had nothing to do, for what was seen before.
+        console.print(Text(f"Nothing was run. Compare: {_program()} compare {launched.store}"), soft_wrap=True)
+        return
     paired = read_paired(launched.store, run=launched.run)
     if launched.given_up and all(seen.outcome == "failed" for seen in paired.summaries):
         console.print("Nothing to compare: no trial was answered", markup=False)

@@ -10,6 +10,7 @@ from tests.experiments.plan_files import answered, outcomes
 
 from toolablate.benchmarks.scoring.math_worker import MathWorker
 from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.running import summary
 from toolablate.experiments.running.launch import launch
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.sandbox import BACKENDS
@@ -27,6 +28,21 @@ def test_another_scorer_scores_again_without_running_again(good_plan: Path, cli:
         assert opened.scorers() == ("number", "number[unparsed=exclude]")
     assert json.loads(cli("compare", store, "--json").stdout)["comparisons"][0]["questions"] == 2
     assert cli("compare", store, "--scorer", "nobody").returncode == 2
+
+
+def test_where_nothing_was_run_of_very_many_trials_the_command_to_compare_is_told(
+    good_plan: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, text = load_plan(good_plan)
+    told = []
+    for trials in (4, 4, 5):
+        monkeypatch.setattr(summary, "SLOW_TO_COMPARE", trials)
+        with RunProgress() as progress:
+            launched = launch(plan.with_changes(store=store), text, progress)
+        with Console(width=200, record=True) as console:
+            summary.print_summary(launched, console)
+        told.append(f"compare {store}" in console.export_text())
+    assert told == [False, True, False]
 
 
 @pytest.mark.deep
