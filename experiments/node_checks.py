@@ -105,7 +105,7 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
 
 def _unlike(first: Environment | None, environment: Environment | None) -> Iterator[CheckResult]:
     """As the driver leaves workers out: what kernels have, above all."""
-    from toolablate.experiments.cluster.fleet import differing
+    from toolablate.experiments.cluster.node import differing
 
     if first is not None and environment is not None and (told := differing(first, environment)):
         yield CheckResult("system", "first node", "missing", told, "install the same packages on each node")

@@ -3,18 +3,16 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Literal, NoReturn, Protocol
+from typing import NoReturn
 
 from toolablate.agents import AgentResult, Line
 from toolablate.experiments.cluster.attempts import UnderWay
 from toolablate.experiments.cluster.messages import (
     Attempt,
     Cancel,
-    Channel,
     Ended,
     Forget,
     Ready,
@@ -22,9 +20,9 @@ from toolablate.experiments.cluster.messages import (
     Shared,
     Start,
     ToDriver,
-    ToWorker,
     WorkerLost,
 )
+from toolablate.experiments.cluster.node import Engine, Node, differing, first_ended, within
 from toolablate.experiments.cluster.services import Desk, Services
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
@@ -40,8 +38,6 @@ PATIENCE_SECONDS = 300.0
 JOIN_SECONDS = 30.0
 # A worker says something every few seconds; one that does not is lost.
 SILENCE_SECONDS = 60.0
-# The driver's loop may be behind: what is there by then was not lost.
-LATE_SECONDS = 1.0
 # What is cancelled may say what it was at.
 GRACE_SECONDS = 10.0
 # Before a worker is started in the place of one that was lost; longer each time where none becomes ready.
@@ -51,51 +47,6 @@ LONGEST_REST_SECONDS = 30.0
 LEFT_OUT_SECONDS = 300.0
 # Of the workers that were lost the last ones are told of.
 LOST_TOLD = 20
-
-
-class Engine(Protocol):
-    """Starts workers somewhere."""
-
-    async def start(self) -> Channel:
-        """Raises WorkerLost where it cannot."""
-        ...
-
-
-@dataclass(slots=True)
-class _Node:
-    """A worker that is started, ready or lost. `heard` is when it last said something, `ended` how many trials, and
-    `lost` how many were lost with it."""
-
-    channel: Channel
-    slot: int
-    name: str = ""
-    heard: float = field(default_factory=time.monotonic)
-    ended: int = 0
-    lost: int = 0
-    trials: dict[Attempt, UnderWay] = field(default_factory=dict)
-    shared: set[str] = field(default_factory=set)
-    _outgoing: list[ToWorker] = field(default_factory=list)
-    _some: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def coding(self) -> int:
-        return sum(trial.coding for trial in self.trials.values())
-
-    def standing(self, state: Literal["ready", "lost"]) -> WorkerStanding:
-        running = len(self.trials) if state == "ready" else 0
-        return WorkerStanding(self.name, state, running, self.ended, self.lost, time.monotonic() - self.heard)
-
-    def post(self, message: ToWorker) -> None:
-        self._outgoing.append(message)
-        self._some.set()
-
-    async def send(self) -> None:
-        """Sends what is posted. Raises WorkerLost."""
-        while True:
-            await self._some.wait()
-            self._some.clear()
-            batch, self._outgoing = self._outgoing, []
-            await self.channel.put(batch)
 
 
 class FleetExecutor:
@@ -131,10 +82,10 @@ class FleetExecutor:
         self._services = services
         self._codes = codes
         self._environment: Environment | None = None
-        self._ready: list[_Node] = []
+        self._ready: list[Node] = []
         # By the slot that holds no worker for that.
         self._left_out: dict[int, Refused] = {}
-        self._lost: deque[_Node] = deque(maxlen=LOST_TOLD)
+        self._lost: deque[Node] = deque(maxlen=LOST_TOLD)
         self._told_unstarted = False
         self._numbers = count()
         self._changed = asyncio.Event()
@@ -222,7 +173,7 @@ class FleetExecutor:
                 node.shared -= unneeded
                 node.post(Forget(frozenset(unneeded)))
 
-    async def _free_node(self, coding: bool) -> _Node:
+    async def _free_node(self, coding: bool) -> Node:
         """The one that has the least to do."""
         while True:
             if free := [node for node in self._ready if not coding or node.coding < self._kernels_each]:
@@ -259,7 +210,7 @@ class FleetExecutor:
         while True:
             try:
                 async with self._started(slot) as node:
-                    await _first_ended(self._listen(node), node.send())
+                    await first_ended(self._listen(node), node.send())
             except WorkerLost as lost:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
                     next_up = "its trials are tried again, and another is started"
@@ -282,9 +233,9 @@ class FleetExecutor:
             self._warn(f"a worker could not be started: {why}")
 
     @asynccontextmanager
-    async def _started(self, slot: int) -> AsyncIterator[_Node]:
+    async def _started(self, slot: int) -> AsyncIterator[Node]:
         """Whatever it was running when it ends was lost."""
-        node = _Node(await self._engine.start(), slot)
+        node = Node(await self._engine.start(), slot)
         try:
             yield node
         except WorkerLost as lost:
@@ -303,16 +254,16 @@ class FleetExecutor:
             self._tell_change()
             await node.channel.close()
 
-    async def _listen(self, node: _Node) -> None:
+    async def _listen(self, node: Node) -> None:
         """What was said is recorded before the worker may say more."""
         while True:
             # Until it is ready it may wait for a machine, or import what takes long.
-            messages = await _within(node.channel.take(), SILENCE_SECONDS if node.name else None)
+            messages = await within(node.channel.take(), SILENCE_SECONDS if node.name else None)
             node.heard = time.monotonic()
             for message in messages:
                 self._heard(node, message)
 
-    def _heard(self, node: _Node, message: ToDriver) -> None:
+    def _heard(self, node: Node, message: ToDriver) -> None:
         if isinstance(message, Ready):
             self._admit(node, message)
             return
@@ -327,7 +278,7 @@ class FleetExecutor:
         else:
             trial.heard(message)
 
-    def _admit(self, node: _Node, ready: Ready) -> None:
+    def _admit(self, node: Node, ready: Ready) -> None:
         if node in self._ready:
             return
         if self._environment is None:
@@ -345,7 +296,7 @@ class FleetExecutor:
         self._ready.append(node)
         self._tell_change()
 
-    def _leave_out(self, node: _Node, refused: Refused) -> NoReturn:
+    def _leave_out(self, node: Node, refused: Refused) -> NoReturn:
         before = self._left_out.get(node.slot)
         self._left_out[node.slot] = refused
         if before is None or str(before.error) != str(refused.error):
@@ -354,56 +305,11 @@ class FleetExecutor:
         raise _LeftOut
 
 
-async def _within(taking: Awaitable[Sequence[ToDriver]], seconds: float | None) -> Sequence[ToDriver]:
-    """What a worker says. Raises WorkerLost where it says nothing for so long. Where this loop itself was late, what
-    has come meanwhile is there an instant later."""
-    task = asyncio.ensure_future(taking)
-    try:
-        done, _ = await asyncio.wait({task}, timeout=seconds)
-        if not done:
-            await asyncio.wait({task}, timeout=LATE_SECONDS)
-        if task.done():
-            return task.result()
-        raise WorkerLost(f"nothing was heard of it for {seconds or 0:.0f} s")
-    finally:
-        task.cancel()
-
-
-async def _first_ended(*both: Coroutine[Any, Any, None]) -> None:
-    """Until one of them raises: a worker that cannot be heard or told anything is lost."""
-    tasks = [asyncio.create_task(each) for each in both]
-    try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in ended:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
 class _LeftOut(Exception):
     pass
 
 
-def _lost(node: _Node) -> AttemptLostError:
+def _lost(node: Node) -> AttemptLostError:
     return AttemptLostError(
         f"the worker at {node.name} was lost while the trial ran there", code="worker_lost", retryable=True
     )
-
-
-def differing(first: Environment, other: Environment) -> str:
-    """What is not the same."""
-    one, two = first.model_dump(mode="json"), other.model_dump(mode="json")
-    return "; ".join(
-        f"{name}: {_shown(one[name], two[name])} there, {_shown(two[name], one[name])} at the first"
-        for name in one
-        if one[name] != two[name]
-    )
-
-
-def _shown(one: object, other: object) -> object:
-    """Of a mapping what differs."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return ", ".join(f"{key} {other.get(key)}" for key in one | other if one.get(key) != other.get(key))
-    return other

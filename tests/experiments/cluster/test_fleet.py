@@ -18,6 +18,7 @@ from toolablate.agents import Line
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.pacing import EndpointLine, LetGo
 from toolablate.experiments.cluster import fleet as driver
+from toolablate.experiments.cluster import node
 from toolablate.experiments.cluster import worker as workers
 from toolablate.experiments.cluster.fleet import FleetExecutor
 from toolablate.experiments.cluster.in_process import InProcess
@@ -321,7 +322,7 @@ async def test_a_driver_that_was_busy_itself_loses_no_worker(monkeypatch: pytest
 
 async def test_a_worker_that_says_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.05)
-    monkeypatch.setattr(driver, "LATE_SECONDS", 0.3)
+    monkeypatch.setattr(node, "LATE_SECONDS", 0.3)
     monkeypatch.setattr(workers, "BEAT_SECONDS", 0.01)
 
     class Silent(Tapped):

@@ -1,0 +1,105 @@
+"""One worker, as the driver deals with it: what it runs, what is posted to it, whether it is like the others."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from toolablate.experiments.cluster.attempts import UnderWay
+from toolablate.experiments.cluster.messages import Attempt, Channel, ToDriver, ToWorker, WorkerLost
+from toolablate.traces.records import Environment
+from toolablate.traces.store import WorkerStanding
+
+# The driver's loop may be behind: what is there by then was not lost.
+LATE_SECONDS = 1.0
+
+
+class Engine(Protocol):
+    """Starts workers somewhere."""
+
+    async def start(self) -> Channel:
+        """Raises WorkerLost where it cannot."""
+        ...
+
+
+@dataclass(slots=True)
+class Node:
+    """A worker that is started, ready or lost. `heard` is when it last said something, `ended` how many trials, and
+    `lost` how many were lost with it."""
+
+    channel: Channel
+    slot: int
+    name: str = ""
+    heard: float = field(default_factory=time.monotonic)
+    ended: int = 0
+    lost: int = 0
+    trials: dict[Attempt, UnderWay] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    _outgoing: list[ToWorker] = field(default_factory=list)
+    _some: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def coding(self) -> int:
+        return sum(trial.coding for trial in self.trials.values())
+
+    def standing(self, state: Literal["ready", "lost"]) -> WorkerStanding:
+        running = len(self.trials) if state == "ready" else 0
+        return WorkerStanding(self.name, state, running, self.ended, self.lost, time.monotonic() - self.heard)
+
+    def post(self, message: ToWorker) -> None:
+        self._outgoing.append(message)
+        self._some.set()
+
+    async def send(self) -> None:
+        """Sends what is posted. Raises WorkerLost."""
+        while True:
+            await self._some.wait()
+            self._some.clear()
+            batch, self._outgoing = self._outgoing, []
+            await self.channel.put(batch)
+
+
+async def within(taking: Awaitable[Sequence[ToDriver]], seconds: float | None) -> Sequence[ToDriver]:
+    """What a worker says. Raises WorkerLost where it says nothing for so long. Where this loop itself was late, what
+    has come meanwhile is there an instant later."""
+    task = asyncio.ensure_future(taking)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            await asyncio.wait({task}, timeout=LATE_SECONDS)
+        if task.done():
+            return task.result()
+        raise WorkerLost(f"nothing was heard of it for {seconds or 0:.0f} s")
+    finally:
+        task.cancel()
+
+
+async def first_ended(*both: Coroutine[Any, Any, None]) -> None:
+    """Until one of them raises: a worker that cannot be heard or told anything is lost."""
+    tasks = [asyncio.create_task(each) for each in both]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def differing(first: Environment, other: Environment) -> str:
+    """What is not the same."""
+    one, two = first.model_dump(mode="json"), other.model_dump(mode="json")
+    return "; ".join(
+        f"{name}: {_shown(one[name], two[name])} there, {_shown(two[name], one[name])} at the first"
+        for name in one
+        if one[name] != two[name]
+    )
+
+
+def _shown(one: object, other: object) -> object:
+    """Of a mapping what differs."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return ", ".join(f"{key} {other.get(key)}" for key in one | other if one.get(key) != other.get(key))
+    return other
