@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cluster.costs import Bench, Costs
-from bench.cluster.kills import Report, kill_while_running, random_kinds
+from bench.cluster.kills import Kind, Report, kill_while_running, random_kinds
 from bench.cluster.nodes import open_nodes
 from bench.figures import Aim, aims_table, print_tables
 from bench.runner.processes import serving
@@ -20,6 +20,8 @@ from bench.store.reading import load
 from rich.console import Console
 
 _TRIALS_PER_KILL = 6
+# Without other kills: how soon a lost worker is noticed.
+_TO_BE_NOTICED: tuple[Kind, ...] = ("worker",) * 3
 _SIMULATED_WORKERS = 100
 _SIMULATED_PER_SECOND = 60
 _SIMULATED_TRIAL_SECONDS = 10
@@ -51,11 +53,10 @@ def main() -> int:
             ):
                 if options.trials:
                     costs = Bench(nodes, served, folder, _say).measure(options.trials, options.alone)
-                if options.kills:
-                    kinds, trials = random_kinds(options.kills, options.seed), _TRIALS_PER_KILL * options.kills
-                    place = folder / "kills"
-                    place.mkdir()
-                    report = kill_while_running(nodes, served, place, kinds, trials=trials, seed=options.seed, say=_say)
+                kinds = random_kinds(options.kills, options.seed) if options.kills else _TO_BE_NOTICED
+                trials, place = _TRIALS_PER_KILL * len(kinds), folder / "kills"
+                place.mkdir()
+                report = kill_while_running(nodes, served, place, kinds, trials=trials, seed=options.seed, say=_say)
     aims = [*_of_costs(costs), *_of_kills(report), *_of_simulated(steady, fast)]
     print_tables([aims_table("Trials on a cluster", aims)], Console(width=140))
     for wrong in report.wrong if report else ():
@@ -73,9 +74,19 @@ def _parser() -> argparse.ArgumentParser:
         description="Trials on a Ray cluster on this machine beside trials without one, and kills while a run goes on.",
     )
     add = parser.add_argument
-    add("--trials", type=int, default=400, help="with four tools, here and there (%(default)s); 0: no costs")
+    add(
+        "--trials",
+        type=int,
+        default=400,
+        help="with four tools, here and there (%(default)s); 0: no costs, and without --kills no cluster",
+    )
     add("--alone", type=int, default=40, help="of them one at a time (%(default)s)")
-    add("--kills", type=int, default=50, help="at random (%(default)s), about 14 s each; 0: none")
+    add(
+        "--kills",
+        type=int,
+        default=50,
+        help="at random (%(default)s), about 14 s each; 0: three workers alone, for how soon they are missed",
+    )
     add("--seed", type=int, default=0, help="of what is killed when (%(default)s)")
     add("--simulate", type=int, default=60, help="seconds of a hundred simulated workers (%(default)s); 0: none")
     add("--folder", type=Path, help="where stores are kept meanwhile; default: the folder for temporary files")
