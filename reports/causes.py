@@ -30,6 +30,8 @@ FEW = 8
 
 POSSIBLE = 10
 """Other causes are named from so many hundredths on."""
+CLOSE = 5
+"""Two that are as many hundredths apart, or fewer, are not ranked."""
 
 WORDS: tuple[tuple[float, str], ...] = (
     (0.95, "almost certainly"),
@@ -54,10 +56,10 @@ CAUSES: Mapping[Mechanism, tuple[str, str]] = {
     "budget": ("a limit that ended it", "with more room it would have come to the right answer"),
     "tool_fault": ("a tool that failed", "with a tool that works it would have come to the right answer"),
     "format": ("the form of its answer", "it had the right answer, and gave it in no form that counts"),
-    "sampling_noise": ("chance", "it can do this question, and asked again it would often be right"),
+    "sampling_noise": ("chance", "asked again in the same state, it is often right"),
     "own_error": (
         "the model's own error",
-        "it cannot do this question: asked again, it would mostly be wrong",
+        "it is mostly wrong on this question, whatever is changed",
     ),
     "unknown": ("something that the condition brings", "it is not known what"),
 }
@@ -125,6 +127,13 @@ def _hundredths(probability: float) -> int:
     if probability < LIKELY:
         return min(49, round(100 * probability))
     return min(99, round(100 * probability)) if probability < 1 else 100
+
+
+def as_likely(shares: Shares) -> tuple[Mechanism, int] | None:
+    """The next cause, where it is as likely as the first, or nearly so, and no cause is likelier than not."""
+    next_one = shares.others[0] if shares.others else None
+    close = next_one is not None and abs(shares.hundredths - next_one[1]) <= CLOSE and shares.hundredths < 50
+    return next_one if close else None
 
 
 def hundred(of: int) -> str:
@@ -221,9 +230,16 @@ def without_tools(evidence: Evidence) -> Row | None:
     return next((row for row in levels_of(evidence) if row.changed == WITHOUT_TOOLS), None)
 
 
+def intervals(rows: Sequence[Row]) -> tuple[tuple[float, float], ...]:
+    """95 % intervals (Wilson) of the shares of right runs; nothing of graded scores."""
+    if any(row.graded for row in rows):
+        return ()
+    return tuple(wilson_interval(row.share, int(row.runs), confidence=0.95) for row in rows)
+
+
 def overlap(rows: Sequence[Row]) -> bool | None:
-    """Whether the 95 % intervals (Wilson) of two shares have anything in common; None of fewer, or of graded scores."""
+    """Whether the intervals of two shares have anything in common; None of fewer, or of graded scores."""
     if len(rows) < 2 or any(row.graded for row in rows):
         return None
-    (low, _), (_, high) = (wilson_interval(row.share, int(row.runs), confidence=0.95) for row in rows)
+    (low, _), (_, high) = intervals(rows)
     return low <= high

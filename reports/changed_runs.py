@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from toolablate.analysis.attribution.decomposition import Scores
 from toolablate.analysis.attribution.evidence import Evidence
@@ -26,14 +25,8 @@ IGNORING, RE_ASKED = "told to ignore its tool results", "asked once more after i
 ASKED_OTHERWISE = "asked otherwise"
 REDRAWN, AFTER_FIRST = "with all its replies drawn again", "with all replies after its first result drawn again"
 EARLY, BEFORE = "asked at once after event", "asked at once before any call"
-REPEATS, IN_REPEATS = "as they were", "in its other repeats"
-
-Owner = Literal["this trial", "repeats", "conditions"]
-OWNERS: dict[Owner, str] = {
-    "this trial": "This trial, run again from some event on",
-    "repeats": "Other repeats of this question and condition",
-    "conditions": "This question under other conditions",
-}
+REPEATS, IN_REPEATS = "its other repeats", "in its other repeats"
+OUTSET_ELSEWHERE = f"{IN_REPEATS}, {BEFORE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +47,8 @@ class Row:
         return self.right / self.runs
 
     @property
-    def owner(self) -> Owner:
-        if self.changed.startswith(FROM_START):
-            return "conditions"
-        return "repeats" if self.changed.startswith((REPEATS, IN_REPEATS)) else "this trial"
+    def is_other_condition(self) -> bool:
+        return self.changed.startswith(FROM_START)
 
     @property
     def is_early(self) -> bool:
@@ -90,29 +81,15 @@ class Row:
 AS_WAS = "as it was"
 
 
-def table(evidence: Evidence) -> tuple[tuple[str, tuple[Row, ...]], ...]:
-    """All runs but early answers of this trial, which stand at its steps: by their owner, with its title; nothing of
-    what was not run."""
+def uncounted(evidence: Evidence) -> list[Row]:
+    """Runs that differ in more than one thing from this trial, with what else."""
     graded = _graded(evidence)
-    levels = [row for row in levels_of(evidence) if not row.is_early and row.changed != AS_WAS]
-    outset = [Row(BEFORE, len(evidence.outset), sum(evidence.outset), graded)] if evidence.outset else []
-    others = [Row(REPEATS, len(evidence.repeats), sum(evidence.repeats), graded, aside=_of_repeats(evidence))]
-    found: dict[Owner, list[Row]] = {
-        "this trial": [row for row in levels if row.owner == "this trial"],
-        "repeats": [row for row in others if row.runs] + outset,
-        "conditions": [row for row in levels if row.owner == "conditions"],
-    }
-    found["this trial"] += [
-        Row(changed, len(scores), sum(scores), graded, aside=aside)
-        for changed, scores, aside in _others(evidence)
-        if scores
-    ]
-    return tuple((OWNERS[owner], tuple(rows)) for owner, rows in found.items() if rows)
-
-
-def _of_repeats(evidence: Evidence) -> str:
-    """Of a trial that was not replayed they are all that there is."""
-    return "other calls, other results" if evidence.all_runs is not None else ""
+    aside = "other calls, other results" if evidence.all_runs is not None else ""
+    found = [(REPEATS, evidence.repeats, aside), *_others(evidence)]
+    levels = {row.changed for row in levels_of(evidence)}
+    if evidence.outset and levels.isdisjoint({BEFORE, OUTSET_ELSEWHERE}):
+        found.append((OUTSET_ELSEWHERE, evidence.outset, ""))
+    return [Row(changed, len(scores), sum(scores), graded, aside=aside) for changed, scores, aside in found if scores]
 
 
 def replays_of(evidence: Evidence) -> int:
@@ -121,7 +98,8 @@ def replays_of(evidence: Evidence) -> int:
     runs, last = evidence.all_runs, len(evidence.steps) - 1
     if runs is not None and runs.last_reply and evidence.trajectory is not None and last:
         early -= sum(each.samples for each in evidence.trajectory.beliefs if each.step == last)
-    mine = [row for title, rows in table(evidence) for row in rows if title == OWNERS["this trial"]]
+    rows = [row for row in (*levels_of(evidence), *uncounted(evidence)) if not row.is_early and row.changed != AS_WAS]
+    mine = [row for row in rows if not row.is_other_condition and not row.changed.startswith((REPEATS, IN_REPEATS))]
     return early + int(sum(row.runs for row in mine))
 
 
@@ -129,7 +107,7 @@ def levels_of(evidence: Evidence) -> list[Row]:
     """What a probability is weighed from: from the trial as it was to the question without tools; other conditions
     come last."""
     found = (row_of(each, evidence) for levels in told_levels(evidence) for each in levels if not is_alone(each))
-    return sorted(dict.fromkeys(found), key=lambda row: row.owner == "conditions")
+    return sorted(dict.fromkeys(found), key=lambda row: row.is_other_condition)
 
 
 def is_alone(level: Level) -> bool:
@@ -161,7 +139,7 @@ def _changed(level: Level, evidence: Evidence) -> str:
     if level.what in (BEFORE_CALLS, BOTH_OUTSETS):
         return BEFORE
     if level.what == OUTSET:
-        return f"{IN_REPEATS}, {BEFORE}"
+        return OUTSET_ELSEWHERE
     if level.what == REPEATED:
         return AS_WAS
     if level.what.startswith(BEFORE_CALLS.partition(" any")[0]):
@@ -198,7 +176,7 @@ def _graded(evidence: Evidence) -> bool:
     return any(0 < score < 1 for score in scores)
 
 
-FROM_START = ("from the start", WITHOUT_TOOLS)
+FROM_START = ("in another condition", WITHOUT_TOOLS)
 """How those begin of which the plan has repeats, and replays make no more."""
 
 

@@ -13,6 +13,7 @@ from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
+from toolablate.reports.turn import turn_of
 from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 
@@ -92,22 +93,28 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     attribution = told.explained.attribution
     if cause == "retrieval_distraction" and attribution is not None and attribution.distraction:
         how = f": {_HOW[attribution.distraction]}"
+    turn = turn_of(evidence)
+    turned = [
+        call.event for call in signals.calls if call.form in forms and call.gave and turn and turn.holds(call.event)
+    ]
     adopted = signals.adoption
     checks = signals.reformulation.checks if "code" in forms else ()
-    if adopted is not None and adopted.form in forms:
+    if adopted is not None and adopted.form in forms and (not turned or adopted.event in turned):
         gave = f"{_tool(adopted.event, told)} gave its wrong answer{_answer(told)} (event {adopted.event})"
         return Happened(f"{gave}{how}", adopted.event)
-    if checks:
-        code = _reply_of(checks[0].event, told)
+    tried = [check for check in checks if not turned or check.event in turned]
+    if tried:
+        code = _reply_of(tried[0].event, told)
         return Happened(f"its code {_FINITE} (event {code})", code)
+    if turned:
+        return Happened(f"asked at once, it is wrong from the result of event {turned[-1]} on{how}", turned[-1])
     found = [call.event for call in signals.calls if call.form in forms and call.gave]
     found = found or [call.event for call in signals.calls if call.form in forms]
     named = [event for event in (attribution.evidence if attribution else ()) if event in found]
     at = (named or found)[-1:] or [call.event for call in signals.calls][-1:]
     if not at:
         return Happened("it called no tool")
-    at_all = "none of its results has its answer"
-    return Happened(f"{_tool(at[0], told)} answered at event {at[0]}, though {at_all}{how}", at[0])
+    return Happened(f"{_tool(at[0], told)} answered (event {at[0]}); no result has the wrong answer itself{how}", at[0])
 
 
 def _of_length(evidence: Evidence) -> Happened:

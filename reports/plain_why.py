@@ -18,13 +18,15 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import distraction_name
 from toolablate.reports.causes import (
-    FEW,
     Shares,
+    as_likely,
     counted_runs,
     deciding_rows,
     defined,
     first_of,
     how_sure,
+    hundred,
+    intervals,
     name_of,
     not_apart,
     of_kinds,
@@ -35,7 +37,7 @@ from toolablate.reports.causes import (
     unchanged,
     without_tools,
 )
-from toolablate.reports.changed_runs import Row, capital, levels_of, replays_of
+from toolablate.reports.changed_runs import Row, capital, replays_of
 from toolablate.reports.happened import (
     Said,
     events_named,
@@ -46,6 +48,7 @@ from toolablate.reports.happened import (
     same_without_tools,
     sign_in,
 )
+from toolablate.reports.run_groups import total
 from toolablate.reports.turn import AT_CALLS, asked_at, count, turn_of
 from toolablate.reports.why_against import against
 from toolablate.reports.would_tell import would_tell
@@ -77,6 +80,8 @@ def in_short(told: Explanation) -> str:
         return next(_verdict(told))
     shares = shares_of(attribution)
     sure, names = how_sure(shares.hundredths / 100), " or ".join(map(name_of, shares.first))
+    if rival := as_likely(shares):
+        return f"Undecided between {names} ({shares.probability}) and {name_of(rival[0])} ({hundred(rival[1])})."
     return f"{capital(f'{sure} {names}'.strip())}: probability {shares.probability}."
 
 
@@ -99,8 +104,14 @@ def _verdict(told: Explanation) -> Iterator[str]:
         return
     clause = happened(shares.first[0], told).clause
     sure = how_sure(shares.hundredths / 100)
-    start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
-    yield f"{start}{_named(shares, attribution, evidence)}: {clause}. Probability {shares.probability}, {basis}."
+    if rival := as_likely(shares):
+        yield (
+            f"Undecided between {_named(shares, attribution, evidence)}: {shares.probability}, and {defined(rival[0])}:"
+            f" {hundred(rival[1])}; {basis}. {capital(clause)}."
+        )
+    else:
+        start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
+        yield f"{start}{_named(shares, attribution, evidence)}: {clause}. Probability {shares.probability}, {basis}."
     yield from _early_answers_against(shares.first[0], told)
 
 
@@ -119,10 +130,8 @@ def _basis(attribution: Attribution, evidence: Evidence) -> str:
     if attribution.method != "replay":
         by = "by a judge" if attribution.method == "judge" else "from the trace"
         return f"a guess {by}: {f'its {several} do not test it' if replays else 'nothing was run again'}"
-    cause = first_of(attribution)
-    rows, counted = _pair(cause, evidence), sum(row.runs for row in counted_runs(cause, evidence))
-    sure = overlap(rows) is False or (len(rows) == 1 and rows[0].runs >= FEW)
-    return f"{'measured by' if sure else 'weighed from'} the {counted:g} answers below that count"
+    counted = sum(row.runs for row in counted_runs(first_of(attribution), evidence))
+    return f"from the {counted:g} answers that are counted below"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:
@@ -153,19 +162,20 @@ def _turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     evidence, attribution = told.explained.evidence, told.explained.attribution
     turn, beliefs = turn_of(evidence), asked_at(evidence)
     if turn is None and cause in AT_CALLS and len(beliefs) > 1:
-        ends = f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} at the end"
-        yield f"But early answers show no place where they get worse: {ends}."
-    if turn is None or attribution is None or not (turn.sure or cause in ("budget", "format")):
+        ends = (
+            f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} after the last step that was asked at"
+        )
+        yield f"But early answers show no place where they turn wrong: {ends}."
+    if turn is None or attribution is None:
         return
-    there = [call for call in evidence.signals.calls if turn.start <= call.event < turn.end]
-    perhaps = "" if turn.sure else "perhaps "
-    at, event = f"But early answers get worse {perhaps}at {turn.where} ({turn.counts})", happened(cause, told).event
+    there = [call for call in evidence.signals.calls if turn.holds(call.event)]
+    at, event = f"But early answers turn wrong {turn.where} ({turn.counts})", happened(cause, told).event
     if cause in _BEFORE_CALLS:
         yield from [f"{at}, where a call gave its result."] if there else []
     elif cause in ("budget", "format"):
         yield from [f"{at}, before its last reply."] if turn.end <= (event or turn.end) else []
     elif cause == "tool_fault":
-        failed = any(turn.start <= each < turn.end for each in attribution.evidence)
+        failed = any(turn.holds(each) for each in attribution.evidence)
         yield from [] if failed else [f"{at}, where no tool failed."]
     elif cause in _OF_RESULTS and not any(call.gave for call in there):
         yield f"{at}, {'where a call gave nothing' if there else 'before any result of that call'}."
@@ -190,52 +200,39 @@ def _known(told: Explanation) -> Iterator[Said]:
     else:
         yield from _read(cause, evidence)
     turn = turn_of(evidence)
-    if turn is not None and turn.sure and cause in AT_CALLS and not any(_turn_against(cause, told)):
-        yield f"Early answers get worse at {turn.where}: {turn.counts}."
+    if turn is not None and cause in AT_CALLS and not any(_turn_against(cause, told)):
+        yield f"Asked at once after its steps, it turns wrong {turn.where}: {turn.counts}."
     yield from quoted(happened(cause, told).event if cause != "unknown" else last_reply(told), told)
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
 
 
 def _pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
-    """The rows that decide it most: without the cause and with it; of what needs no tool, those that show it."""
+    """The rows that decide it most: without the cause and with it; of the model's own error those that are wrong."""
     if cause == "own_error":
-        low = [row for row in levels_of(evidence) if row.share < RIGHT]
-        return sorted(low, key=lambda row: (row.changed != WITHOUT_TOOLS, -row.runs))[:2]
-    if cause == "sampling_noise":
-        right = [row for row in unchanged(evidence) if row.right]
-        found = deciding_rows(cause, evidence)
-        if not right and found and found[0].share >= RIGHT:
-            return [found[0]]
-        return sorted(right, key=lambda row: -row.share)[:1]
+        low = [row for row in counted_runs(cause, evidence) if row.share < RIGHT]
+        return sorted(low, key=lambda row: (row.changed != WITHOUT_TOOLS, -row.runs))[:MOST_LOW]
     return [row for row in deciding_rows(cause, evidence) or () if row is not None]
 
 
+MOST_LOW = 4
+
+
 def _measured(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
-    rows = _pair(cause, evidence)
+    rows, (gone, there) = _pair(cause, evidence), sides(cause, evidence)
     if cause == "interaction" and (kinds := of_kinds(evidence)):
         yield f"{'; '.join(capital(row.told) if row is kinds[0] else row.told for row in kinds)}."
     elif cause == "own_error":
         yield from _of_own_error(rows, evidence)
     elif cause == "sampling_noise":
-        yield from _of_chance(rows, evidence)
-    elif not rows:
+        yield from _of_chance(evidence)
+    elif not rows or not gone:
         yield "No run takes it away: it is what the other rows leave."
     else:
-        sums = _sums(cause, evidence, rows)
-        pair = f"{_side_by_side(rows)}.{_intervals(rows) if restores(cause, evidence) else ''}"
-        if not restores(cause, evidence):
-            yield f"{sums}{' But no' if sums else 'No'} single kind of run decides it: {lower(pair)}"
-        elif sums and overlap(rows) is not False and overlap(_totals(cause, evidence)) is False:
-            yield f"{sums} Their 95 % intervals do not overlap."
-        elif sums and overlap(rows) is not False:
-            yield f"{sums} The nearest pair of rows: {lower(pair)}"
-        else:
-            yield f"{pair} {sums}".rstrip()
-
-
-def lower(sentence: str) -> str:
-    return f"{sentence[:1].lower()}{sentence[1:]}"
+        yield _sums(gone, there)
+        if len(gone) + len(there) > len(rows):
+            how = "The closest comparison" if restores(cause, evidence) else "But no single kind of run decides it"
+            yield f"{how}: {'; '.join(row.told for row in rows)}."
 
 
 def _side_by_side(rows: list[Row]) -> str:
@@ -245,54 +242,37 @@ def _side_by_side(rows: list[Row]) -> str:
     return f"{capital(undone.told)}. With the cause still there ({before[0].changed}): {before[0].came}"
 
 
-def _intervals(rows: list[Row]) -> str:
-    match overlap(rows):
-        case True:
-            return " So few that their 95 % intervals overlap."
-        case False:
-            return " Their 95 % intervals do not overlap."
-        case _:
-            return ""
+def _sums(gone: list[Row], there: list[Row]) -> str:
+    """All that is counted."""
+    rows = [total(each) for each in (gone, there) if each]
+    if len(rows) < 2:
+        return f"Without this cause {rows[0].came}; with it, only this trial, which is wrong."
+    found = [f"{100 * low:.0f} to {100 * high:.0f} %" for low, high in intervals(rows)]
+    apart = "" if not found else f" (95 % Wilson intervals {found[0]} and {found[1]}{_apart(rows)})"
+    return f"Without this cause {rows[0].came}, with it {rows[1].came}{apart}."
 
 
-def _totals(cause: Mechanism, evidence: Evidence) -> list[Row]:
-    return [Row("", sum(row.runs for row in of), sum(row.right for row in of)) for of in sides(cause, evidence) if of]
-
-
-def _sums(cause: Mechanism, evidence: Evidence, rows: list[Row]) -> str:
-    """All that is weighed, where it is more than these rows."""
-    gone, there = sides(cause, evidence)
-    if not gone or not there or len(gone) + len(there) <= len(rows) or any(row.graded for row in (*gone, *there)):
-        return ""
-    sums = [f"{sum(row.right for row in of):g} of {sum(row.runs for row in of):g}" for of in (gone, there)]
-    return f"Over all rows {sums[0]} right with the cause gone, {sums[1]} right with it there."
+def _apart(rows: list[Row]) -> str:
+    return ", which overlap" if overlap(rows) else ""
 
 
 def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
-    levels = levels_of(evidence)
-    if levels and not any(row.graded for row in levels):
-        right, runs = sum(row.right for row in levels), sum(row.runs for row in levels)
-        yield f"Over all rows that count {right:g} of {runs:g} right.{_lowest(low)}"
-    elif low:
-        yield _lowest(low).strip()
+    if levels := counted_runs("own_error", evidence):
+        mostly = f" Mostly wrong: {'; '.join(row.told for row in low)}." if low else " No kind of run is mostly wrong."
+        yield f"Whatever is changed, {total(levels).came}.{mostly}"
     if same := same_without_tools(evidence):
         yield f"{same}."
 
 
-def _lowest(low: list[Row]) -> str:
-    return f" Among them {'; '.join(row.told for row in low)}." if low else " None is mostly wrong."
-
-
-def _of_chance(rows: list[Row], evidence: Evidence) -> Iterator[str]:
-    bare = without_tools(evidence)
-    if rows and rows[0] in unchanged(evidence):
-        yield f"With nothing changed it can come out right: {rows[0].told}."
-    elif rows:
-        drawn = " Its first reply is drawn again there." if evidence.called and rows[0] != bare else ""
-        yield f"{capital(rows[0].told)}.{drawn}"
+def _of_chance(evidence: Evidence) -> Iterator[str]:
+    again, bare = unchanged(evidence), without_tools(evidence)
+    if any(row.right for row in again):
+        yield f"In the same state it can come out right: {'; '.join(row.told for row in again)}."
+    elif again:
+        yield f"No row shows it: {'; '.join(row.told for row in again)}. It is what no one change explains better."
     else:
-        yield "No row shows it: it is what no change of one thing explains better."
-    if bare is not None and bare not in rows and bare.right:
+        yield "No row shows it: it is what no one change explains better."
+    if bare is not None and bare.right:
         yield f"{capital(bare.told)}: it can answer the question."
 
 
@@ -305,7 +285,7 @@ def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
         if same and cause == "own_error":
             yield f"{same}."
         if cause == "sampling_noise" and (again := unchanged(evidence)):
-            yield f"{capital(again[0].told)}."
+            yield f"{capital('; '.join(row.told for row in again))}."
         return
     sign = sign_in(evidence)
     known = sign is not None and sign[0] == cause

@@ -1,7 +1,7 @@
 """Where a trial's early answers turn wrong, in the counts of its steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from toolablate.analysis.attribution.belief import EarlyAnswers
 from toolablate.analysis.attribution.evidence import Evidence
@@ -10,6 +10,8 @@ from toolablate.traces.records import Mechanism
 
 SURE = 0.5
 """From this share of resamples on a place counts as known."""
+LEAST_FALL = 0.3
+"""Of the share of right early answers; less is no turn."""
 
 AT_CALLS: frozenset[Mechanism] = frozenset(
     {"retrieval_distraction", "lock_in", "other_results", "interaction", "volume", "calling", "tool_fault"}
@@ -48,11 +50,11 @@ class Turn:
 
     @property
     def where(self) -> str:
-        return f"event {self.start}" if self.end - self.start == 1 else f"events {self.start} to {self.end - 1}"
+        one = self.end - self.start == 1
+        return f"at event {self.start}" if one else f"between events {self.start} and {self.end - 1}"
 
-    @property
-    def sure(self) -> bool:
-        return self.confidence >= SURE and self.after.share < RIGHT
+    def holds(self, event: int) -> bool:
+        return self.start <= event < self.end
 
     @property
     def counts(self) -> str:
@@ -60,7 +62,7 @@ class Turn:
 
 
 def turn_of(evidence: Evidence) -> Turn | None:
-    """None where no early answers were asked for, or they do not get worse."""
+    """Where they are mostly right before it and mostly wrong after it; None where no such place is known."""
     flip, beliefs = evidence.flip, asked_at(evidence)
     if flip is None or not beliefs:
         return None
@@ -68,21 +70,16 @@ def turn_of(evidence: Evidence) -> Turn | None:
     if not before or not after:
         return None
     steps = evidence.steps
-    return Turn(steps[flip.after], steps[flip.step], count(before), count(after), flip.confidence)
+    turn = Turn(steps[flip.after], steps[flip.step], count(before), count(after), flip.confidence)
+    fell = turn.before.share >= RIGHT > turn.after.share and turn.before.share - turn.after.share >= LEAST_FALL
+    return turn if fell and turn.confidence >= SURE else None
 
 
 def asked_at(evidence: Evidence) -> Sequence[EarlyAnswers]:
-    """Early answers by their steps; where these are the last reply drawn again, as many as of those runs can be
-    read."""
+    """Early answers by their steps, without those that are the last reply drawn again."""
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
-    runs, last = evidence.all_runs, last_reply_step(evidence)
-    if runs is None or last is None:
-        return beliefs
-    right, samples = sum(runs.last_reply), len(runs.last_reply)
-    return [
-        replace(each, samples=samples, right=replace(each.right, mean=right / samples)) if each.step == last else each
-        for each in beliefs
-    ]
+    last = last_reply_step(evidence)
+    return [each for each in beliefs if each.step != last]
 
 
 def last_reply_step(evidence: Evidence) -> int | None:

@@ -11,6 +11,7 @@ from toolablate.reports.causes import (
     FEW,
     POSSIBLE,
     Shares,
+    as_likely,
     deciding_rows,
     defined,
     hundred,
@@ -38,9 +39,11 @@ def against(told: Explanation) -> Iterator[Said]:
     shares = named_shares(told, attribution)
     for cause, hundredths in shares.others:
         if hundredths < POSSIBLE:
-            probability = hundred(hundredths) if hundredths else "under .01"
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
-            yield f"Less likely {defined(cause)}: {probability}; {'; '.join((happened(cause, told).clause, *gone))}."
+            said = "; ".join((happened(cause, told).clause, *gone))
+            yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
+        elif (cause, hundredths) == as_likely(shares):
+            yield f"For {name_of(cause)}:{_raised_by(cause, told)}"
         else:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
     cause = shares.first[0]
@@ -82,7 +85,8 @@ def named_shares(told: Explanation, attribution: Attribution) -> Shares:
     evidence = told.explained.evidence
     sign = sign_in(evidence)
     signs: set[Mechanism] = {*outside_signs(evidence.signals, evidence.score), *([sign[0]] if sign else [])}
-    return shares_of(attribution, sorted(signs - {"own_error", "unknown"}) if attribution.shares else ())
+    also = {each for each in signs if round(100 * attribution.shares.get(each, 0.0))}
+    return shares_of(attribution, sorted(also - {"own_error", "unknown"}) if attribution.shares else ())
 
 
 def _raised_by(cause: Mechanism, told: Explanation) -> str:
@@ -122,10 +126,9 @@ def _rows_of(cause: Mechanism, evidence: Evidence) -> list[Row]:
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
-    if again and not any(row.graded for row in again):
-        right, runs = sum(row.right for row in again), sum(row.runs for row in again)
-        too_few = ", too few to rule it out" if not right and runs < FEW else ""
-        yield f"with nothing changed, {right:g} of {runs:g} right{too_few}"
+    if again:
+        few = not any(row.right for row in again) and sum(row.runs for row in again) < FEW
+        yield f"{'; '.join(row.told for row in again)}{', too few to rule it out' if few else ''}"
     elif bare is not None and bare.share >= RIGHT:
         yield f"{bare.told}, so it can answer the question"
 

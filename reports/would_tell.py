@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
-from toolablate.reports.causes import FEW, name_of, shares_of
+from toolablate.reports.causes import FEW, name_of, ranked, shares_of
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
 from toolablate.traces.records import Mechanism, ModelCall
 from toolablate.traces.terminal_text import ID_CHARS
@@ -54,8 +54,9 @@ def would_tell(told: Explanation) -> Iterator[Said]:
         yield f"No replay can tell {name_of(first)} from {name_of(rival)}: {why}"
         return
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
+    requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
     yield (
-        f"{FEW} replays {test.what} (about {FEW * max(1, replies)} requests). Mostly right: {name_of(test.right)}."
+        f"{FEW} replays {test.what} (about {requests} requests). Mostly right: {name_of(test.right)}."
         f" Mostly wrong: {name_of(test.wrong)}."
     )
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
@@ -64,16 +65,15 @@ def would_tell(told: Explanation) -> Iterator[Said]:
 
 
 def _pair(told: Explanation) -> tuple[Mechanism, Mechanism]:
-    """The likeliest, and the next that is likely; where none is, the one of the two that need no tool."""
+    """The likeliest and its strongest rival; where no other is known, the one of the two that need no tool."""
     attribution = told.explained.attribution
     assert attribution is not None
     shares = shares_of(attribution)
     first, *both = shares.first
     if both:
         return first, both[0]
-    if shares.others:
-        return first, shares.others[0][0]
-    return first, "own_error" if first == "sampling_noise" else "sampling_noise"
+    rival = next((each for each, _ in ranked(attribution) if each not in (first, "unknown")), None)
+    return first, rival or ("own_error" if first == "sampling_noise" else "sampling_noise")
 
 
 def _test(first: Mechanism, rival: Mechanism, told: Explanation) -> _Test | None:

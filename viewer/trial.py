@@ -19,7 +19,8 @@ from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.events import part_text
 from toolablate.reports.html.marking import holds, places_of, target
 from toolablate.reports.plain_why import in_short, why_parts
-from toolablate.reports.terminal.explanation import runs_otherwise, shapley_lines, turned
+from toolablate.reports.run_groups import run_groups
+from toolablate.reports.terminal.explanation import shapley_lines, turned
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head
@@ -199,7 +200,7 @@ def _why(told: Explanation) -> Mapping[str, Any]:
         "steps": steps,
         "steps_open": len(steps) <= OPEN_STEPS,
         "turned": turned(told),
-        "rows": tuple(runs_otherwise(told)),
+        "groups": tuple(run_groups(told)),
         "shapley": tuple(shapley_lines(told.explained.evidence)),
         "parts": tuple((part.title, tuple(map(_line, part.lines))) for part in why_parts(told)),
         "evidence": evidence_events(told),

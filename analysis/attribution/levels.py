@@ -23,10 +23,10 @@ AGAIN, EXTENDED, REPAIRED = (
 LAST_REPLY = "with its last reply drawn again"
 SHORT = "with short results of other questions"
 OFFERED, SHAM, PLACEBO, SCAFFOLD = (
-    "from the start, with tools that it is forbidden to call",
-    "from the start, with calls that give nothing",
-    "from the start, with results of another question",
-    "from the start, with its prompt and no tools",
+    "in another condition, whose tools it is forbidden to call",
+    "in another condition, whose calls give nothing",
+    "in another condition, whose results are of another question",
+    "in another condition, with this prompt and no tools",
 )
 REPEATED, WITHOUT_TOOLS = "as it was, this trial among them", "without tools"
 BEFORE_CALLS = "asked for its answer before any call"

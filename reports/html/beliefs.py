@@ -15,7 +15,8 @@ from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.cause_wording import attributed, chance, method_name
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.marking import inert
-from toolablate.reports.terminal.explanation import BeliefStep, around_fall, side_of_step, step_lines
+from toolablate.reports.terminal.explanation import BeliefStep, around_fall, step_lines
+from toolablate.reports.turn import turn_of
 from toolablate.traces.records import Diagnosis, Event, ModelCall, Question, Score
 from toolablate.traces.terminal_text import one_line
 
@@ -292,12 +293,11 @@ class BeliefFigure:
 @dataclass(frozen=True, slots=True)
 class StepLine:
     """A line of the table: `share` is that of right answers after it, None where nobody asked. Right before it
-    `skipped` lines are left out. `side` tells whether the likeliest cause is there or gone, where its answers count."""
+    `skipped` lines are left out."""
 
     line: BeliefStep
     falls: bool
     skipped: int = 0
-    side: str = ""
 
     @property
     def share(self) -> float | None:
@@ -329,7 +329,7 @@ def belief_figure(told: Explanation) -> BeliefFigure | None:
 def told_steps(told: Explanation) -> Iterator[StepLine]:
     """What the trial did, the question alone first: of very many steps the first, the last, and those where the belief
     falls."""
-    flip, lines = told.explained.evidence.flip, tuple(step_lines(told))
+    flip, turn, lines = told.explained.evidence.flip, turn_of(told.explained.evidence), tuple(step_lines(told))
     kept = set(range(len(lines)))
     if len(lines) > MOST_STEPS:
         kept = {*range(FIRST_STEPS), *range(len(lines) - LAST_STEPS, len(lines))}
@@ -337,8 +337,8 @@ def told_steps(told: Explanation) -> Iterator[StepLine]:
     skipped = 0
     for place, line in enumerate(lines):
         if place in kept:
-            falls = flip is not None and flip.after < line.step <= flip.step
-            yield StepLine(line, falls, skipped, side_of_step(line, told))
+            falls = turn is not None and line.event is not None and turn.holds(line.event)
+            yield StepLine(line, falls, skipped)
         skipped = 0 if place in kept else skipped + 1
 
 

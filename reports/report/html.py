@@ -29,7 +29,7 @@ from toolablate.reports.plots.figures import Printed, decompositions_of, in_orde
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Report, ReportTrial, TrialPair, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.report_tables import ReportTable, blocks, model_name, small_note, tables
-from toolablate.reports.terminal.explanation import runs_otherwise
+from toolablate.reports.run_groups import run_groups
 
 MOST_MODELS, MOST_NAMED = 8, 3
 
@@ -224,8 +224,8 @@ def _says(told: ReportTrial) -> Iterator[WhyPart]:
     if told.explanation is None:
         return
     yield from why_parts(told.explanation)
-    for title, rows in runs_otherwise(told.explanation):
-        yield WhyPart(title, tuple(f"{came}: {name}" for name, came, _ in rows))
+    for group in run_groups(told.explanation):
+        yield WhyPart(group.heading, tuple(f"{came}: {name}" for name, came in group.rows))
 
 
 def _belief(told: ReportTrial, anchor: str) -> Markup | None:

@@ -14,21 +14,18 @@ from rich.text import Text
 
 from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers, belief_steps
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
-from toolablate.reports.cause_wording import asked, chance, without_tools
-from toolablate.reports.causes import counted_runs, first_of, sides
-from toolablate.reports.changed_runs import BEFORE, EARLY, IN_REPEATS, Row, table
+from toolablate.reports.cause_wording import asked, chance
 from toolablate.reports.happened import Apart, Said, answers_of, held
 from toolablate.reports.plain_why import why_parts
+from toolablate.reports.run_groups import run_groups
 from toolablate.reports.tables import simulated_banner
 from toolablate.reports.turn import last_reply_step, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
-EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS, CAUSE_CELLS = 5, 10, 11, 6
+EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS = 5, 10, 11
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
-FALLS = "↓"
 NO_ANSWER = "(none)"
 SEVERAL = "several"
 _SKIPPED = ("import ", "from ", "#")
@@ -48,42 +45,32 @@ class BeliefStep:
     answer: str
 
 
-# The table of all runs: the trial step by step, then what came of it and of others of its question otherwise.
+# The tables: all runs by whether the likeliest cause is there, and this trial step by step.
 
 
-STEPS = "This trial, asked at once after its steps"
-NOT_COUNTED = "-"
+RUNS, STEPS = "All runs", "This trial step by step, with answers when asked at once after a step"
 
 
-def runs_table(told: Explanation, room: int) -> Table:
-    """At most `room` cells wide, if that is 60 or more. The last column says whether the likeliest cause is there or
-    gone, of runs that count for or against it."""
+def runs_table(told: Explanation) -> Table:
     table_of = Table.grid(padding=(0, 1, 0, 0))
-    otherwise = tuple(runs_otherwise(told))
-    count_cells = max(COUNT_CELLS, *(len(came) for _, rows in otherwise for _, came, _ in rows), 0)
-    what = room - EVENT_CELLS - count_cells - ANSWER_CELLS - CAUSE_CELLS - 4
-    table_of.add_column(justify="right", width=EVENT_CELLS, style="dim")
-    table_of.add_column(width=max(LEAST_WHAT, what), overflow="fold")
-    for width in (count_cells, ANSWER_CELLS, CAUSE_CELLS):
-        table_of.add_column(width=width, no_wrap=True)
-    names = ("right", "says", "cause" if side_of(BEFORE, told) or side_of(WITHOUT_TOOLS, told) else "")
-    table_of.add_row("event", Text(STEPS, style="bold"), *(Text(each, style="dim") for each in names))
-    _add_steps(table_of, told)
-    for title, rows in otherwise:
-        table_of.add_row("", Text(title, style="bold"))
-        for name, came, side in rows:
-            table_of.add_row("", inert(name), Text(came), "", side)
+    table_of.add_column(overflow="fold")
+    table_of.add_column(no_wrap=True)
+    for group in run_groups(told):
+        table_of.add_row(Text(group.title, style="bold"), Text(group.total, style="bold"))
+        for name, came in group.rows:
+            table_of.add_row(Padding(inert(name), (0, 0, 0, 2)), Text(came))
     return table_of
 
 
-def runs_otherwise(told: Explanation) -> Iterator[tuple[str, tuple[tuple[str, str, str], ...]]]:
-    """By their owners: what was changed, how many are right, and whether the likeliest cause is there or gone."""
-    for title, rows in table(told.explained.evidence):
-        sides = (NOT_COUNTED if row.aside else side_of(row.changed, told) for row in rows)
-        yield title, tuple((row_named(row, told), row.count, side) for row, side in zip(rows, sides, strict=True))
-
-
-def _add_steps(table_of: Table, told: Explanation) -> None:
+def steps_table(told: Explanation, room: int) -> Table:
+    """At most `room` cells wide, if that is 60 or more."""
+    table_of = Table.grid(padding=(0, 1, 0, 0))
+    what = room - EVENT_CELLS - COUNT_CELLS - ANSWER_CELLS - 3
+    table_of.add_column(justify="right", width=EVENT_CELLS, style="dim")
+    table_of.add_column(width=max(LEAST_WHAT, what), no_wrap=True)
+    for width in (COUNT_CELLS, ANSWER_CELLS):
+        table_of.add_column(width=width, no_wrap=True)
+    table_of.add_row("event", "", *(Text(each, style="dim") for each in ("right", "says")))
     lines = list(step_lines(told))
     shown = _shown(told, lines)
     turn = turn_of(told.explained.evidence)
@@ -96,49 +83,24 @@ def _add_steps(table_of: Table, told: Explanation) -> None:
         number = "" if line.event is None else str(line.event)
         last = place == len(lines) - 1 and place > 0
         right, says = _belief(line) if not last else _end(told)
-        what = Text(line.what, style="bold" if fell else "", no_wrap=True, overflow="ellipsis")
-        table_of.add_row(number, what, right, says, side_of_step(line, told))
-        if turn is not None and fell and (place + 1 == len(lines) or (lines[place + 1].event or 0) >= turn.end):
-            table_of.add_row("", Text(turned(told), style="dim"))
+        what_it_did = Text(line.what, style="bold" if fell else "", no_wrap=True, overflow="ellipsis")
+        table_of.add_row(number, what_it_did, right, says)
+    return table_of
 
 
 def turned(told: Explanation) -> str:
-    """Where early answers get worse, on one line; empty where they do not."""
+    """Where early answers turn wrong, on one line; empty where they do not."""
     turn = turn_of(told.explained.evidence)
     if turn is None:
         return ""
-    how, again = "likely" if turn.sure else "perhaps", f"{100 * turn.confidence:.0f} of 100 random draws"
-    return f"{FALLS} {how} worse from here on: {turn.counts} (same place in {again})"
+    again = f"{100 * turn.confidence:.0f} of 100 random draws"
+    return f"Turned wrong {turn.where}: {turn.counts} (same place in {again})"
 
 
 def _end(told: Explanation) -> tuple[Text, Text]:
     score = told.explained.evidence.score
     answer = one_line(", ".join(score.extracted)) or NO_ANSWER
     return Text("unreadable" if score.verdict == "unparsed" else score.verdict), Text(shortened(answer, ANSWER_CELLS))
-
-
-def row_named(row: Row, told: Explanation) -> str:
-    """What was changed, what trials without tools answered, and why it does not count."""
-    evidence = told.explained.evidence
-    answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
-    return f"{row.changed}{answered}{f' (not counted: {row.aside})' if row.aside else ''}"
-
-
-def side_of_step(line: BeliefStep, told: Explanation) -> str:
-    early = BEFORE if line.event is None else f"{EARLY} {line.event}"
-    return side_of(early, told) if line.samples else ""
-
-
-def side_of(changed: str, told: Explanation) -> str:
-    """Whether the likeliest cause is there in runs so named, or gone; empty of what replays do not weigh."""
-    attribution = told.explained.attribution
-    if attribution is None or attribution.method != "replay":
-        return ""
-    cause, evidence = first_of(attribution), told.explained.evidence
-    gone, there = sides(cause, evidence)
-    named = dict.fromkeys((row.changed for row in counted_runs(cause, evidence)), "counts")
-    named |= {row.changed: side for side, rows in (("gone", gone), ("there", there)) for row in rows}
-    return named.get(changed, named.get(f"{IN_REPEATS}, {changed}", ""))
 
 
 def _shown(told: Explanation, lines: Sequence[BeliefStep]) -> Set[int]:
@@ -266,9 +228,10 @@ class _Page:
         yield from _heading(told)
         for part in why_parts(told):
             yield from _section(part.title, part.lines)
-        yield Text()
-        yield Text("All runs", style="bold")
-        yield Padding(runs_table(told, options.max_width - 2), (0, 0, 0, 2))
+        for title, table in ((RUNS, runs_table(told)), (STEPS, steps_table(told, options.max_width - 2))):
+            yield Text()
+            yield Text(title, style="bold")
+            yield Padding(table, (0, 0, 0, 2))
         yield from _lines(shapley_lines(evidence))
 
 

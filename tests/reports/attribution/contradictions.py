@@ -9,14 +9,14 @@ from typing import Any
 import click
 from tests.reports.attribution.samples import page
 
-from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.causes import CAUSES, WORDS, ranked
-from toolablate.reports.changed_runs import OWNERS, levels_of
-from toolablate.reports.terminal.explanation import MOST_LINES, STEPS, explanation_view, runs_table, step_lines
+from toolablate.reports.run_groups import COUNTED, WITH, WITHOUT, run_groups
+from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, turn_of
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store
@@ -41,94 +41,103 @@ def sections(shown: str) -> dict[str, str]:
 
 def contradictions(told: Explanation) -> list[str]:
     shown = page(explanation_view(told))
-    text, table = sections(shown), page(runs_table(told, 300), 300)
-    return [*_of_sentences(told, text, table), *_of_commands(shown)]
+    return [*_of_sentences(told, sections(shown)), *_of_commands(shown)]
 
 
-def _of_sentences(told: Explanation, text: dict[str, str], table: str) -> Iterator[str]:
+def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     attribution, whole = told.explained.attribution, " ".join(text.get(part, "") for part in PARTS)
-    yield from _of_events(told, whole, table)
+    yield from _of_events(told, whole)
     if attribution is None:
         yield from (f"a cause of what is not wrong: {whole}" for word in ("Probability", "It may be") if word in whole)
         return
     yield from _of_the_verdict(attribution, text["Verdict"])
     yield from _of_probabilities(text)
-    yield from _of_counts(told, whole, _rows_of(table))
-    yield from _of_sums(whole, _rows_of(table))
+    yield from _of_groups(told)
+    yield from _of_counts(told, whole)
+    yield from _of_sums(told, whole)
     yield from _of_intervals(text["How we know"])
-    yield from _of_replays(told, attribution, text["Verdict"], _rows_of(table))
+    yield from _of_replays(told, attribution, text["Verdict"])
     yield from _of_early_answers(told, text["Verdict"])
     yield from _of_rivals(attribution, text["What speaks against it"])
     yield from _of_definitions(whole)
 
 
-# Rows of the table, as they are printed.
+# Rows of the table.
 
 
-Printed = tuple[str, str, int, int, str]
-"""Under which title, what was changed, how many are right, of how many, and `there`, `gone`, `-` or nothing."""
+def _right_of(count: str) -> tuple[int, int]:
+    """Of `2 of 3`."""
+    right, _, runs = count.partition(" of ")
+    return int(right), int(runs)
 
 
-def _rows_of(table: str) -> list[Printed]:
-    found: list[Printed] = []
-    title = STEPS
-    for line in table.splitlines():
-        titled = next((each for each in OWNERS.values() if line.strip() == each), None)
-        title = titled or title
-        row = re.match(r" *(?:\d+ )?(\S.*?) +(\d+) of (\d+)(?: +.*?)??(?: +(there|gone|counts|-))? *$", line)
-        if row and not titled and "↓" not in line:
-            found.append((title, row[1].partition(" (not counted")[0], int(row[2]), int(row[3]), row[4] or ""))
-    return found
-
-
-def _of_counts(told: Explanation, whole: str, rows: list[Printed]) -> Iterator[str]:
-    """Counts of sentences are those of the table: of a row, or of the row here and in other repeats; or sums."""
-    known = {(right, runs) for _, _, right, runs, _ in rows}
-    evidence = told.explained.evidence
-    known.add((int(evidence.at_outset[1]), evidence.at_outset[0]))
-    known |= {(sum(right), len(right)) for right in ((evidence.inputs.score, *evidence.repeats),)}
-    if "Over all rows that count" in whole:
-        levels = levels_of(evidence)
-        known.add((int(sum(row.right for row in levels)), int(sum(row.runs for row in levels))))
-    turn = turn_of(evidence)
-    known |= {(each.right, each.asked) for each in (turn.before, turn.after)} if turn else set()
+def _of_groups(told: Explanation) -> Iterator[str]:
+    """No row stands in two groups, and the total of a group is that of its rows."""
+    groups = list(run_groups(told))
+    names = [name for each in groups for name, _ in each.rows]
+    if len(names) != len(set(names)):
+        yield f"a row stands twice: {names}"
     if _graded(told):
         return
-    again = re.search(r"With nothing changed, (\d+) of (\d+) right", whole)
+    for each in groups:
+        counts = [_right_of(count) for _, count in each.rows]
+        total = tuple(map(sum, zip(*counts, strict=True)))
+        if each.total and _right_of(each.total.removesuffix(" right")) != total:
+            yield f"{each.heading}, and its rows have {total}"
+
+
+def _totals(told: Explanation) -> dict[str, tuple[int, int]]:
+    """By `Without`, `With` or `Counted`."""
+    known = (WITHOUT, WITH, COUNTED)
+    groups = [(each.title.split()[0], each) for each in run_groups(told)]
+    return {name: _right_of(each.total.removesuffix(" right")) for name, each in groups if name in known}
+
+
+def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
+    """Counts of sentences are those of a row, of a group, or of early answers."""
+    if _graded(told):
+        return
+    evidence = told.explained.evidence
+    known = {_right_of(count) for each in run_groups(told) for _, count in each.rows} | {*_totals(told).values()}
+    known.add(_at_outset(evidence))
+    known.add((int(evidence.inputs.score + sum(evidence.repeats)), 1 + len(evidence.repeats)))
+    known |= {(line.right, line.samples) for line in step_lines(told) if line.samples}
+    turn = turn_of(evidence)
+    known |= {(each.right, each.asked) for each in (turn.before, turn.after)} if turn else set()
     for found in _RIGHT.findall(whole):
-        pair = int(found[0]), int(found[1])
-        if pair not in known and not (again and found == again.groups()) and not _is_sum(found, whole):
+        if (int(found[0]), int(found[1])) not in known:
             yield f"{found} is not in the table, {sorted(known)}: {whole}"
 
 
-_SUMS = re.compile(r"Over all rows (\d+) of (\d+) right with the cause gone, (\d+) of (\d+) right with it there")
+def _at_outset(evidence: Evidence) -> tuple[int, int]:
+    """Right early answers before any call, and all, in this trial and in its other repeats."""
+    own = [each for each in (evidence.trajectory.beliefs if evidence.trajectory else ()) if each.step == 0]
+    right = sum(round(each.right.mean * each.samples) for each in own) + int(sum(evidence.outset))
+    return right, sum(each.samples for each in own) + len(evidence.outset)
 
 
-def _is_sum(found: tuple[str, str], whole: str) -> bool:
+_SUMS = re.compile(r"Without this cause (\d+) of (\d+) right, with it (\d+) of (\d+) right")
+
+
+def _of_sums(told: Explanation, whole: str) -> Iterator[str]:
+    """Of all rows of each side."""
     sums = _SUMS.search(whole)
-    return sums is not None and found in (sums.groups()[:2], sums.groups()[2:])
-
-
-def _of_sums(whole: str, rows: list[Printed]) -> Iterator[str]:
-    """Of all rows that are marked so in the table."""
-    sums = _SUMS.search(whole)
-    if sums is None:
+    if sums is None or _graded(told):
         return
-    for side, told in (("gone", sums.groups()[:2]), ("there", sums.groups()[2:])):
-        found = [sum(row[place] for row in rows if row[4] == side) for place in (2, 3)]
-        if found != [*map(int, told)]:
-            yield f"{side}: {told}, and the table has {found}: {rows}"
+    found = [*map(int, sums.groups())]
+    totals = _totals(told)
+    if found != [*totals[WITHOUT], *totals[WITH]]:
+        yield f"{found}, and the table has {totals}"
 
 
-def _of_replays(told: Explanation, attribution: Attribution, verdict: str, rows: list[Printed]) -> Iterator[str]:
-    """So many as the rows that count have; measured, or not."""
-    mine = sum(row[3] for row in rows if row[4] in ("there", "gone", "counts"))
-    said = re.search(r"the (\d+) answers below that count", verdict)
-    if said and int(said[1]) != mine and len(list(step_lines(told))) <= MOST_LINES and not _graded(told):
-        yield f"{said[0]}, and the table has {mine}: {rows}"
-    measured = "measured by" in verdict or "weighed from" in verdict
-    if measured != (attribution.method == "replay"):
-        yield f"measured, or not: {verdict}"
+def _of_replays(told: Explanation, attribution: Attribution, verdict: str) -> Iterator[str]:
+    """So many as the rows that count have; counted, or not."""
+    mine = sum(runs for _, runs in _totals(told).values()) if not _graded(told) else None
+    said = re.search(r"the (\d+) answers that are counted below", verdict)
+    if said and mine is not None and int(said[1]) != mine:
+        yield f"{said[0]}, and the table has {mine}"
+    if (said is not None) != (attribution.method == "replay"):
+        yield f"counted, or not: {verdict}"
 
 
 def _graded(told: Explanation) -> bool:
@@ -148,29 +157,37 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
         most, names = together, attribution.mechanism
     elif attribution.mechanism in BY_CHANCE and together >= most:
         names, most = attribution.mechanism, shares[attribution.mechanism]
-    first = verdict.partition("robability ")[0]
+    undecided = verdict.startswith("Undecided between")
+    first = verdict.partition(";" if undecided else "robability ")[0]
     named = "The cause is not known" if names == "unknown" else CAUSES[names][0]
     likeliest = [CAUSES[each][0] for each, share in shares.items() if share == shares.get(names)]
     if named not in first and not any(each in first for each in likeliest):
         yield f"not the most probable cause, of {shares}: {verdict}"
-    said = re.search(r"robability (\d?\.\d+)", verdict)
+    said = re.search(r"(?:robability|\):|apart:) (\d?\.\d+)", verdict)
     if said is None or abs(float(said[1]) - most) > 0.011:
         yield f"another probability than {most}: {verdict}"
     for least, word in WORDS:
         if verdict.lower().startswith(word) and most < least - 0.006:
             yield f"{word!r} at {most}: {verdict}"
-    if (most < 0.5) != ("No cause is more likely than not" in verdict) and names != "unknown":
+    unsure = undecided or "No cause is more likely than not" in verdict
+    if (most < 0.5) != unsure and names != "unknown":
         yield f"a word for how sure, or none, at {most}: {verdict}"
+    next_most = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
+    if not undecided and most < 0.5 and most - next_most < 0.04 and next_most >= 0.11 and names != "unknown":
+        yield f"ranked, with {most} and {next_most}: {verdict}"
 
 
 def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
     """They add to 1, and no cause has two."""
-    said = [*re.findall(r"robability (\d?\.\d+)", text["Verdict"])]
-    said += re.findall(r"(?:It may be|Less likely) [^(]*\([^)]*\): (\d?\.\d+)", text["What speaks against it"])
-    said += re.findall(r"together: (\d?\.\d+)", text["What speaks against it"])
+    verdict, against = text["Verdict"], text["What speaks against it"]
+    said = [*re.findall(r"robability (\d?\.\d+)", verdict)]
+    if verdict.startswith("Undecided"):
+        said = re.findall(r": (\d?\.\d+)", verdict.partition(";")[0])
+    said += re.findall(r"(?:It may be|Less likely) [^(]*\([^)]*\): (\d?\.\d+)", against)
+    said += re.findall(r"together: (\d?\.\d+)", against)
     if round(sum(map(float, said)), 2) != 1:
         yield f"probabilities that add to {sum(map(float, said))}: {text}"
-    named = re.findall(r"(?:It may be|Less likely) ([^(]*) \(", text["What speaks against it"])
+    named = re.findall(r"(?:It may be|Less likely) ([^(]*) \(", against)
     if len(named) != len(set(named)):
         yield f"two probabilities of a cause: {named}"
 
@@ -180,7 +197,7 @@ def _of_rivals(attribution: Attribution, against: str) -> Iterator[str]:
     for cause, share in ranked(attribution)[1:]:
         if share >= 0.105 and CAUSES[cause][0] not in against and cause not in BY_CHANCE:
             yield f"silent on {cause}, {share}: {against}"
-    if "Nothing found" in against and re.search("It may be|Less likely|do not fit|same wrong answer", against):
+    if "Nothing found" in against and re.search("It may be|Less likely|do not fit|^For |same wrong answer", against):
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"
@@ -197,20 +214,21 @@ def _of_definitions(whole: str) -> Iterator[str]:
 
 
 def _of_intervals(known: str) -> Iterator[str]:
-    """The 95 % intervals of the two rows before them overlap, or not."""
-    if "95 % intervals" not in known:
+    """The intervals of the two sums before them, and whether they overlap."""
+    if "95 % Wilson" not in known:
         return
-    counts = _COUNT.findall(re.sub(r"\([^)]*\)", "", known.partition("95 % intervals")[0]))[-2:]
-    (low, _), (_, high) = (wilson_interval(int(a) / int(b), int(b), confidence=0.95) for a, b in counts)
-    if ("do not overlap" in known) != (low > high):
+    counts = _COUNT.findall(re.sub(r"\([^)]*\)", "", known.partition("(95 % Wilson")[0]))[-2:]
+    bounds = [wilson_interval(int(a) / int(b), int(b), confidence=0.95) for a, b in counts]
+    said = re.findall(r"(\d+) to (\d+) %", known)
+    if [(f"{100 * low:.0f}", f"{100 * high:.0f}") for low, high in bounds] != said:
+        yield f"other intervals than {bounds}: {known}"
+    if ("which overlap" in known) != (bounds[0][0] <= bounds[1][1]):
         yield f"intervals that overlap, or not: {known}"
-    if int(counts[0][0]) * int(counts[1][1]) <= int(counts[1][0]) * int(counts[0][1]):
-        yield f"it restores nothing: {known}"
 
 
 def _of_early_answers(told: Explanation, verdict: str) -> Iterator[str]:
     """What they say against a cause is said in the verdict, by their counts."""
-    asked, right = told.explained.evidence.at_outset
+    right, asked = _at_outset(told.explained.evidence)
     said = re.search(r"before any call (\d+) of (\d+) early answers", verdict)
     if said and (int(said[1]), int(said[2])) != (int(right), asked):
         yield f"other early answers than {right} of {asked}: {verdict}"
@@ -219,7 +237,7 @@ def _of_early_answers(told: Explanation, verdict: str) -> Iterator[str]:
         yield f"silent on early answers, {right} of {asked}: {verdict}"
     turn = turn_of(told.explained.evidence)
     worse = re.search(
-        r"get worse at events? (\d+).*?\((\d+) of (\d+) right before it, (\d+) of (\d+) after it", verdict
+        r"turn wrong .*?events? (\d+).*?\((\d+) of (\d+) right before it, (\d+) of (\d+) after it", verdict
     )
     if worse and turn:
         steps, sums = told.explained.evidence.steps, [[0, 0], [0, 0]]
@@ -232,10 +250,11 @@ def _of_early_answers(told: Explanation, verdict: str) -> Iterator[str]:
         yield f"a turn that early answers do not have: {verdict}"
 
 
-def _of_events(told: Explanation, whole: str, table: str) -> Iterator[str]:
+def _of_events(told: Explanation, whole: str) -> Iterator[str]:
     """Events that are named have a row of the page, where it shows all."""
     if len(list(step_lines(told))) > MOST_LINES:
         return
+    table = page(steps_table(told, 300), 300)
     shown = {int(number) for number in re.findall(r"^ {1,7}(\d+) (?=\S)", table, re.MULTILINE)}
     for several in re.findall(r"\bevents? (\d+(?:(?:, | and | to )\d+)*)", whole):
         away = [int(event) for event in re.findall(r"\d+", several) if int(event) not in shown]

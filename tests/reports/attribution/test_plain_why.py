@@ -26,7 +26,8 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay
 from toolablate.analysis.attribution.trace_rules import attribute_by_trace
-from toolablate.reports.causes import overlap, ranked, shares_of, sides
+from toolablate.reports.causes import counted_runs, overlap, ranked, shares_of, sides
+from toolablate.reports.changed_runs import levels_of
 from toolablate.reports.happened import Happened
 from toolablate.reports.would_tell import _Test
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
@@ -167,6 +168,8 @@ PAGES = (
             evidence=(),
         )
     ),
+    # Two that are as likely.
+    explanation(explained(shares={"retrieval_distraction": 0.4, "calling": 0.38, "lock_in": 0.22})),
     # Wrong before any call.
     explanation(explained(evidence(trajectory=believed((1, 0, 0)), flip=None))),
     # Other trials are right where calls are forbidden, and wrong where these return nothing.
@@ -180,8 +183,8 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         lambda *of: replace(shares_of(*of), hundredths=min(99, shares_of(*of).hundredths + 7)),
     ),
     "a rival left out": ("why_against.named_shares", lambda told, of: replace(shares_of(of), others=(), rest=40)),
-    "measured, of a trace": ("plain_why._basis", lambda *_: "measured by the 4 answers below that count"),
-    "other replays than there are": ("plain_why.counted_runs", lambda *_: []),
+    "measured, of a trace": ("plain_why._basis", lambda *_: "from the 4 answers that are counted below"),
+    "other replays than there are": ("plain_why.counted_runs", lambda *of: counted_runs(*of)[1:]),
     "a count that no run has": ("changed_runs.Row.count", property(lambda row: f"{row.right + 1:g} of 99")),
     "early answers before any call left out": ("plain_why._early_answers_against", lambda *_: iter(())),
     "early answers of this trial alone": ("happened.Evidence.at_outset", property(lambda of: (9, 9))),
@@ -189,9 +192,11 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
         "turn.Turn.counts",
         property(lambda turn: f"{turn.after} right before it, {turn.before} after it"),
     ),
-    "intervals that do not overlap": ("plain_why.overlap", lambda rows: not overlap(rows)),
+    "intervals that overlap, or not": ("plain_why.overlap", lambda rows: not overlap(rows)),
+    "a row in two groups": ("run_groups.uncounted", levels_of),
+    "ranked, and as likely": ("plain_why.as_likely", lambda _: None),
     "an event that the page has not": ("plain_why.happened", lambda cause, told: Happened("it went on (event 3)")),
-    "sums of other runs": ("plain_why.sides", lambda *of: (sides(*of)[0][1:], sides(*of)[1])),
+    "sums of other runs": ("plain_why.sides", lambda *of: (sides(*of)[0], sides(*of)[1][1:])),
     "nothing found, and something": ("why_against.same_without_tools", lambda _: "Nothing found"),
     "defined twice": ("why_against.defined", lambda _: "chance (it can do this question, and asked again it would"),
     "a command that is none": ("would_tell._beside_chance", lambda *_: _Test(1, "--swaps", "", "lock_in", "calling")),

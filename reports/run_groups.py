@@ -1,0 +1,62 @@
+"""All runs of one trial and of others of its question: without its likeliest cause, with it, and not counted."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
+from toolablate.reports.cause_wording import without_tools
+from toolablate.reports.causes import counted_runs, first_of, name_of, sides
+from toolablate.reports.changed_runs import AS_WAS, Row, levels_of, uncounted
+
+COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "Not counted", "Other runs"
+WITHOUT, WITH = "Without", "With"
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """`total` is empty where its rows are not added up."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+    total: str = ""
+
+    @property
+    def heading(self) -> str:
+        """`Without “its computation”: 35 of 37 right`."""
+        return f"{self.title}: {self.total}" if self.total else self.title
+
+
+def run_groups(told: Explanation) -> Iterator[RunGroup]:
+    """Those that have rows: what was changed, and how many are right."""
+    evidence, attribution = told.explained.evidence, told.explained.attribution
+    counted: list[Row] = []
+    if attribution is not None and attribution.method == "replay":
+        cause = first_of(attribution)
+        gone, there = sides(cause, evidence)
+        counted = counted_runs(cause, evidence)
+        if gone:
+            yield from _group(f"{WITHOUT} “{name_of(cause)}”", gone, evidence)
+            yield from _group(f"{WITH} “{name_of(cause)}”", there, evidence)
+        else:
+            yield from _group(COUNTED, counted, evidence)
+    rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
+    rows = tuple(_told(row, evidence) for row in (*uncounted(evidence), *rest))
+    if rows:
+        yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)
+
+
+def _group(title: str, rows: Sequence[Row], evidence: Evidence) -> Iterator[RunGroup]:
+    if rows:
+        yield RunGroup(title, tuple(_told(row, evidence) for row in rows), total(rows).came)
+
+
+def total(rows: Sequence[Row]) -> Row:
+    return Row("", sum(row.runs for row in rows), sum(row.right for row in rows), any(row.graded for row in rows))
+
+
+def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
+    """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
+    answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
+    elsewhere = f" ({row.elsewhere:g} of {row.runs:g} in its other repeats)" if row.elsewhere else ""
+    return f"{row.changed}{answered}{elsewhere}{f' ({row.aside})' if row.aside else ''}", row.count
