@@ -226,8 +226,10 @@ def _measured(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
         yield from _of_own_error(rows, evidence)
     elif cause == "sampling_noise":
         yield from _of_chance(evidence)
-    elif not rows or not gone:
+    elif not rows:
         yield "No run takes it away: it is what the other rows leave."
+    elif not gone:
+        yield f"{'; '.join(capital(row.told) for row in rows)}."
     else:
         yield _sums(gone, there)
         if len(gone) + len(there) > len(rows):
