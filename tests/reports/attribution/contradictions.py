@@ -275,7 +275,8 @@ def _of_a_command(arguments: list[str]) -> Iterator[str]:
     """Parsed as the command line parses it, and not run."""
     command: Any = group
     try:
-        context = click.Context(group)
+        # Its settings as well: a command keeps the names of its option for help that it was first made with.
+        context = click.Context(group, **group.context_settings)
         while isinstance(command, click.Group):
             name, command, arguments = command.resolve_command(context, arguments)
             context = click.Context(command, parent=context, info_name=name)
