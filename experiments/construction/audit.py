@@ -3,12 +3,16 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from toolablate.benchmarks.rows.sources import typed_rows
+from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.stages import Content, FullText
 from toolablate.experiments.construction.workbench import content_digest
+from toolablate.experiments.plans.lines import located
+from toolablate.traces.errors import InputError
 
 
 class AuditRow(BaseModel):
@@ -66,6 +70,19 @@ def audit_of(path: str, contents: Mapping[str, Content]) -> Audit:
     wrong = sum(not each for each in right.values())
     ci95, at_most = bounds(wrong, len(right)) if right else (None, None)
     return Audit(len(right), wrong, ci95, at_most, others)
+
+
+def audit_in(pipeline: Pipeline, contents: Mapping[str, Content]) -> Audit | None:
+    """Of the file that `[card] audit` names, None where it names none. Raises InputError, also where it is missing."""
+    path = pipeline.card.audit
+    if not path:
+        return None
+    if not Path(path).is_file():
+        hint = "`toolablate build audit` draws what people write it on; leave the key out until it is there"
+        error = InputError(f"card.audit: there is no file {path}", hint=hint, code="bad_plan")
+        error.key = "audit"
+        raise located(error, pipeline.file, "card", 0)
+    return audit_of(path, contents)
 
 
 def bounds(wrong: int, items: int) -> tuple[tuple[float, float], float]:

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from toolablate.experiments.construction.audit import Audit, audit_of, audit_told
+from toolablate.experiments.construction.audit import Audit, audit_in, audit_told
 from toolablate.experiments.construction.building import Built
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
@@ -81,14 +80,13 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         )
     before = sum((each for step, each in paid.items() if step not in used), Paid())
     contents = (built.published or {}).values()
-    audit = pipeline.card.audit
     return Funnel(
         stages=tuple(stages),
         paid_before=before,
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
         checks=checks_of(each["asked"] for each in contents if "asked" in each),
         style=style_guess(groups_of(contents)),
-        audit=audit_of(audit, built.published or {}) if Path(audit).is_file() else None,
+        audit=audit_in(pipeline, built.published or {}),
         paper=PAPERS[pipeline.kind],
         agreement=agreement_of(bench.decisions(), built.stages[-1].contents),
     )

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolablate.experiments.construction.audit import audit_of
+from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
 from toolablate.experiments.construction.pipeline import Pipeline
@@ -42,8 +42,7 @@ def require(pipeline: Pipeline) -> None:
             break
     elif pipeline.worlds.pages:
         book_worlds(pipeline.worlds.pages, {})
-    if Path(pipeline.card.audit).is_file():
-        audit_of(pipeline.card.audit, {})
+    audit_in(pipeline, {})
     folder = Path(pipeline.output)
     above = next(each for each in (folder, *folder.parents) if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):

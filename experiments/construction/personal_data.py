@@ -1,6 +1,7 @@
 """Takes personal data out of texts by rule, before any model is asked: addresses, numbers, handles, known names."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
 # What programs write behind an @ and people are not called.
@@ -9,27 +10,36 @@ _IN_CODE = (
     "Deprecated|media|import|param|return|returns|throws|see|author|since|keyframes|supports"
 )
 _ADDRESS = re.compile(r"https?://[^\s<>\"'()\[\]（）【】]{1,500}")
-_PROFILE = re.compile(r"/(?:users?|members?|profiles?|u|in)/[^/]|[?&](?:uid|user_id|member)=\d|/@")
-# ASCII only: in Chinese nothing stands between a word and an address.
+_PROFILE = re.compile(
+    r"/(?:users?|members?|profiles?|u|in)/[^/]|[?&](?:uid|user_id|member)=\d|/@"
+    r"|/(?:profile|member)\.php\?|[?&]mode=viewprofile\b"
+)
+# Letters of an alphabet: Chinese and Japanese put nothing between a word, an address and a name.
+_CJK = r"[\u3040-\u30ff\u3400-\u9fff]"
+_LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
+_LOCAL = rf"(?:{_LETTER}|[.%+-])"
 _RULES = (
     (
         "[email]",
         re.compile(
-            r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{1,64}(?:@|\s?\[at\]\s?|\s?\(at\)\s?)[A-Za-z0-9-]{1,63}"
-            r"(?:(?:\.|\s?\[dot\]\s?)[A-Za-z0-9-]{2,63}){1,4}"
+            rf"(?<!{_LETTER})(?<![.%+-]){_LOCAL}{{1,64}}(?:@|\s?\[at\]\s?|\s?\(at\)\s?)[A-Za-z0-9-]{{1,63}}"
+            r"(?:(?:\.|\s?\[dot\]\s?|\s?\(dot\)\s?)[A-Za-z0-9-]{2,63}){1,4}"
         ),
     ),
     (
         "[phone]",
         re.compile(
-            r"(?<![A-Za-z0-9.])(?=(?:\D?\d){8,15}(?!\d))(?:\+\d{1,3}[ /.-]?)(?:\(?\d{1,5}\)?[ /.-]?){2,5}\d{2,}"
+            r"(?<![A-Za-z0-9.])(?=[+＋](?:\D{0,2}\d){8,15}(?!\d))(?:[+＋]\d{1,3}[ /.-]?(?:\(0\)[ ]?)?)(?:\(?\d{1,5}\)?[ /.-]?){2,5}\d{2,}"
             r"(?![A-Za-z0-9.])"
         ),
     ),
     ("[ip]", re.compile(r"(?<=\bIP )(?:\d{1,3}\.){3}\d{1,3}(?![\w.])", re.IGNORECASE)),
     (
         "[name]",
-        re.compile(rf"(?<![A-Za-z0-9_@/.`])@(?!(?:{_IN_CODE})\b)[A-Za-z][A-Za-z0-9_-]{{1,38}}(?![A-Za-z0-9_@/(])"),
+        re.compile(
+            rf"(?<!{_LETTER})(?<![@/.`])[@＠](?:(?!(?:{_IN_CODE})\b)(?!\d|_){_LETTER}(?:{_LETTER}|-){{1,38}}"
+            rf"(?:\.(?:{_LETTER}|-){{1,38}}){{0,3}}(?!{_LETTER}|[-@/(])|{_CJK}{{2,12}}(?!\w))"
+        ),
     ),
 )
 """`@name` before a parenthesis is a decorator, and four numbers are mostly a version: both stay."""
@@ -38,17 +48,26 @@ _FEWEST_LETTERS, _FEWEST_SIGNS = 3, 2
 
 
 def without_personal_data(text: str, names: Sequence[str] = ()) -> str:
-    """Addresses of mail, profiles and machines, telephone numbers that begin with +, @handles, and `names`: as words
-    where they are of Latin letters, anywhere where they are not.
+    """Addresses of mail, profiles and machines, telephone numbers that begin with +, @handles, and `names`: anywhere
+    where they are Chinese or Japanese, else as words of three letters or more.
 
-    A rule, no promise: a name that nobody gave, a street and a number without + stay. People look at what is published.
+    A rule, no promise: names that nobody gave or that are shorter, streets and numbers without + stay. People look at
+    what is published.
     """
     text = _ADDRESS.sub(lambda found: "[profile]" if _PROFILE.search(found[0]) else found[0], text)
     for put, pattern in _RULES:
         text = pattern.sub(put, text)
     for name in sorted(map(str.strip, names), key=len, reverse=True):
-        if name.isascii() and len(name) >= _FEWEST_LETTERS:
-            text = re.sub(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", "[name]", text, flags=re.IGNORECASE)
-        elif not name.isascii() and len(name) >= _FEWEST_SIGNS:
-            text = text.replace(name, "[name]")
+        if re.search(_CJK, name):
+            text = text.replace(name, "[name]") if len(name) >= _FEWEST_SIGNS else text
+        elif len(name) >= _FEWEST_LETTERS:
+            text = re.sub(
+                rf"(?<!{_LETTER})(?:{_spelled(name)})(?!{_LETTER}|[\u0300-\u036f])", "[name]", text, flags=re.I
+            )
     return text
+
+
+def _spelled(name: str) -> str:
+    """In Unicode's composed and decomposed form, with either apostrophe."""
+    forms = {unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
+    return "|".join(re.sub("['’]", "['’]", re.escape(form)) for form in sorted(forms))

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictBool, StringConstraints, model_validator
+from pydantic import Field, PrivateAttr, StrictBool, StringConstraints, model_validator
 
 from toolablate.experiments.construction.stages import Role
 from toolablate.experiments.plans.plan import RunnerSection, with_source
@@ -105,6 +105,12 @@ class Pipeline(Section):
     worlds: WorldsSection = WorldsSection()
     replies: RepliesSection = RepliesSection()
     runner: RunnerSection = RunnerSection()
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """Where it is written, for errors that are found later."""
+        return self._file
 
     @model_validator(mode="after")
     def _roles_are_models(self) -> Self:
@@ -183,6 +189,7 @@ def load_pipeline(path: Path) -> Pipeline:
             "replies": pipeline.replies.model_copy(update={"file": beside(pipeline.replies.file)}),
         }
     )
+    loaded._file = path
     read = {Path(each) for each in (loaded.items, loaded.worlds.pages, loaded.card.audit, *against) if each}
     if Path(loaded.workbench) in read:
         raise InputError(f"{path}: workbench: it is a file that is read", hint="name another file", code="bad_plan")

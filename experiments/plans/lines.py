@@ -28,7 +28,7 @@ def line_of(text: str, section: str, number: int, keys: Sequence[str]) -> int:
     """The line, from 1, of the innermost of nested keys that is there; that of the table's header where none is, 0
     where there is no such table."""
     lines = text.splitlines()
-    headers = [place for place, line in enumerate(lines) if re.match(rf"\s*\[\[\s*{section}\s*\]\]", line)]
+    headers = [place for place, line in enumerate(lines) if re.match(rf"\s*\[\[?\s*{section}\s*\]", line)]
     if number >= len(headers):
         return 0
     found = start = headers[number]

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import statistics
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -31,6 +30,7 @@ from toolablate.traces.records import digest_text
 from toolablate.viewer.forms import Form, read_form
 from toolablate.viewer.rendering import page
 from toolablate.viewer.reviewing.fields import at_no_field, changed, entered, fields_of
+from toolablate.viewer.reviewing.people import person_lines
 
 LONGEST_ITEM = 10_000_000
 """In bytes of a form. An item that is larger cannot be decided here."""
@@ -110,15 +110,6 @@ def _entered(view: ReviewView, form: Form) -> Reviewer:
 # How far it is.
 
 
-@dataclass(frozen=True, slots=True)
-class PersonLine:
-    alias: str
-    field: str
-    items: int
-    verdicts: Counter[str]
-    seconds: float | None
-
-
 def overview(request: Request) -> Response:
     view, person = _view(request), _person(request)
     if not person:
@@ -137,29 +128,10 @@ def overview(request: Request) -> Response:
         done=len(own),
         waiting=Counter(now.waiting.values()),
         agreement=now.agreement,
-        lines=_lines(now, view.reviewers.known()),
+        lines=person_lines(now, view.reviewers.known(), person),
         last=_last(now, request, person),
         verdicts=_VERDICTS,
         title_of=lambda item: _title(now, item),
-    )
-
-
-def _lines(now: ToReview, known: dict[str, Reviewer]) -> list[PersonLine]:
-    said: dict[str, list[Decision]] = {}
-    for decisions in now.said.values():
-        for each in decisions:
-            said.setdefault(each.reviewer.casefold(), []).append(each)
-    return [_line(each, known.get(alias)) for alias, each in sorted(said.items())]
-
-
-def _line(said: list[Decision], known: Reviewer | None) -> PersonLine:
-    seconds = [each.seconds for each in said if each.seconds is not None]
-    return PersonLine(
-        said[0].reviewer,
-        known.field if known else "",
-        len(said),
-        Counter(each.verdict for each in said),
-        statistics.median(seconds) if seconds else None,
     )
 
 

@@ -49,13 +49,22 @@ def test_bounds_are_those_of_clopper_and_pearson() -> None:
 
 
 def test_people_audit_what_is_published(chat_server: ChatServer, tmp_path: Path) -> None:
-    path = pipeline_of(tmp_path, chat_server, f'{ALONE}[card]\naudit = "audit.jsonl"\n')
+    path = pipeline_of(tmp_path, chat_server, f"{ALONE}[card]\n")
     funnel(path)
     rows = [json.loads(line) for line in run("audit", path, "-n", "2").output.splitlines()]
     assert rows == [json.loads(line) for line in run("audit", path).output.splitlines()][:2]
     said = [{**rows[0], "right": True}, {**rows[1], "right": False, "reason": "holds"}, {**rows[0], "seen": "0" * 64}]
     said[2]["right"] = False
     audited = tmp_path / "audit.jsonl"
+    path.write_text(
+        path.read_text(encoding="utf-8").replace("[card]", '[card]\naudit = "audit.jsonl"'), encoding="utf-8"
+    )
+    line = path.read_text(encoding="utf-8").splitlines().index('audit = "audit.jsonl"') + 1
+    for command in (("status",), ()):
+        missing = run(*command, path, code=1).exception
+        assert isinstance(missing, InputError)
+        assert f"line {line}: card.audit: " in missing.message
+    assert run("audit", path).output, "draws what the file is to be made of"
     audited.write_text("".join(f"{json.dumps(each)}\n" for each in said), encoding="utf-8")
     told = " ".join(run("status", path).output.split())
     assert "Audit: 1 of 2 items are not right (95 % interval 1.3 to 98.7 % of all" in told

@@ -40,12 +40,21 @@ def decisions(path: Path) -> list[Decision]:
         return bench.decisions()
 
 
+def verdicts(person: Person, alias: str) -> list[str]:
+    """Items, accepted, mended and rejected of the reviewer, as this person sees them."""
+    page = person.client.get("/").text
+    (row,) = [each for each in page.split("<tr>") if f'<th scope="row"><bdi>{alias}<' in each]
+    return re.findall(r'class="number">([^<]*)<', row)[:4]
+
+
 def test_two_review_blind_and_a_third_decides_without_their_names(site: Site, path: Path) -> None:
     mabel, bob = Person(site, "mabel", "Mabel of Delft"), Person(site, name="Bob")
     first, second = mabel.next(), ""
     assert mabel.says(first, "accept").status_code == 200
     assert bob.next() == first
     assert "mabel" not in bob.client.get(first).text
+    assert verdicts(mabel, "mabel") == ["1", "1", "0", "0"]
+    assert verdicts(bob, "mabel") == ["1", "–", "–", "–"], "what others said would tell the second what the first did"
     answer = bob.says(first, "reject", **{"for": "too easy", "reason": "known to all"})
     assert "Kept: rejected." in answer.text
     second = mabel.next()
