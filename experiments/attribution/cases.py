@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from toolablate.agents.session import is_of_tool
 from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps, reply_began
 from toolablate.analysis.attribution.decomposition import ToolKind
-from toolablate.analysis.attribution.evidence import LONG_RESULTS, shown_chars
+from toolablate.analysis.attribution.evidence import LONG_RESULTS, computes_an_answer, shown_chars
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import repairable
 from toolablate.analysis.from_store import scorer_meant
@@ -51,6 +51,7 @@ class Case:
     budget   the condition's with all limits doubled, where one of these stopped the trial
     kinds    of the tools that the model was offered, by their names
     chars    of all results that the model was shown
+    computes_answer  whether its code supports its answer (`computes_an_answer`)
     """
 
     trial: str
@@ -63,6 +64,7 @@ class Case:
     budget: Budget | None
     kinds: Mapping[str, ToolKind]
     chars: int = 0
+    computes_answer: bool = False
 
     @property
     def is_long(self) -> bool:
@@ -110,6 +112,7 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
         budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),
         kinds=kinds,
         chars=shown_chars(signals),
+        computes_answer=computes_an_answer(signals),
     )
 
 

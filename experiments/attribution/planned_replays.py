@@ -12,10 +12,11 @@ from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.attribution.fall_search import FallSearch, fall_prior, next_step
 from toolablate.analysis.attribution.replay_rules import blame, next_level
+from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.shapley import ALL_ORDERS
 from toolablate.analysis.shapley import design as orders
 from toolablate.experiments.attribution.cases import Case, ending_of
-from toolablate.experiments.attribution.replay_evidence import COMPARED, LAST_REPLY, Outcomes
+from toolablate.experiments.attribution.replay_evidence import COMPARED, LAST_REPLY, Outcomes, values
 from toolablate.experiments.attribution.sampled_trials import ChosenTrial
 from toolablate.experiments.replay.requests import Content, ReplayRequest
 from toolablate.traces.records import (
@@ -56,7 +57,9 @@ def _first_steps(trial: ChosenTrial, design: ReplayDesign) -> Sequence[int]:
     every = range(len(trial.case.steps))
     if design.steps == "all":
         return every
-    return sorted({*every[:1], *(() if _draws_last_reply(trial, design) else every[-1:])})
+    # Of a right trial the end tells whether its belief rose, which it cannot where it was high (`may_have_risen`).
+    asks_end = trial.is_wrong and not _draws_last_reply(trial, design)
+    return sorted({*every[:1], *(every[-1:] if asks_end else ())})
 
 
 def _draws_last_reply(trial: ChosenTrial, design: ReplayDesign) -> bool:
@@ -112,7 +115,7 @@ def _first_round(trial: ChosenTrial, design: ReplayDesign) -> Iterator[ReplayReq
         yield _request(case, case.last, Rerun(budget=case.budget), design.rollouts, *extended)
     if _draws_last_reply(trial, design):
         yield _request(case, case.last, Rerun(), design.samples, LAST_REPLY)
-    if trial.is_wrong and "code" in case.used:
+    if trial.is_wrong and "code" in case.used and case.computes_answer:
         yield _request(case, case.steps[-1], IgnoreTools(), design.samples, ReplayPurpose(kind="ignore_tools"))
     rollouts = {placebos: _rollout(case, placebos) for placebos in _subsets(case.used)}
     repaired, first = Rerun(budget=case.budget, sound=True), case.results[0].event
@@ -220,6 +223,28 @@ def undecided(
         if runs > there:
             found.append(replace(request, repeats=runs))
     return tuple(found)
+
+
+def may_have_risen(trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
+    """Of a right trial early answers at its end that are not there yet, where fewer than half at its start are right:
+    nowhere else can its belief have risen."""
+    begin = outcomes.get(ReplayPurpose(kind="early_answer", step=0), ())[: design.samples]
+    scores = values(begin)
+    if len(scores) < len(begin) or not scores or mean(scores) >= RIGHT:
+        return ()
+    return tuple(
+        request
+        for request in end_at_most(trial, design)
+        if len(values(outcomes.get(request.purposes[0], ()))) < request.repeats
+    )
+
+
+def end_at_most(trial: ChosenTrial, design: ReplayDesign) -> tuple[ReplayRequest, ...]:
+    """Of a right trial, whatever its belief was."""
+    last = len(trial.case.steps) - 1
+    if trial.is_wrong or design.steps == "all" or last < 1:
+        return ()
+    return (early_answers(trial.case, last, design.samples),)
 
 
 def begun(trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[ReplayRequest, ...]:

@@ -20,7 +20,9 @@ from toolablate.experiments.attribution.planned_replays import (
     at_most_undecided,
     begun,
     compared_runs,
+    end_at_most,
     first_round,
+    may_have_risen,
     re_ask,
     re_asks_of,
     undecided,
@@ -265,15 +267,16 @@ def begun_requests(path: Path, chosen: Chosen) -> list[ReplayRequest]:
 
 
 def undecided_requests(path: Path, chosen: Chosen, found: Gathered[Explained]) -> list[ReplayRequest]:
-    """Of wrong trials, by what is known of all."""
+    """Of wrong trials, by what is known of all; of right ones their end, where they may have come to know."""
     evidence = {each.evidence.inputs.trial: each.evidence for each in found.explained}
     with Store(path) as store:
-        return [
-            request
-            for each, outcomes in chosen.all_outcomes(store)
-            if (known := evidence.get(each.case.trial)) is not None and is_wrong_and_replayed(known)
-            for request in undecided(each, known, outcomes, found.rates, chosen.design)
-        ]
+        requests: list[ReplayRequest] = []
+        for each, outcomes in chosen.all_outcomes(store):
+            known = evidence.get(each.case.trial)
+            if known is not None and is_wrong_and_replayed(known):
+                requests += undecided(each, known, outcomes, found.rates, chosen.design)
+            requests += may_have_risen(each, outcomes, chosen.design)
+        return requests
 
 
 async def requests_without_results(path: Path, chosen: Chosen) -> list[ReplayRequest]:
@@ -349,6 +352,8 @@ async def foresee(
         then: tuple[ReplayRequest, ...] = ()
         if each.is_wrong and case.trial in missing | undecided:
             then = (*at_most_undecided(case, chosen.design), *without_results_at_most(case, chosen.design))
+        elif case.trial in missing | undecided:
+            then = end_at_most(each, chosen.design)
         later += then
         runs[case.trial] += compared_runs(then)
         if case.trial in missing:
@@ -449,8 +454,7 @@ def _in_rounds(path: Path, chosen: Chosen) -> set[str]:
     with Store(path) as store:
         return {
             replay.trial
-            for each, outcomes in chosen.all_outcomes(store)
-            if each.is_wrong
+            for _, outcomes in chosen.all_outcomes(store)
             for purpose, replays in outcomes.items()
             if purpose.kind in ROUNDS
             for replay in replays

@@ -24,6 +24,7 @@ from tests.analysis.attribution.stories import (
 from toolablate.analysis.attribution.belief import BeliefFlip, Probe, trajectory
 from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Arms, Replay
+from toolablate.analysis.attribution.evidence import decomposition_signals
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.experiments.attribution.planned_replays import (
@@ -31,7 +32,9 @@ from toolablate.experiments.attribution.planned_replays import (
     SHORT_RESULT,
     at_most_undecided,
     begun,
+    end_at_most,
     first_round,
+    may_have_risen,
     undecided,
     without_results,
     without_results_at_most,
@@ -90,7 +93,7 @@ FIRST_FAULTY = case(*searched("gas", "down", status="error", error="timeout"), *
 
 
 def test_round_one_asks_at_both_ends_and_draws_again_under_every_choice_of_tools() -> None:
-    wanted = wanted_of(USED)
+    wanted = wanted_of(replace(USED, computes_answer=True))
     # The last reply is drawn again freely, and is no early answer.
     at_the_ends = {each.purposes[0].kind: each.event for each in wanted if each.repeats == 5}
     assert at_the_ends == {"early_answer": 0, "last_reply": 6, "ignore_tools": 6}
@@ -124,8 +127,19 @@ def test_only_an_answer_that_cannot_be_read_is_asked_for_again() -> None:
 def test_a_right_trial_has_half_the_runs_and_is_not_told_to_ignore_its_tools() -> None:
     right = wanted_of(USED, verdict="correct")
     assert set(kinds(right)) == {"early_answer", "rollout"}
+    # Its end only where its belief was low at the start.
+    assert [each.event for each in right if each.purposes[0].kind == "early_answer"] == [0]
     # Half of three runs, rounded up.
     assert {each.repeats for each in right if each.purposes[0].kind == "rollout"} == {2}
+
+
+def test_tools_are_ignored_only_where_code_supports_the_answer() -> None:
+    """Of other code no reader asks what was answered so."""
+    other = case(*ran("1", "1"), *ended("Answer: B"))
+    adopted = case(*ran("print(gas)", "molecular nitrogen"), *ended("Answer: B"))
+    assert (other.computes_answer, adopted.computes_answer) == (False, True)
+    assert "ignore_tools" not in kinds(wanted_of(other))
+    assert "ignore_tools" in kinds(wanted_of(adopted))
 
 
 def test_long_results_are_swapped_for_short_ones_as_well() -> None:
@@ -327,6 +341,42 @@ def test_a_level_has_eight_runs_at_most_or_as_many_as_are_asked_for_at_once(
     mixed = [float(number % 2) for number in range(there)]
     design = ReplayDesign(samples=2, rollouts=rollouts, precision=0.999)
     assert next_of({**SURE, SWAPPED: mixed}, design)[SWAPPED] == runs
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "asked"),
+    [
+        ((0.0, 0.0), (), True),
+        ((0.0, 0.0), (1.0, None), True),
+        ((0.0, 0.0), (1.0, 1.0), False),
+        # High from the start, or not known yet.
+        ((1.0, 0.0), (), False),
+        ((0.0, None), (), False),
+        ((), (), False),
+    ],
+)
+def test_a_right_trial_is_asked_at_its_end_where_its_belief_may_have_risen(
+    begin: tuple[float | None, ...], end: tuple[float | None, ...], asked: bool
+) -> None:
+    design = ReplayDesign(samples=2, rollouts=1)
+    outcomes = {FIRST: stored(SEARCHED, FIRST, begin), LAST: stored(SEARCHED, LAST, end)}
+    seen = TrialSummary("q", "m", "tools", value=1.0, verdict="correct", trial=SEARCHED.trial)
+    right = ChosenTrial(seen, SEARCHED, CONDITION)
+    wanted = may_have_risen(right, outcomes, design)
+    assert [(each.purposes[0], each.repeats) for each in wanted] == ([(LAST, 2)] if asked else [])
+    assert set(wanted) <= set(end_at_most(right, design))
+    assert may_have_risen(replace(right, seen=replace(seen, value=0.0)), outcomes, design) == ()
+
+
+@pytest.mark.parametrize("end", [0, 1, 2])
+@pytest.mark.parametrize("begin", [1, 2])
+def test_a_belief_that_was_high_at_the_start_has_risen_nowhere_whatever_it_is_at_the_end(begin: int, end: int) -> None:
+    """So that nothing is lost where its end is not asked about."""
+    (world,) = [each for each in worlds(1.0, 0.0) if each.name == "search"]
+    whole = evidence(world, np.random.default_rng(0))
+    found = trajectory(Probe(step, {"A": right, "B": 2 - right}, 0, right) for step, right in ((0, begin), (2, end)))
+    risen = decomposition_signals(whole.signals, SEARCHED.steps, found, None, ())
+    assert risen == decomposition_signals(whole.signals, SEARCHED.steps, None, None, ())
 
 
 def test_a_level_of_eight_runs_has_no_more_though_some_have_no_score() -> None:
