@@ -20,14 +20,15 @@ from toolablate.experiments.cluster.services import Begun, Desk, answer_of
 from toolablate.experiments.cluster.worker import crossing
 from toolablate.experiments.running.execution import AttemptLostError
 from toolablate.experiments.running.runner import as_internal
-from toolablate.traces.errors import ToolablateError
+from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Event
 
 
 @dataclass(slots=True)
 class UnderWay:
     """`post` says something to its worker; `coding` tells whether it may start a kernel; what it asks for of the
-    driver's is given at its `desk`. `_places` and `_waiting` are those of its requests, by ticket."""
+    driver's is given at its `desk`. `_places` and `_waiting` are those of its requests, by ticket; `_unreached` is a line that gave up over a request
+    of it, and why."""
 
     record: Callable[[Event], None]
     post: Callable[[ToWorker], None]
@@ -40,6 +41,7 @@ class UnderWay:
     _tickets: set[int] = field(default_factory=set)
     _places: dict[int, tuple[Line, Place]] = field(default_factory=dict)
     _waiting: dict[int, "asyncio.Task[None]"] = field(default_factory=dict)
+    _unreached: tuple[Line, ModelError] | None = None
 
     def end(self, result: AgentResult | Exception) -> None:
         """Once; what is said later is late."""
@@ -96,6 +98,10 @@ class UnderWay:
         line = self.lines[request.line]
         answer: Place | Exception
         try:
+            if self._unreached is not None and self._unreached[0] is line:
+                # The line lets all others go, since it was told to this one.
+                (_, error), self._unreached = self._unreached, None
+                raise error
             with blocking(request.blocking):
                 answer = await line.enter(request.tokens, request.most, first=request.first)
         except LetGo as error:
@@ -131,4 +137,5 @@ class UnderWay:
         elif message.what == "refused":
             line.refused(place, message.error)
         else:
-            line.unreached(place, message.error)
+            error = line.unreached(place, message.error)
+            self._unreached = None if error is message.error else (line, error)

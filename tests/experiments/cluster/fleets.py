@@ -54,6 +54,8 @@ class Scripted:
             match step.split():
                 case ["ask"]:
                     await ask(self.lines["models.m"], first=said == 0)
+                case ["knock"]:
+                    await knock(self.lines["models.m"])
                 case ["say", count]:
                     for _ in range(int(count)):
                         record(Answer(at=0.0, text=f"{said}", limit=None))
@@ -71,6 +73,14 @@ class Scripted:
                 case ["bug"]:
                     raise RuntimeError("a bug")
         return AgentResult(outcome="answered", seconds=1.0, usage=Usage(), cost_usd=None)
+
+
+async def knock(line: Line) -> None:
+    """Where nobody is there."""
+    error = ModelError("nobody there", code="unreachable", retryable=True)
+    while error.retryable:
+        error = line.unreached(await line.enter(first=True), error)
+    raise error
 
 
 async def ask(line: Line, *, first: bool) -> None:

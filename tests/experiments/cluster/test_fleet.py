@@ -99,6 +99,18 @@ async def test_who_has_had_no_reply_is_let_go() -> None:
             await first
 
 
+async def test_one_of_those_that_reach_nobody_says_so_and_the_others_are_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("toolablate.agents.pacing.line.FIRST_BACKOFF_SECONDS", 0.01)
+    async with fleet(Workers()) as (executor, _, _line):
+        trials = [texts(executor, planned("knock", n)) for n in range(4)]
+        ended = await asyncio.gather(*trials, return_exceptions=True)
+    failed = [each for each in ended if isinstance(each, ModelError)]
+    assert ["nothing was ever heard of it" in each.message for each in failed] == [True]
+    assert [type(each) for each in ended if each not in failed] == [LetGo] * 3
+
+
 async def test_a_lost_worker_costs_attempts_and_holds_no_place() -> None:
     engine = Workers()
     async with fleet(engine, 1, places=1) as (executor, warned, line):
