@@ -6,7 +6,8 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=16
 #SBATCH --exclusive
-# Two minutes before its end: running trials finish, and the backup is made.
+#SBATCH --time=24:00:00
+# Two minutes before its end SLURM interrupts all that runs. Only toolablate listens: trials end, and the backup is made.
 #SBATCH --signal=INT@120
 set -euo pipefail
 source .venv/bin/activate
@@ -20,7 +21,7 @@ trap 'rm -f "$RAY_AUTH_TOKEN_PATH"' EXIT
 # end. A second job for the same plan goes on from there.
 head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" \
-    ray symmetric-run --address "$head:6379" --min-nodes "$SLURM_JOB_NUM_NODES" --num-cpus "$SLURM_CPUS_PER_TASK" -- \
+    env --ignore-signal=INT ray symmetric-run --address "$head:6379" --min-nodes "$SLURM_JOB_NUM_NODES" --num-cpus "$SLURM_CPUS_PER_TASK" -- \
     bash -euc 'kept=$(realpath "${0%.*}.sqlite"); store=/tmp/toolablate-$SLURM_JOB_ID.sqlite
                [ ! -e "$kept" ] || cp "$kept" "$store"
-               exec toolablate run "$0" --store "$store" --set cluster.backup="$kept" --cluster auto' "$1"
+               exec env --default-signal=INT toolablate run "$0" --store "$store" --set cluster.backup="$kept" --cluster auto' "$1"
