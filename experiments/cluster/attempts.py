@@ -27,8 +27,8 @@ from toolablate.traces.records import Event
 @dataclass(slots=True)
 class UnderWay:
     """`post` says something to its worker; `coding` tells whether it may start a kernel; what it asks for of the
-    driver's is given at its `desk`. `_places` and `_waiting` are those of its requests, by ticket; `_unreached` is a line that gave up over a request
-    of it, and why."""
+    driver's is given at its `desk`. `_places` and `_waiting` are those of its requests, by ticket. `_unreached` is
+    a line that gave up over a request of it, and why."""
 
     record: Callable[[Event], None]
     post: Callable[[ToWorker], None]

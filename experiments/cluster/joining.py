@@ -3,12 +3,14 @@
 import math
 import os
 import secrets
+import shlex
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from toolablate.experiments.environment.web import Tell
@@ -30,6 +32,7 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
         stack.enter_context(_with_local_token())
     if os.environ.get("RAY_AUTH_MODE") != "token":
         raise _no_token("this command")
+    _require_token_file()
     if not local and address != "auto":
         _require_answer(address)
     try:
@@ -109,6 +112,24 @@ def _no_token(who: str) -> InputError:
         hint="start each node, and this command, with RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN_PATH",
         code="no_token",
     )
+
+
+def _require_token_file() -> None:
+    """Ray itself ends the process where its file is not there. Raises InputError."""
+    path = os.environ.get("RAY_AUTH_TOKEN_PATH", "")
+    if os.environ.get("RAY_AUTH_TOKEN") or not path:
+        return
+    try:
+        wrong = "" if Path(path).read_text(encoding="utf-8").strip() else "is empty"
+    except (OSError, UnicodeDecodeError) as error:
+        wrong = f"cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}"
+    if wrong:
+        make = f'python -c "import secrets; print(secrets.token_hex(32))" > {shlex.quote(path)}'
+        raise InputError(
+            f"cluster: RAY_AUTH_TOKEN_PATH names {path}, which {wrong}",
+            hint=f"name the file that the nodes have, or make one and take it to all of them: {make}",
+            code="no_token",
+        )
 
 
 def _require_same_token(address: str, tell: Tell) -> None:

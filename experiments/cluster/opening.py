@@ -17,6 +17,7 @@ from toolablate.experiments.plans.plan import Plan, PlannedTrial, find_modules_b
 from toolablate.experiments.plans.sections import ClusterSection
 from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
+from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition
 from toolablate.traces.store import DriverLock
@@ -144,7 +145,7 @@ async def open_fleet(
 
     counting = {name: line.counts_tokens for name, line in lines.items()}
     engine = on_ray.open_ray(section, opener, counting, stack, tell)
-    tell(f"Starting {engine.workers} workers ...")
+    tell(f"Starting {counted(engine.workers, 'worker')} ...")
     fleet = FleetExecutor(
         engine,
         lines,

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -69,6 +70,25 @@ def test_a_token_counts_as_demanded_only_where_a_wrong_one_was_refused(
     monkeypatch.setattr(joining, "_PROBE_SECONDS", 1.0 if "sleep" in probe else 100.0)
     assert joining._with_a_wrong_token("127.0.0.1:1", probe) == found
     assert "could not be found out" in joining._unchecked("127.0.0.1:1", found)
+
+
+@pytest.mark.parametrize(
+    ("held", "told"), [(None, "cannot be read: No such file"), ("", "is empty"), (b"\xff", "no text")]
+)
+def test_a_file_without_a_token_is_refused_before_ray_reads_it(
+    held: str | bytes | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray ends the process then."""
+    path = tmp_path / "ray.token"
+    if held is not None:
+        path.write_bytes(held if isinstance(held, bytes) else held.encode())
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(path))
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    with ExitStack() as stack, pytest.raises(InputError, match=told) as refused:
+        joining.join(ClusterSection(address="auto"), stack, print)
+    assert refused.value.code == "no_token"
+    assert f"> {path}" in refused.value.hint
 
 
 def test_a_local_token_is_gone_from_the_environment_with_its_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
