@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def main() -> int:
         print(f"WRONG  {wrong}")
     print(load())
     if options.json:
-        found = {"costs": costs and asdict(costs), "kills": report and asdict(report), "steady": steady, "fast": fast}
+        found = {"costs": costs and asdict(costs), "kills": report and _as_json(report), "steady": steady, "fast": fast}
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 1 if report and report.wrong else 0
 
@@ -162,6 +162,11 @@ def _of_simulated(steady: dict[str, Any], fast: Sequence[dict[str, Any]]) -> Ite
         rate >= 0.95 * _SIMULATED_PER_SECOND,
     )
     yield Aim("memory for 1,000 trials more", f"<= {_FLAT_MB:g} MB", f"{grown:.1f} MB", grown <= _FLAT_MB)
+
+
+def _as_json(report: Report) -> dict[str, Any]:
+    """`asdict` makes the keys of a Counter pairs, which JSON has not."""
+    return {each.name: getattr(report, each.name) for each in fields(report)}
 
 
 def _say(text: str) -> None:
