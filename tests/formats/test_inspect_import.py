@@ -35,6 +35,9 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.store import Recorder, Store, verify
 
+pytestmark = pytest.mark.timeout(400)
+"""The first one has Inspect run and write its logs, twice: a minute and more on a busy machine."""
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
