@@ -18,8 +18,14 @@ from lxml.html.defs import block_tags  # type: ignore[import-untyped]
 from toolablate.traces.errors import InputError
 
 _DROPPED = ("script", "style", "template", "svg", "iframe", "select", "textarea", "button", "head", "nav")
-_BLOCKS = block_tags - {"del", "ins"} | {"article", "aside", "figure", "footer", "header", "main", "section"}
+_NAMED_BLOCKS = block_tags - {"del", "ins"} | {"article", "aside", "figure", "footer", "header", "main", "section"}
 _MOST_NODES = 200_000
+
+
+def _is_block(tag: object) -> bool:
+    """Elements of a page's own, whose tags have a hyphen, are what newer forums make posts of."""
+    return isinstance(tag, str) and (tag in _NAMED_BLOCKS or "-" in tag)
+
 
 Group = Sequence[Element]
 Sums = Mapping[Element, int]
@@ -43,8 +49,47 @@ def posts_of(page: str) -> list[str]:
     prose = _sums(nodes, lambda text: len(text) if _is_prose(text) else 0)
     marked = _marked(root)
     found = marked if len(marked) > 1 else _best(nodes, prose) or marked
+    if sum(prose[each] for each in found) < prose[nodes[0]] / 2 and _between_rules(root):
+        nodes = [each for each in root.iter() if isinstance(each.tag, str)]
+        prose = _sums(nodes, lambda text: len(text) if _is_prose(text) else 0)
+        found = _best(nodes, prose)
     opening = [_text(each) for each in _opening(nodes, found, title, prose)]
     return [text for text in [*opening, *_without_frame(list(map(_text, found)))] if text]
+
+
+def _between_rules(root: Element) -> bool:
+    """Where old pages put posts side by side with a rule between two, each is made a block. Whether there are any."""
+    found = [each for each in root.iter() if len(each.findall("hr")) > 1]
+    for parent in found:
+        blocks = [lxml.html.Element("div")]
+        parent.text, blocks[0].text = None, parent.text
+        for child in list(parent):
+            if child.tag == "hr":
+                child.addprevious(blocks[-1])
+                blocks.append(lxml.html.Element("div"))
+                child.tail, blocks[-1].text = None, child.tail
+            else:
+                blocks[-1].append(child)
+        parent.append(blocks[-1])
+        heads = [head for head in map(_head_of, blocks) if head is not None]
+        # A line in bold that nearly all begin with has who wrote it, and when.
+        for head in heads if len(heads) > 0.8 * sum(bool(_said(block.text_content())) for block in blocks) else ():
+            head.drop_tree()
+    return bool(found)
+
+
+def _head_of(block: Element) -> Element | None:
+    """What is bold, or a title, and has a line of its own before all that is said in the block."""
+    for child in block:
+        if _said(block.text or "") or child.tag in ("br", "hr"):
+            return None
+        if _said(child.text_content()):
+            after = child.getnext()
+            alone = not _said(child.tail or "") and after is not None and after.tag in ("br", "p")
+            return child if alone and child.tag in ("b", "strong", "font", "h3", "h4", "h5") else None
+        if _said(child.tail or ""):
+            return None
+    return None
 
 
 def _text(element: Element) -> str:
@@ -100,7 +145,7 @@ def _narrowed(element: Element, prose: Sums) -> Element:
     """The innermost block that has nearly all of its prose."""
     least, inner = 0.9 * prose[element], element
     while inner is not None and inner.tag != "p":
-        element = inner if inner.tag in _BLOCKS else element
+        element = inner if _is_block(inner.tag) else element
         inner = next((child for child in inner if prose.get(child, 0) >= least), None)
     return element
 
@@ -154,7 +199,7 @@ def _groups(nodes: Sequence[Element]) -> Iterator[tuple[str, Group]]:
     places = {child: place for each in nodes for place, child in enumerate(each)}
     around = _around(nodes)
     for each in nodes:
-        if each.tag not in _BLOCKS or each.tag in ("hr", "p", "blockquote") or each in around:
+        if not _is_block(each.tag) or each.tag in ("hr", "p", "blockquote") or each in around:
             continue
         names, above = _names(each), each.getparent()
         for form in dict.fromkeys([" ".join(names), *names]):
@@ -266,7 +311,7 @@ def text_of(element: Element) -> str:
     pieces: list[str] = []
 
     def walk(node: Element, mark: str = "* ") -> None:
-        block = node.tag in _BLOCKS
+        block = _is_block(node.tag)
         if block or node.tag == "br":
             pieces.append("\n")
         if node.tag == "li":

@@ -99,6 +99,8 @@ FORMS = {
     "list": ("<ol>", lambda u, d, p: f"<li><h4>{u}</h4><p>{p}</p><small>{d}</small></li>", "</ol>"),
     "articles": ("", lambda u, d, p: f"<article><header>{u}</header><p>{p}</p><footer>Report</footer></article>", ""),
     "pre": ("", lambda u, d, p: f"<hr>From: {u}<br>{d}<pre>{p}</pre>", ""),
+    "own elements": ("", lambda u, d, p: f"<x-post><x-user>{u}</x-user><x-body>{p}</x-body></x-post>", ""),
+    "side by side": ("", lambda u, d, p: f"<a name=p></a><b>{u} wrote on {d}</b><br>{p}<br><hr>", ""),
     "noscript": ("<noscript>", lambda u, d, p: f"<div itemprop='text'>{p}</div>", "</noscript>"),
     "numbered": (
         "",
