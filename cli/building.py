@@ -309,9 +309,15 @@ def posts_command(page: Path, as_json: bool) -> None:
 
     from toolablate.experiments.construction.sources.forum_posts import posts_of
     from toolablate.tools.extraction.kinds import decode
+    from toolablate.traces.errors import InputError
     from toolablate.traces.terminal_text import plain_text
+    from toolablate.traces.validation import why_unreadable
 
-    posts = posts_of(decode(sys.stdin.buffer.read() if str(page) == "-" else page.read_bytes()))
+    try:
+        read = sys.stdin.buffer.read() if str(page) == "-" else page.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {page}: {why_unreadable(error)}", code="unreadable") from None
+    posts = posts_of(decode(read))
     if as_json:
         click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
     else:

@@ -114,7 +114,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     at = (named or found)[-1:] or [call.event for call in signals.calls][-1:]
     if not at:
         return Happened("it called no tool")
-    return Happened(f"{_tool(at[0], told)} answered (event {at[0]}); no result has the wrong answer itself{how}", at[0])
+    return Happened(f"{_tool(at[0], told)} answered (event {at[0]}){how}", at[0])
 
 
 def _of_length(evidence: Evidence) -> Happened:

@@ -49,8 +49,8 @@ from toolablate.reports.happened import (
     sign_in,
 )
 from toolablate.reports.run_groups import total
-from toolablate.reports.turn import AT_CALLS, asked_at, count, turn_of
-from toolablate.reports.why_against import against
+from toolablate.reports.turn import AT_CALLS, turn_of
+from toolablate.reports.why_against import against, turn_against
 from toolablate.reports.would_tell import would_tell
 from toolablate.traces.records import Attribution, Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
@@ -112,7 +112,6 @@ def _verdict(told: Explanation) -> Iterator[str]:
     else:
         start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
         yield f"{start}{_named(shares, attribution, evidence)}: {clause}. Probability {shares.probability}, {basis}."
-    yield from _early_answers_against(shares.first[0], told)
 
 
 def _named(shares: Shares, attribution: Attribution, evidence: Evidence) -> str:
@@ -121,7 +120,7 @@ def _named(shares: Shares, attribution: Attribution, evidence: Evidence) -> str:
     if len(names) > 1:
         return " or ".join(names)
     beside = not_apart(shares.first[0], evidence) if attribution.method == "replay" else ()
-    return f"{' or '.join((*names, *map(defined, beside)))}{', which no run tells apart,' if beside else ''}"
+    return f"{' or '.join((*names, *map(defined, beside)))}{', which no run tells apart' if beside else ''}"
 
 
 def _basis(attribution: Attribution, evidence: Evidence) -> str:
@@ -144,49 +143,6 @@ def _gains(evidence: Evidence) -> Iterator[str]:
     yield from (text for signal, text in gains.items() if signal in signals)
 
 
-def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
-    """Where answers that were asked for at once do not fit a cause."""
-    evidence = told.explained.evidence
-    asked, right = evidence.at_outset
-    others = len(evidence.outset)
-    whose = f" ({f'{others} of them' if others < asked else 'all'} in its other repeats)" if others else ""
-    outset = f"before any call {right:g} of {asked} early answers are right{whose}"
-    if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
-        yield f"But {outset}: {'it may not have known the answer' if cause == 'format' else 'it may need no call'}."
-    if cause == "own_error" and 2 * right > asked:
-        yield f"But {outset}."
-    yield from _turn_against(cause, told)
-
-
-def _turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
-    evidence, attribution = told.explained.evidence, told.explained.attribution
-    turn, beliefs = turn_of(evidence), asked_at(evidence)
-    if turn is None and cause in AT_CALLS and len(beliefs) > 1:
-        ends = (
-            f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} after the last step that was asked at"
-        )
-        yield f"But early answers show no place where they turn wrong: {ends}."
-    if turn is None or attribution is None:
-        return
-    there = [call for call in evidence.signals.calls if turn.holds(call.event)]
-    at, event = f"But early answers turn wrong {turn.where} ({turn.counts})", happened(cause, told).event
-    if cause in _BEFORE_CALLS:
-        yield from [f"{at}, where a call gave its result."] if there else []
-    elif cause in ("budget", "format"):
-        yield from [f"{at}, before its last reply."] if turn.end <= (event or turn.end) else []
-    elif cause == "tool_fault":
-        failed = any(turn.holds(each) for each in attribution.evidence)
-        yield from [] if failed else [f"{at}, where no tool failed."]
-    elif cause in _OF_RESULTS and not any(call.gave for call in there):
-        yield f"{at}, {'where a call gave nothing' if there else 'before any result of that call'}."
-    elif cause in _OF_RESULTS and event is not None and event >= turn.end:
-        yield f"{at}, before event {event}."
-
-
-_BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
-_OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
-
-
 # How it is known.
 
 
@@ -200,7 +156,7 @@ def _known(told: Explanation) -> Iterator[Said]:
     else:
         yield from _read(cause, evidence)
     turn = turn_of(evidence)
-    if turn is not None and cause in AT_CALLS and not any(_turn_against(cause, told)):
+    if turn is not None and cause in AT_CALLS and not any(turn_against(cause, told)):
         yield f"Asked at once after its steps, it turns wrong {turn.where}: {turn.counts}."
     yield from quoted(happened(cause, told).event if cause != "unknown" else last_reply(told), told)
     for diagnosis in evidence.diagnoses:

@@ -25,6 +25,7 @@ from toolablate.reports.causes import (
 )
 from toolablate.reports.changed_runs import ASKED_OTHERWISE, IGNORING, Row, levels_of, of_scores
 from toolablate.reports.happened import Said, happened, same_without_tools, sign_in
+from toolablate.reports.turn import AT_CALLS, asked_at, count, turn_of
 from toolablate.traces.records import Attribution, Mechanism
 
 MOST_ROWS = 5
@@ -56,7 +57,9 @@ def against(told: Explanation) -> Iterator[Said]:
     same = same_without_tools(evidence) if cause not in BY_CHANCE else ""
     if same:
         yield f"{same}: it may need no tool."
-    if not shares.others and not rows and not same:
+    early = list(_early_answers_against(cause, told))
+    yield from early
+    if not shares.others and not rows and not same and not early:
         yield "Nothing found."
     if shares.rest:
         which = "All others together" if shares.others else "All other causes together"
@@ -66,6 +69,49 @@ def against(told: Explanation) -> Iterator[Said]:
         if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in told_so:
             most = " (mostly something that the condition brings, of which there is no sign)"
         yield f"{which}: {hundred(shares.rest)}{most}."
+
+
+def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """Where answers that were asked for at once do not fit a cause."""
+    evidence = told.explained.evidence
+    asked, right = evidence.at_outset
+    others = len(evidence.outset)
+    whose = f" ({f'{others} of them' if others < asked else 'all'} in its other repeats)" if others else ""
+    outset = f"Before any call {right:g} of {asked} early answers are right{whose}"
+    if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
+        yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'it may need no call'}."
+    if cause == "own_error" and 2 * right > asked:
+        yield f"{outset}."
+    yield from turn_against(cause, told)
+
+
+def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    evidence, attribution = told.explained.evidence, told.explained.attribution
+    turn, beliefs = turn_of(evidence), asked_at(evidence)
+    if turn is None and cause in AT_CALLS and len(beliefs) > 1:
+        ends = (
+            f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} after the last step that was asked at"
+        )
+        yield f"Early answers show no place where they turn wrong: {ends}."
+    if turn is None or attribution is None:
+        return
+    there = [call for call in evidence.signals.calls if turn.holds(call.event)]
+    at, event = f"Early answers turn wrong {turn.where} ({turn.counts})", happened(cause, told).event
+    if cause in _BEFORE_CALLS:
+        yield from [f"{at}, where a call gave its result."] if there else []
+    elif cause in ("budget", "format"):
+        yield from [f"{at}, before its last reply."] if turn.end <= (event or turn.end) else []
+    elif cause == "tool_fault":
+        failed = any(turn.holds(each) for each in attribution.evidence)
+        yield from [] if failed else [f"{at}, where no tool failed."]
+    elif cause in _OF_RESULTS and not any(call.gave for call in there):
+        yield f"{at}, {'where a call gave nothing' if there else 'before any result of that call'}."
+    elif cause in _OF_RESULTS and event is not None and event >= turn.end:
+        yield f"{at}, before event {event}."
+
+
+_BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
+_OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
 
 
 def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:

@@ -210,3 +210,6 @@ def test_the_command_prints_json_and_fails_where_there_is_no_thread(tmp_path: Pa
     assert (found.exit_code, [each["text"] for each in json.loads(found.stdout)["posts"]]) == (0, said)
     page.write_text("<p>404</p>", encoding="utf-8")
     assert CliRunner().invoke(group, ["build", "posts", str(page)]).exit_code == 1
+    missing = CliRunner().invoke(group, ["build", "posts", str(tmp_path / "nothere.html")])
+    assert isinstance(missing.exception, InputError)
+    assert "nothere.html: No such file" in missing.exception.message

@@ -35,6 +35,7 @@ THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.
         ),
         ("thanks @john.doe. And @josé, ＠john, @王小明 too", "thanks [name]. And [name], [name], [name] too"),
         ("jürgen@web.de, jean (at) web (dot) de", "[email], [email]"),
+        ("+44 20 7946 0958. Or +1 (212) 555-0199. Or +49 89 1234567.", "[phone]. Or [phone]. Or [phone]."),
         ("call +49 (0)89 1234567 or ＋86 138 1234 5678", "call [phone] or [phone]"),
         ("JOSÉ, Jose\u0301 and Joséphine", "[name], [name] and Joséphine"),
         ("O’Brien and O'Brien", "[name] and [name]"),

@@ -57,7 +57,7 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     yield from _of_sums(told, whole)
     yield from _of_intervals(text["How we know"])
     yield from _of_replays(told, attribution, text["Verdict"])
-    yield from _of_early_answers(told, text["Verdict"])
+    yield from _of_early_answers(told, text["Verdict"], text["What speaks against it"])
     yield from _of_rivals(attribution, text["What speaks against it"])
     yield from _of_definitions(whole)
 
@@ -197,7 +197,9 @@ def _of_rivals(attribution: Attribution, against: str) -> Iterator[str]:
     for cause, share in ranked(attribution)[1:]:
         if share >= 0.105 and CAUSES[cause][0] not in against and cause not in BY_CHANCE:
             yield f"silent on {cause}, {share}: {against}"
-    if "Nothing found" in against and re.search("It may be|Less likely|do not fit|^For |same wrong answer", against):
+    if "Nothing found" in against and re.search(
+        "It may be|Less likely|do not fit|^For |arly answers|same wrong answer", against
+    ):
         yield f"nothing, and something: {against}"
     if not against.strip():
         yield "silent on what speaks against it"
@@ -226,18 +228,18 @@ def _of_intervals(known: str) -> Iterator[str]:
         yield f"intervals that overlap, or not: {known}"
 
 
-def _of_early_answers(told: Explanation, verdict: str) -> Iterator[str]:
-    """What they say against a cause is said in the verdict, by their counts."""
+def _of_early_answers(told: Explanation, verdict: str, against: str) -> Iterator[str]:
+    """What they say against a cause is said, by their counts."""
     right, asked = _at_outset(told.explained.evidence)
-    said = re.search(r"before any call (\d+) of (\d+) early answers", verdict)
+    said = re.search(r"Before any call (\d+) of (\d+) early answers", against)
     if said and (int(said[1]), int(said[2])) != (int(right), asked):
-        yield f"other early answers than {right} of {asked}: {verdict}"
+        yield f"other early answers than {right} of {asked}: {against}"
     needs_call = not re.search(r"chance|own error|offer of tools|condition", verdict.partition(":")[0])
     if needs_call and 2 * right < asked and said is None:
-        yield f"silent on early answers, {right} of {asked}: {verdict}"
+        yield f"silent on early answers, {right} of {asked}: {against}"
     turn = turn_of(told.explained.evidence)
     worse = re.search(
-        r"turn wrong .*?events? (\d+).*?\((\d+) of (\d+) right before it, (\d+) of (\d+) after it", verdict
+        r"turn wrong .*?events? (\d+).*?\((\d+) of (\d+) right before it, (\d+) of (\d+) after it", against
     )
     if worse and turn:
         steps, sums = told.explained.evidence.steps, [[0, 0], [0, 0]]
@@ -245,9 +247,9 @@ def _of_early_answers(told: Explanation, verdict: str) -> Iterator[str]:
             of = sums[steps[each.step] > int(worse[1])]
             of[0], of[1] = of[0] + round(each.right.mean * each.samples), of[1] + each.samples
         if [*map(int, worse.groups()[1:])] != [*sums[0], *sums[1]]:
-            yield f"a turn by {sums}: {verdict}"
+            yield f"a turn by {sums}: {against}"
     if worse and turn is None:
-        yield f"a turn that early answers do not have: {verdict}"
+        yield f"a turn that early answers do not have: {against}"
 
 
 def _of_events(told: Explanation, whole: str) -> Iterator[str]:

@@ -183,10 +183,12 @@ def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner
     told = explanation(
         explained(evidence(trajectory=believed((0, 0, 0)), flip=None, outset=(1.0,) * 2), mechanism="calling")
     )
-    assert "But before any call 2 of 10 early answers are right (2 of them in its other repeats)" in part(
-        told, "Verdict"
+    assert "Before any call 2 of 10 early answers are right (2 of them in its other repeats)" in part(
+        told, "What speaks against it"
     )
-    assert "no place where they turn wrong: 0 of 8 right before any call, 0 of 8 after" in part(told, "Verdict")
+    assert "no place where they turn wrong: 0 of 8 right before any call, 0 of 8 after" in part(
+        told, "What speaks against it"
+    )
     rows = rows_of(shown(told))
     assert "asked at once before any call (2 of 10 in its other repeats) 2 of 10" in rows
     assert "before any call 0 of 8 B" in steps_of(shown(told))
@@ -208,8 +210,8 @@ def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is the model's own error")
     assert "Whatever is changed, 9 of 32 right. Mostly wrong: " in part(told, "How we know")
     assert "without tools: 3 of 4 right" in part(told, "What speaks against it")
-    assert "before any call 1 of 8 early answers are right: it may need no call" in part(
-        explanation(explained(found)), "Verdict"
+    assert "Before any call 1 of 8 early answers are right: it may need no call" in part(
+        explanation(explained(found)), "What speaks against it"
     )
 
 
@@ -305,9 +307,7 @@ def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:
     failed = (*ran("1/0", "This call failed.", status="error", error="injected_failure"), *ended("Answer: B"))
     text = flat(shown(explanation(explained(evidence(failed)), conversation=failed)))
     assert "event 1, python fails: │ This call failed." in text
-    assert (
-        "But early answers turn wrong at event 1 (15 of 16 right before it, 0 of 8 after it), where a call gave" in text
-    )
+    assert "Early answers turn wrong at event 1 (15 of 16 right before it, 0 of 8 after it), where a call gave" in text
 
 
 def test_foreign_text_is_inert() -> None:

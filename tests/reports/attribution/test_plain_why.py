@@ -186,7 +186,7 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "measured, of a trace": ("plain_why._basis", lambda *_: "from the 4 answers that are counted below"),
     "other replays than there are": ("plain_why.counted_runs", lambda *of: counted_runs(*of)[1:]),
     "a count that no run has": ("changed_runs.Row.count", property(lambda row: f"{row.right + 1:g} of 99")),
-    "early answers before any call left out": ("plain_why._early_answers_against", lambda *_: iter(())),
+    "early answers before any call left out": ("why_against._early_answers_against", lambda *_: iter(())),
     "early answers of this trial alone": ("happened.Evidence.at_outset", property(lambda of: (9, 9))),
     "a turn by other answers": (
         "turn.Turn.counts",
