@@ -40,7 +40,8 @@ class BookWorlds:
 
 def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorlds:
     """A statement stands in the book where its text without the name does, whatever the blanks and ends of lines and
-    pages. Its twin is on the page where it begins.
+    pages. Its twin is on the page where it begins, and its lines end where those of the book would: one long line among
+    short ones would give it away.
 
     Raises InputError that names the file, the row, the key."""
     rows = [row for _, row in typed_rows(pages, PageRow, ALLOWED)]
@@ -48,7 +49,7 @@ def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorld
     spans = _spans(book, {item: _said(each["text"]) for item, each in contents.items()})
     falsified, done = [], 0
     for start, end, item in spans:
-        twin = _said(contents[item]["false"]["text"]).replace(_PAGE_END, " ")
+        twin = _set_as(book, start, end, _said(contents[item]["false"]["text"]).replace(_PAGE_END, " "))
         falsified += [book[done:start], twin, _PAGE_END * book.count(_PAGE_END, start, end)]
         done = end
     false_pages = "".join([*falsified, book[done:]]).split(_PAGE_END)
@@ -78,6 +79,33 @@ def _spans(book: str, said: Mapping[str, str]) -> list[tuple[int, int, str]]:
             free[start:end] = bytes(end - start)
             chosen.append((start, end, item))
     return sorted(chosen)
+
+
+def _set_as(book: str, start: int, end: int, twin: str) -> str:
+    """The twin, with the book's blanks and ends of lines as far as its words are the same, and from there on in lines
+    that are no longer than those around it."""
+    words, said = book[start:end].split(), twin.split()
+    blanks = re.findall(r"\s+", book[start:end].replace(_PAGE_END, "\n"))
+    own = re.findall(r"\s+", twin.strip())
+    same = next((place for place, (one, other) in enumerate(zip(words, said, strict=False)) if one != other), None)
+    kept = min(len(words), len(said)) if same is None else same
+    line_start = max(book.rfind(sign, 0, start) for sign in ("\n", _PAGE_END)) + 1
+    around = re.split(r"[\n\f]", book[max(0, line_start - _AROUND) : end + _AROUND])
+    whole = [line for line in around[1:-1] or around if line.strip()]
+    broken = sum(not _SENTENCE_END.search(line) for line in whole)
+    # Where most lines are whole sentences, none is broken for want of width.
+    widest = max(map(len, whole)) if 2 * broken > len(whole) else len(book) + len(twin)
+    made = said[0]
+    for place, word in enumerate(said[1:], start=1):
+        line = f"{book[line_start:start]}{made}".rpartition("\n")[2]
+        ends = "\n" in own[place - 1] or len(line) + 1 + len(word) > widest
+        made += f"{blanks[place - 1] if place < kept else chr(10) if ends else ' '}{word}"
+    return made
+
+
+_AROUND = 400
+"""Signs before and after a statement whose lines show how long lines are there."""
+_SENTENCE_END = re.compile(r"[.!?:;。！？：；]\W*$")
 
 
 def _said(statement: str) -> str:

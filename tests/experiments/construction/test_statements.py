@@ -122,6 +122,22 @@ def test_people_mend_the_false_statement(chat_server: ChatServer, tmp_path: Path
     assert mended in texts
 
 
+def test_lines_of_a_twin_are_as_long_as_those_of_its_book(tmp_path: Path) -> None:
+    text = (
+        "Heat treatment changes what a metal is made\nof inside. Annealing is the heating of a metal to\na temperature at"
+        " which its grains form anew,\nfollowed by cooling in air. It is slow, and costs\nmore than the part itself does"
+        " as often as not,\nwhich is why it is done for many at once.\n"
+    )
+    said = "Annealing is the heating of a metal to a temperature at which its grains form anew, followed by cooling in air."
+    twin = said.replace("cooling in air.", "quenching in a bath of brine and a long rest in liquid nitrogen.")
+    (tmp_path / "book.jsonl").write_text(json.dumps({"text": text}), encoding="utf-8")
+    worlds = book_worlds(tmp_path / "book.jsonl", {"a": {"text": said, "false": {"text": twin}}})
+    lines = worlds.false[0]["text"].splitlines()
+    assert " ".join(text.split()).replace(said, twin) == " ".join(worlds.false[0]["text"].split())
+    assert lines[:3] == text.splitlines()[:3]
+    assert max(map(len, lines[:-4])) <= max(map(len, text.splitlines()))
+
+
 def test_a_statement_over_two_pages_has_its_twin_on_the_first(tmp_path: Path) -> None:
     pages = tmp_path / "book.jsonl"
     pages.write_text(
