@@ -56,10 +56,10 @@ CAUSES: Mapping[Mechanism, tuple[str, str]] = {
     "budget": ("a limit that ended it", "with more room it would have come to the right answer"),
     "tool_fault": ("a tool that failed", "with a tool that works it would have come to the right answer"),
     "format": ("the form of its answer", "it had the right answer, and gave it in no form that counts"),
-    "sampling_noise": ("chance", "asked again in the same state, it is often right"),
+    "sampling_noise": ("chance", "another draw of its replies in the same state could have been right"),
     "own_error": (
         "the model's own error",
-        "it is mostly wrong on this question, whatever is changed",
+        "it errs on this question by itself, whatever tools it has",
     ),
     "unknown": ("something that the condition brings", "it is not known what"),
 }

@@ -234,6 +234,10 @@ def noted(sign: Sign) -> str:
 # A line of an event.
 
 
+_BARE_ANSWER = re.compile(r"\W*(?:final )?(?:answer|答案|antwort)\W*\S{0,12}\W*", re.IGNORECASE)
+"""What the page says already."""
+
+
 def quoted(number: int | None, told: Explanation) -> Iterator[Said]:
     """What it gives or writes there, by the line that matters most: one that checks cases in place of the question, or
     that holds the final answer or words of the final reply; else one with words of the wrong options that it chose, or
@@ -249,6 +253,8 @@ def quoted(number: int | None, told: Explanation) -> Iterator[Said]:
             last = "".join(event.reply.message.content.strip().splitlines()[-1:])
             holds = (each for each in asked if any(wanted.strip() in each[1] for wanted in matters))
             name, text = next(holds, asked[0] if asked else ("", last))
+            if not asked and _BARE_ANSWER.fullmatch(last.strip()):
+                return
             what = f"calls {name}" if asked else "replies"
         case ToolCall():
             text = event.output or event.error

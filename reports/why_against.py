@@ -23,7 +23,7 @@ from toolablate.reports.causes import (
     unchanged,
     without_tools,
 )
-from toolablate.reports.changed_runs import ASKED_OTHERWISE, IGNORING, Row, levels_of, of_scores
+from toolablate.reports.changed_runs import ASKED_OTHERWISE, BEFORE, IGNORING, Row, levels_of, of_scores
 from toolablate.reports.happened import Said, happened, same_without_tools, sign_in
 from toolablate.reports.turn import AT_CALLS, asked_at, count, turn_of
 from toolablate.traces.records import Attribution, Mechanism
@@ -44,24 +44,26 @@ def against(told: Explanation) -> Iterator[Said]:
             said = "; ".join((happened(cause, told).clause, *gone))
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
         elif (cause, hundredths) == as_likely(shares):
-            yield f"For {name_of(cause)}:{_raised_by(cause, told)}"
+            yield f"For {name_of(cause)}.{_raised_by(cause, told)}"
         else:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
     cause = shares.first[0]
     told_rows = [row for other, _ in shares.others for row in _rows_of(other, evidence)]
     rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
     rows += _ignoring(cause, evidence)
+    early = list(_early_answers_against(cause, told))
+    # Early answers before any call are a row as well.
+    rows = [row for row in rows if not (early and row.changed == BEFORE)]
     more = f"; and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
     if rows:
         yield f"Rows that do not fit it: {'; '.join(row.told for row in rows[:MOST_ROWS])}{more}."
     same = same_without_tools(evidence) if cause not in BY_CHANCE else ""
     if same:
         yield f"{same}: it may need no tool."
-    early = list(_early_answers_against(cause, told))
     yield from early
     if not shares.others and not rows and not same and not early:
         yield "Nothing found."
-    if shares.rest:
+    if shares.rest >= 100 * LEAST_LEFT:
         which = "All others together" if shares.others else "All other causes together"
         told_so = {*shares.first, *(each for each, _ in shares.others)}
         left = [(each, share) for each, share in ranked(attribution) if each not in told_so and share >= LEAST_LEFT]

@@ -71,7 +71,7 @@ def _pair(told: Explanation) -> tuple[Mechanism, Mechanism]:
     shares = shares_of(attribution)
     first, *both = shares.first
     if both:
-        return first, both[0]
+        return first, shares.others[0][0] if shares.others else both[0]
     rival = next((each for each, _ in ranked(attribution) if each not in (first, "unknown")), None)
     return first, rival or ("own_error" if first == "sampling_noise" else "sampling_noise")
 

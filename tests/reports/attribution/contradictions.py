@@ -185,7 +185,8 @@ def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
         said = re.findall(r": (\d?\.\d+)", verdict.partition(";")[0])
     said += re.findall(r"(?:It may be|Less likely) [^(]*\([^)]*\): (\d?\.\d+)", against)
     said += re.findall(r"together: (\d?\.\d+)", against)
-    if round(sum(map(float, said)), 2) != 1:
+    # What is left is named from .03 on.
+    if not 0.975 < sum(map(float, said)) < 1.005:
         yield f"probabilities that add to {sum(map(float, said))}: {text}"
     named = re.findall(r"(?:It may be|Less likely) ([^(]*) \(", against)
     if len(named) != len(set(named)):
