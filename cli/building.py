@@ -75,7 +75,7 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     from toolablate.experiments.construction.building import build
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.publishing import publish, told_of_worlds
+    from toolablate.experiments.construction.publishing import publish, told_of_published
     from toolablate.experiments.construction.workbench import Workbench
     from toolablate.experiments.pair_judging import work_told
     from toolablate.experiments.running.progress import RunProgress
@@ -101,7 +101,7 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
         if waiting := sum(map(len, (found.waiting for found in built.stages))):
             console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build review`", markup=False)
-        for line in told_of_worlds(loaded, built.published or {}) if built.published else ():
+        for line in told_of_published(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
     if built.missing:
         console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")

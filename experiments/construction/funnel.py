@@ -123,14 +123,19 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
         yield told
     if funnel.audit is not None:
         yield from audit_told(funnel.audit)
-    said = funnel.agreement
+    yield from agreement_told(funnel.agreement)
+    yield f"Beside it, {funnel.paper}."
+
+
+def agreement_told(said: Agreement) -> Iterator[str]:
+    from toolablate.reports.numbers import counted
+
     if said.items:
         kappa = "undefined" if said.kappa is None else f"{said.kappa:.2f}"
         interval = f" ({said.ci95[0]:.2f} to {said.ci95[1]:.2f})" if said.ci95 else ""
         yield f"Review: two people on {counted(said.items, 'item')}, alike on {said.alike:.0%}, kappa {kappa}{interval}"
     if said.median_seconds is not None:
         yield f"Review: median {said.median_seconds:.0f} s per item and person"
-    yield f"Beside it, {funnel.paper}."
 
 
 def _p(value: float | None, told: str) -> str:

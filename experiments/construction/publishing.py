@@ -10,7 +10,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.funnel import Funnel
+from toolablate.experiments.construction.funnel import Funnel, agreement_told
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
@@ -143,8 +143,8 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         f"- Contact: {card.contact or 'not stated'}",
         f"- Canary: `{CANARY}`",
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
-        f"- Review: {pipeline.review.reviewers or 'no'} people per item"
-        + (f", kappa {funnel.agreement.kappa:.2f}" if funnel.agreement.kappa is not None else ""),
+        f"- Review: {pipeline.review.reviewers or 'no'} people per item",
+        *(f"- {told}" for told in agreement_told(funnel.agreement)),
         *(f"- {told}" for told in _measured(pipeline, funnel)),
         f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
         "",
@@ -186,8 +186,15 @@ _PERSONAL = (
 )
 
 
-def told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
-    """How much of a book or of threads is falsified, [] without either."""
+def told_of_published(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
+    """What its maker should know before it is passed on: items without a licence, and how much of a book or of threads
+    is falsified."""
+    bare = sum(not content.get("licence") for content in contents.values())
+    of_none = [f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"]
+    return [*(of_none if bare else []), *_told_of_worlds(pipeline, contents)]
+
+
+def _told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
     if pipeline.worlds.threads and pipeline.kind == "questions":
         found = len(thread_worlds(contents).found)
         return [f"{found} of {len(contents)} threads have a wrong reply, their answer in falsified_threads.jsonl"]

@@ -17,6 +17,8 @@ from tests.servers.chat_server import ChatServer, Until, reply
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
+from toolablate.experiments.construction.pipeline import load_pipeline
+from toolablate.experiments.construction.publishing import told_of_published
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.traces.errors import InputError
 
@@ -296,3 +298,12 @@ def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: Cha
     assert found["review"]["kept"] == 1
     path.write_text(path.read_text(encoding="utf-8").replace("20000", "60000"), encoding="utf-8")
     assert funnel(path)["review"]["kept"] == 2
+
+
+def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS, ALONE))
+    contents = {"a": {"licence": "CC BY 4.0"}, "b": {}}
+    assert told_of_published(pipeline, contents) == [
+        "1 of 2 questions have no `licence` of their source; the card says unknown"
+    ]
+    assert told_of_published(pipeline, {"a": contents["a"]}) == []
