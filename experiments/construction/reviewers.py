@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Collection
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -48,11 +50,11 @@ class Reviewers:
             found[each.alias.casefold()] = each
         return found
 
-    def enter(self, alias: str, name: str, field: str) -> Reviewer:
-        """A new one; without an alias R1, R2 and so on. Raises InputError for an alias that somebody has, and for what
-        is none."""
+    def enter(self, alias: str, name: str, field: str, decided: Collection[str] = ()) -> Reviewer:
+        """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file.
+        Raises InputError for an alias that somebody has, and for what is none."""
         known = self.known()
-        given = clean_text(alias.strip()) or self._free(known)
+        given = clean_text(alias.strip()) or _free({*known, *map(str.casefold, decided)})
         if not (alias.strip() or name.strip()):
             raise InputError("Say an alias, a name or both.", code="reviewer")
         if given.casefold() in known:
@@ -67,9 +69,6 @@ class Reviewers:
         self._add(made)
         return made
 
-    def _free(self, known: dict[str, Reviewer]) -> str:
-        return next(alias for number in range(1, len(known) + 2) if (alias := f"R{number}").casefold() not in known)
-
     def _add(self, made: Reviewer) -> None:
         line = json.dumps(made.model_dump(mode="json"), ensure_ascii=False) + "\n"
         try:
@@ -81,3 +80,7 @@ class Reviewers:
                 os.close(file)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}", code="unwritable") from None
+
+
+def _free(taken: Collection[str]) -> str:
+    return next(alias for number in count(1) if (alias := f"R{number}").casefold() not in taken)

@@ -9,8 +9,9 @@ from toolablate.experiments.construction.stages import Content
 
 @dataclass(frozen=True, slots=True)
 class ThreadWorlds:
-    """A document for each item: its thread as it is, and with its first wrong reply in the place of its answer, which
-    is nowhere then. Threads without a wrong reply (all but `found`) are the same in both."""
+    """A document for each item: its thread with its answer, and with its first wrong reply in the place of that; of
+    `found` threads both have further wrong replies and no others, which may say the right answer, so that they differ
+    in the answer alone. Threads without a wrong reply are the same in both, and whole."""
 
     true: tuple[dict[str, Any], ...]
     false: tuple[dict[str, Any], ...]
@@ -22,13 +23,12 @@ def thread_worlds(contents: Mapping[str, Content]) -> ThreadWorlds:
     for item, content in contents.items():
         about = {"id": item, "title": content["title"] or item[:16]}
         about["url"] = content["url"] or f"https://thread.example/{item[:16]}"
-        answer, replies = _explained(content), content["replies"]
-        true.append({**about, "text": _thread(content["question"], answer, replies)})
-        if wrong := content["wrong_replies"]:
+        answer, replies, wrong = _explained(content), content["replies"], content["wrong_replies"]
+        if wrong:
             found.add(item)
-            # Nothing that may say the right answer stays beside the wrong one.
-            answer, replies = wrong[0], wrong[1:]
-        false.append({**about, "text": _thread(content["question"], answer, replies)})
+            replies = wrong[1:]
+        true.append({**about, "text": _thread(content["question"], answer, replies)})
+        false.append({**about, "text": _thread(content["question"], wrong[0] if wrong else answer, replies)})
     return ThreadWorlds(tuple(true), tuple(false), frozenset(found))
 
 

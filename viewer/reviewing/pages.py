@@ -104,7 +104,8 @@ def _known(view: ReviewView, alias: str) -> str:
 
 
 def _entered(view: ReviewView, form: Form) -> Reviewer:
-    return view.reviewers.enter(form.get("alias", ""), form.get("name", ""), form.get("field", ""))
+    decided = {each.reviewer for said in view.desk.look(fresh=False).said.values() for each in said}
+    return view.reviewers.enter(form.get("alias", ""), form.get("name", ""), form.get("field", ""), decided)
 
 
 # How far it is.

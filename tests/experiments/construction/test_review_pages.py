@@ -90,6 +90,17 @@ def test_two_review_blind_and_a_third_decides_without_their_names(site: Site, pa
     assert (found["kept"], found["dropped"], found["waiting"]) == (1, {"rejected": 1}, {"review": 2})
 
 
+def test_a_new_person_has_no_alias_of_decisions_from_a_file(site: Site, path: Path, tmp_path: Path) -> None:
+    row = json.loads(run("decide", path).output.splitlines()[0])
+    decision = {"item": row["item"], "seen": row["seen"], "reviewer": "R1", "verdict": "accept"}
+    (tmp_path / "d.jsonl").write_text(json.dumps(decision), encoding="utf-8")
+    run("decide", path, tmp_path / "d.jsonl")
+    dora = Person(site, name="Dora")
+    assert "R2" in dora.page.text
+    assert dora.says(dora.next(), "accept").status_code == 200
+    assert [each.reviewer for each in decisions(path)] == ["R1", "R2"]
+
+
 def test_what_cannot_be_kept_is_on_the_page_again(site: Site, path: Path) -> None:
     mabel = Person(site, "mabel")
     item = mabel.next()
