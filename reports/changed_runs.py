@@ -75,7 +75,12 @@ class Row:
         if self.changed == AS_WAS:
             others = int(self.runs) - 1
             return f" (this trial and {others} other repeat{'' if others == 1 else 's'})"
-        return f" ({self.elsewhere} of these asked in its other repeats)" if self.elsewhere else ""
+        return f" ({self.asked_where})" if self.elsewhere else ""
+
+    @property
+    def asked_where(self) -> str:
+        here = f"{self.runs - self.elsewhere:g} asked here, " if self.runs > self.elsewhere else "all "
+        return f"{here}{self.elsewhere} in its other repeats"
 
 
 AS_WAS = "as it was"

@@ -185,11 +185,11 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         return Happened(offered if cause == "availability" else f"{answered}, and called no tool", last)
     if cause == "calling":
         gave = sum(call.gave for call in calls) or "none"
-        return Happened(f"it made {_many(len(calls))}, {gave} of which gave something", calls[0].event)
+        return Happened(f"it made {_many(len(calls))}, {gave} of which gave something")
     adopted = evidence.signals.adoption
     if cause in BY_CHANCE and adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
-        taken = f"{_tool(adopted.event, told)} gave its wrong answer{_answer(told)} (event {adopted.event})"
-        return Happened(f"{taken}, and it answered that{_at(last)}", adopted.event)
+        given = f"as {_tool(adopted.event, told)} had given it (event {adopted.event})"
+        return Happened(f"it answered “{answer}”{_at(last)}, {given}", adopted.event)
     return Happened(f"{answered}, after {_many(len(calls))}", last)
 
 

@@ -230,7 +230,7 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
         yield f"No row shows it: {'; '.join(row.told for row in again)}. It is what no one change explains better."
     else:
         yield "No row shows it: it is what no one change explains better."
-    if bare is not None and bare.right:
+    if bare is not None and bare.share > RIGHT:
         yield f"{capital(bare.told)}: it can answer the question."
 
 

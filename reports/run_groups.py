@@ -58,5 +58,5 @@ def total(rows: Sequence[Row]) -> Row:
 def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
     answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
-    elsewhere = f" ({row.elsewhere:g} of {row.runs:g} in its other repeats)" if row.elsewhere else ""
+    elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
     return f"{row.changed}{answered}{elsewhere}{f' ({row.aside})' if row.aside else ''}", row.count

@@ -23,7 +23,16 @@ from toolablate.reports.causes import (
     unchanged,
     without_tools,
 )
-from toolablate.reports.changed_runs import ASKED_OTHERWISE, BEFORE, IGNORING, Row, levels_of, of_scores
+from toolablate.reports.changed_runs import (
+    ASKED_OTHERWISE,
+    BEFORE,
+    IGNORING,
+    REPEATS,
+    Row,
+    levels_of,
+    of_scores,
+    uncounted,
+)
 from toolablate.reports.happened import Said, happened, same_without_tools, sign_in
 from toolablate.reports.turn import AT_CALLS, asked_at, count, turn_of
 from toolablate.traces.records import Attribution, Mechanism
@@ -50,7 +59,7 @@ def against(told: Explanation) -> Iterator[Said]:
     cause = shares.first[0]
     told_rows = [row for other, _ in shares.others for row in _rows_of(other, evidence)]
     rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
-    rows += _ignoring(cause, evidence)
+    rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
     early = list(_early_answers_against(cause, told))
     # Early answers before any call are a row as well.
     rows = [row for row in rows if not (early and row.changed == BEFORE)]
@@ -78,7 +87,7 @@ def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]
     evidence = told.explained.evidence
     asked, right = evidence.at_outset
     others = len(evidence.outset)
-    whose = f" ({f'{others} of them' if others < asked else 'all'} in its other repeats)" if others else ""
+    whose = f" ({Row(BEFORE, asked, right, elsewhere=others).asked_where})" if others else ""
     outset = f"Before any call {right:g} of {asked} early answers are right{whose}"
     if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
         yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'it may need no call'}."
@@ -91,9 +100,8 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     evidence, attribution = told.explained.evidence, told.explained.attribution
     turn, beliefs = turn_of(evidence), asked_at(evidence)
     if turn is None and cause in AT_CALLS and len(beliefs) > 1:
-        ends = (
-            f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} after the last step that was asked at"
-        )
+        last = f"after event {evidence.steps[beliefs[-1].step] - 1}"
+        ends = f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} {last}"
         yield f"Early answers show no place where they turn wrong: {ends}."
     if turn is None or attribution is None:
         return
@@ -114,6 +122,13 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
 
 _BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
 _OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results", "interaction", "volume")
+
+
+def _repeats_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
+    """Other repeats have the same tools and the same prompt, whatever they called."""
+    row = next((row for row in uncounted(evidence) if row.changed == REPEATS), None)
+    shared = cause in ("availability", "prompt", "own_error") and attribution.method == "replay"
+    return [row] if shared and row is not None and row.share > RIGHT else []
 
 
 def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:
@@ -147,8 +162,7 @@ def _raised_by(cause: Mechanism, told: Explanation) -> str:
     elif cause == "own_error":
         bare, same = without_tools(evidence), same_without_tools(evidence)
         if same or bare is not None:
-            few = ", too few to rule it out" if bare is not None and bare.share >= RIGHT and bare.runs < FEW else ""
-            said.append(same or f"{bare.told if bare else ''}{few}")
+            said.append(same or (bare.told if bare else ""))
     else:
         said += _side_by_side(cause, evidence)
         if cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause):

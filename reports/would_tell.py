@@ -95,9 +95,10 @@ def _test(first: Mechanism, rival: Mechanism, told: Explanation) -> _Test | None
 
 def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
     """With the cause still there, chance brings the right answer back."""
-    if cause in ("format", "budget"):
-        return _without(cause, "sampling_noise", told)
-    if cause in ("availability", "prompt", "calling"):
+    last = last_reply(told)
+    if cause == "format" and last is not None:
+        return _Test(last, "", "of its last reply, drawn again", "sampling_noise", cause)
+    if cause in ("availability", "prompt", "calling", "budget"):
         return _Test(0, "", "of all of it, drawn again", "sampling_noise", cause)
     at = happened(cause, told).event
     within = any(call.by_provider and call.event == at for call in told.explained.evidence.signals.calls)

@@ -183,14 +183,14 @@ def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner
     told = explanation(
         explained(evidence(trajectory=believed((0, 0, 0)), flip=None, outset=(1.0,) * 2), mechanism="calling")
     )
-    assert "Before any call 2 of 10 early answers are right (2 of them in its other repeats)" in part(
+    assert "Before any call 2 of 10 early answers are right (8 asked here, 2 in its other repeats)" in part(
         told, "What speaks against it"
     )
     assert "no place where they turn wrong: 0 of 8 right before any call, 0 of 8 after" in part(
         told, "What speaks against it"
     )
     rows = rows_of(shown(told))
-    assert "asked at once before any call (2 of 10 in its other repeats) 2 of 10" in rows
+    assert "asked at once before any call (8 asked here, 2 in its other 2 of 10" in rows
     assert "before any call 0 of 8 B" in steps_of(shown(told))
 
 
