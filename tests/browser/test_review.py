@@ -1,12 +1,13 @@
 """A review in one session: two people with keys, a mend with a fault, a rejection, an adjudication, narrow, without
 scripts."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 from tests.browser.conftest import SCHEMES, Browse, LookAt, seen_as
 from tests.browser.serving import Site
 from tests.browser.test_everywhere import SERIOUS, _is_in_order
@@ -97,6 +98,28 @@ def test_a_review_by_keys(site: Site, browse: Browse, complaints: list[str], loo
     assert _decisions(site)[-1].reviewer == "cleo"
     _is_fine(cleo)
     look_at(cleo, "review")
+
+
+def test_words_that_were_not_kept_are_not_lost_without_a_question(site: Site, browse: Browse) -> None:
+    page = browse(site)
+    _enters(page, "mabel")
+    _presses(page, "j", "Enter")
+    expect(page.get_by_role("button", name="Accept y")).to_be_visible()
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    _presses(page, "c")
+    page.keyboard.type("Which salt? ")
+    _presses(page, "Escape", "]")
+    expect(page.get_by_role("textbox").first).to_have_value(re.compile("Which salt?"))
+    assert asked == ["beforeunload"]
+    page.get_by_role("button", name="Keep the mend").click()
+    _kept(page, "mended", 3)
+    assert asked == ["beforeunload"]
 
 
 def _decides_four(page: Page, complaints: list[str]) -> None:

@@ -61,6 +61,11 @@ if (accept) {
   form.addEventListener("input", say);
   addEventListener("pageshow", say);
   say();
+  // Words that nobody has kept yet: the browser asks before they are gone.
+  addEventListener("beforeunload", (event) => {
+    const unkept = fields.some(differs) || why.value !== why.defaultValue || form.querySelector(".faulty");
+    if (unkept && !sent()) event.preventDefault();
+  });
 }
 
 let spent = 1000 * (Number(form.elements.seconds.value) || 0);
