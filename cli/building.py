@@ -76,6 +76,7 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
     from toolablate.experiments.construction.publishing import publish, told_of_published
+    from toolablate.experiments.construction.stages import UNREAD
     from toolablate.experiments.construction.workbench import Workbench
     from toolablate.experiments.pair_judging import work_told
     from toolablate.experiments.running.progress import RunProgress
@@ -101,6 +102,9 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
         if waiting := sum(map(len, (found.waiting for found in built.stages))):
             console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build review`", markup=False)
+        if unread := sum(each == UNREAD for found in built.stages for each in found.waiting.values()):
+            asked_so = f"the model was asked {loaded.asks} times, and a larger `asks` or another model asks again"
+            console.print(f"{counted(unread, 'item')} of these: reply unread; {asked_so}", markup=False, soft_wrap=True)
         for line in told_of_published(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
     if built.missing:

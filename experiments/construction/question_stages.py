@@ -11,9 +11,7 @@ from pydantic import Field
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.question_checks import FEWEST_OPTIONS, MOST_OPTIONS, faults_of
-from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, Waiting
-
-UNREAD = Waiting("reply unread")
+from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Kept, NoContext, Outcome, Role
 
 Kind = Literal["knowledge", "reasoning", "computation"]
 

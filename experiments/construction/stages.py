@@ -37,6 +37,7 @@ class Waiting:
 
 
 Outcome = Kept | Dropped | Waiting
+UNREAD = Waiting("reply unread")
 
 
 FullText = Annotated[str, Field(pattern=r"\S")]

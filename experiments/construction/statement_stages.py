@@ -15,6 +15,7 @@ from toolablate.experiments.construction.json_replies import ReplyForm, ask_for,
 from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.question_checks import normal
 from toolablate.experiments.construction.stages import (
+    UNREAD,
     Content,
     Dropped,
     FullText,
@@ -22,7 +23,6 @@ from toolablate.experiments.construction.stages import (
     NoContext,
     Outcome,
     Role,
-    Waiting,
 )
 from toolablate.traces.records import digest_json
 
@@ -155,7 +155,7 @@ class Specify(NoContext):
         request = request_for(Specifications, _SPECIFY, [("statement", content["text"])], "Check this statement.")
         found = await ask_for(request, Specifications, ask, self.asks)
         if found is None:
-            return Waiting("reply unread")
+            return UNREAD
         for key, reason in (("independent", "not independent"), ("clear", "not clear"), ("concise", "not concise")):
             if not getattr(found, key):
                 return Dropped(reason, found.reason)
@@ -213,7 +213,7 @@ class Falsify(NoContext):
 
         found = await ask_for(request, Falsified, ask, self.asks, faults)
         if found is None:
-            return Waiting("reply unread")
+            return UNREAD
         twin = {"text": found.transformed_content, "reason": found.incorrect_reason, "strategy": found.strategy}
         return Kept({**content, "false": twin})
 

@@ -131,6 +131,7 @@ def test_a_reply_that_stays_unread_waits_and_is_asked_again_only_with_more_asks(
     assert found["filter"]["kept"] == 1
     asked = len(chat_server.requests)
     assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
+    assert "1 item of these: reply unread; the model was asked 3 times, and a larger `asks`" in run(path).stderr
     assert len(chat_server.requests) == asked
     path.write_text(f"asks = 4\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     assert funnel(path)["filter"]["kept"] == 2
