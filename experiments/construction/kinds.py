@@ -82,7 +82,7 @@ def _faults_of_twin(content: Content) -> list[str]:
 
 _STATEMENTS = Reviewed(
     "false",
-    ("text", "book", "page", "boxes"),
+    ("text", "book", "page"),
     _faults_of_twin,
     fields={"transformed_content": "text", "incorrect_reason": "reason"},
     reasons=("it is true", "true or false by one's view", "anyone can tell", "not clear", "the correct one is wrong"),
