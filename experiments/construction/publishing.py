@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
@@ -19,18 +20,23 @@ from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
-CANARY = "toolablate benchmark data, not for training: 5d0f2f5a-7c1e-4b0e-9d53-0b7a4f6a1c62"
-"""In each row and in the card: who filters training data for it leaves these questions out."""
 ID_DIGITS = 16
 
 
-def question_of(item: str, content: Content) -> Question:
+def canary_of(pipeline: Pipeline) -> str:
+    """In each row and in the card: who filters training data for it leaves this benchmark out. It stays the same when
+    items change, since it is a part of each question, and is another one under another title or output."""
+    named = "\n".join((pipeline.kind, pipeline.card.title, pipeline.card.contact, Path(pipeline.output).name))
+    return f"toolablate benchmark data, not for training: {uuid5(NAMESPACE_URL, named)}"
+
+
+def question_of(item: str, content: Content, canary: str) -> Question:
     """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows."""
     asked = content["asked"]
     wrong = content["wrong_replies"]
     metadata: dict[str, Any] = {
         "kind": content["kind"],
-        "canary": CANARY,
+        "canary": canary,
         **({"source_urls": [content["url"]]} if content["url"] else {}),
         **({"forum": content["forum"]} if content["forum"] else {}),
         **({"adversarial": wrong[0]} if wrong and "options" not in asked else {}),
@@ -49,7 +55,7 @@ def question_of(item: str, content: Content) -> Question:
     return Question(target=ReferenceTarget(answer=asked["answer"]), rubric=rubric, **common)
 
 
-def lpfqa_row(item: str, content: Content) -> dict[str, str]:
+def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
     """In the form that LPFQA is published in, which `lpfqa import` reads."""
     asked = content["asked"]
     if "options" in asked:
@@ -67,7 +73,7 @@ def lpfqa_row(item: str, content: Content) -> dict[str, str]:
         "prompt": prompt,
         "response_reference": "\n".join(parts),
         "primary_domain": content["domain"],
-        "canary": CANARY,
+        "canary": canary,
     }
 
 
@@ -90,10 +96,11 @@ def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
 
 
 def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
+    canary = canary_of(pipeline)
     questions = [
-        question_of(item, content).model_dump_json(exclude_defaults=True) for item, content in contents.items()
+        question_of(item, content, canary).model_dump_json(exclude_defaults=True) for item, content in contents.items()
     ]
-    rows = [json.dumps(lpfqa_row(item, content), ensure_ascii=False) for item, content in contents.items()]
+    rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
     made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
     if pipeline.worlds.threads:
         worlds = thread_worlds(contents)
@@ -104,7 +111,8 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[s
 
 def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
     statements = [statement for item, content in contents.items() for statement in statements_of(item, content)]
-    made = {"statements.jsonl": _lines(json.dumps(each, ensure_ascii=False) for each in statements)}
+    canary = {"canary": canary_of(pipeline)}
+    made = {"statements.jsonl": _lines(json.dumps(each | canary, ensure_ascii=False) for each in statements)}
     if pipeline.worlds.pages:
         worlds = book_worlds(pipeline.worlds.pages, contents)
         for name, documents in (("book.jsonl", worlds.true), ("falsified_book.jsonl", worlds.false)):
@@ -141,7 +149,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         "",
         f"- Licence: {card.licence or 'not stated'}",
         f"- Contact: {card.contact or 'not stated'}",
-        f"- Canary: `{CANARY}`",
+        f"- Canary: `{canary_of(pipeline)}`",
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
         f"- Review: {pipeline.review.reviewers or 'no'} people per item",
         *(f"- {told}" for told in agreement_told(funnel.agreement)),

@@ -18,7 +18,7 @@ from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.construction.pipeline import load_pipeline
-from toolablate.experiments.construction.publishing import told_of_published
+from toolablate.experiments.construction.publishing import canary_of, told_of_published
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.traces.errors import InputError
 
@@ -61,6 +61,10 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert computed.metadata["adversarial"] == PAIRS[0]["replies"][0]
     assert computed.metadata["source_urls"] == ["https://forum.example/t/3"]
     card = (tmp_path / "published" / "card.md").read_text(encoding="utf-8")
+    canary = canary_of(load_pipeline(path))
+    assert canary in card
+    assert {each.metadata["canary"] for each in questions} == {canary}
+    assert canary_of(load_pipeline(path).model_copy(update={"output": "another"})) != canary
     assert "| Batteries | CC BY-SA 4.0 | 5 |" in card
     # Everything is there already.
     assert funnel(path) == found

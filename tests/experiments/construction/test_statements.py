@@ -82,6 +82,9 @@ def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, 
     )
     assert true == [page["text"] for page in pages]
     assert false == [FALSE["vertex"].partition("\n")[2], FALSE["equal"].partition("\n")[2]]
+    canaries = {json.loads(line)["canary"] for line in (published / "statements.jsonl").read_text().splitlines()}
+    assert len(canaries) == 1
+    assert canaries.pop() in (published / "card.md").read_text(encoding="utf-8")
     assert "3 statements: 3 falsified by concept" in (published / "card.md").read_text(encoding="utf-8")
     assert "Encyclo-K's paper" in run("status", path).output
 
