@@ -88,7 +88,7 @@ def test_replays_are_right_as_often_as_computed(acted: Acted) -> None:
         for name, pair in levels_of(trial, acted).items():
             assert abs(off([pair])) < 4, (trial.question, trial.condition, name, pair)
             seen[name].append(pair)
-    assert {"probe 0", "probe 4", "ignore_tools", "extended", "repaired", "rollout []"} <= seen.keys()
+    assert {"probe 0", "probe 4", "extended", "repaired", "rollout []"} <= seen.keys()
     assert {"rollout ['code']", "rollout ['search']", "rollout ['code', 'search']"} <= seen.keys()
     assert all(abs(off(pairs)) < 4 for pairs in seen.values()), {name: off(pairs) for name, pairs in seen.items()}
 
