@@ -162,7 +162,7 @@ def _raised_by(cause: Mechanism, told: Explanation) -> str:
     elif cause == "own_error":
         bare, same = without_tools(evidence), same_without_tools(evidence)
         if same or bare is not None:
-            said.append(same or (bare.told if bare else ""))
+            said.append(same or (f"{'though ' if bare.share > RIGHT else ''}{bare.told}" if bare else ""))
     else:
         said += _side_by_side(cause, evidence)
         if cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause):
@@ -181,6 +181,8 @@ def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
 
 def _rows_of(cause: Mechanism, evidence: Evidence) -> list[Row]:
     """Without another cause and with it, where they say something for it."""
+    if cause == "sampling_noise":
+        return unchanged(evidence)
     if cause in BY_CHANCE or not restores(cause, evidence):
         return []
     return [row for row in deciding_rows(cause, evidence) or () if row is not None]
