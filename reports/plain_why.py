@@ -5,7 +5,7 @@ Rules, so that no sentence contradicts another, or the table of all runs:
 - Every sentence is made from the same rows, early answers and probabilities as the table; none from a recorded note.
 - The cause that is named is the most probable one. Chance and the model's own error need no tool, and count together.
 - Of one cause there is one probability, and those of a page add to 1.
-- What early answers say against a cause is said beside the cause.
+- What early answers say against a cause stands with all else that speaks against it.
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 

@@ -186,7 +186,7 @@ def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
     said += re.findall(r"(?:It may be|Less likely) [^(]*\([^)]*\): (\d?\.\d+)", against)
     said += re.findall(r"together: (\d?\.\d+)", against)
     # What is left is named from .03 on.
-    if not 0.975 < sum(map(float, said)) < 1.005:
+    if round(sum(map(float, said)), 2) not in ((1,) if "together: " in against else (0.98, 0.99, 1)):
         yield f"probabilities that add to {sum(map(float, said))}: {text}"
     named = re.findall(r"(?:It may be|Less likely) ([^(]*) \(", against)
     if len(named) != len(set(named)):
