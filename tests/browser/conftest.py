@@ -25,6 +25,7 @@ from tests.traces.samples import attempt, plan, score
 from toolablate.traces.store import Recorder
 from toolablate.viewer.index import ViewerIndex
 from toolablate.viewer.label_session import LabelSession
+from toolablate.viewer.rendering import View
 
 PATIENCE = 60_000
 """In milliseconds, of whoever looks for something on a page: a busy machine takes long to draw one."""
@@ -32,6 +33,7 @@ PATIENCE = 60_000
 expect.set_options(timeout=PATIENCE)
 
 Browse = Callable[..., Page]
+ServeView = Callable[[View], Site]
 LookAt = Callable[..., None]
 
 
@@ -78,19 +80,25 @@ def replays(replayed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture
-def serve(ran: Path, index: ViewerIndex, tmp_path: Path) -> Iterator[Callable[..., Site]]:
-    """Serves another store, or a copy of that one, for this test alone: `serve(store=None, why=True, blind=False)`."""
+def serve_view() -> Iterator[ServeView]:
+    """Serves a view until the pages of this test are closed: a page that outlives its server complains of that."""
     with ExitStack() as stack:
+        yield lambda view: stack.enter_context(serving(view))
 
-        def start(
-            store: Path | None = None, *, why: bool = True, blind: bool = False, session: LabelSession | None = None
-        ) -> Site:
-            own = store or Path(shutil.copy(ran, tmp_path / "own.sqlite"))
-            at = tmp_path / f"{own.stem}.index"
-            known = indexed(own, at, why=why) if store or not why else copied(index, at)
-            return stack.enter_context(serving(viewing(own, known, blind=blind, session=session)))
 
-        yield start
+@pytest.fixture
+def serve(ran: Path, index: ViewerIndex, tmp_path: Path, serve_view: ServeView) -> Callable[..., Site]:
+    """Serves another store, or a copy of that one, for this test alone: `serve(store=None, why=True, blind=False)`."""
+
+    def start(
+        store: Path | None = None, *, why: bool = True, blind: bool = False, session: LabelSession | None = None
+    ) -> Site:
+        own = store or Path(shutil.copy(ran, tmp_path / "own.sqlite"))
+        at = tmp_path / f"{own.stem}.index"
+        known = indexed(own, at, why=why) if store or not why else copied(index, at)
+        return serve_view(viewing(own, known, blind=blind, session=session))
+
+    return start
 
 
 async def _attempted(path: Path, turns: int) -> str:
@@ -143,7 +151,7 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
-def browse(chromium: Browser, complaints: list[str]) -> Iterator[Browse]:
+def browse(chromium: Browser, complaints: list[str], serve_view: ServeView) -> Iterator[Browse]:
     """`browse(site, "/questions", width=1280, scheme="light")` opens a page as a browser that was let in. At the end no
     page may have complained."""
     contexts = []

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 import pytest
 from click.testing import CliRunner
 from playwright.sync_api import expect
-from tests.browser.conftest import Browse
+from tests.browser.conftest import Browse, ServeView
 from tests.browser.hostile import done, hostile
-from tests.browser.serving import Site, indexed, serving, viewing
+from tests.browser.serving import Site, indexed, viewing
 from tests.browser.test_hostile_names import RUNS, UNSEEN
 from tests.browser.wire import get, raw
 
@@ -126,13 +126,15 @@ def test_only_the_pages_own_forms_save_views(site: Site) -> None:
     views.delete("<b>&y")
 
 
-def test_hostile_texts_stay_text(tmp_path_factory: pytest.TempPathFactory, browse: Browse) -> None:
+def test_hostile_texts_stay_text(
+    tmp_path_factory: pytest.TempPathFactory, browse: Browse, serve_view: ServeView
+) -> None:
     folder = tmp_path_factory.mktemp("hostile-failures")
     done(hostile(folder / "store.sqlite"))
     columns = [("column", name) for name in ("question", "answer", "said", "expected", "model")]
-    with serving(viewing(folder / "store.sqlite", indexed(folder / "store.sqlite", folder / "index.sqlite"))) as site:
-        page = browse(site, failures(("by", "question"), *columns))
-        assert page.locator(".failures-trials tbody tr").count() > 0
-        assert page.evaluate(RUNS) == []
-        text = page.locator("main").inner_text().replace("\n", "")
-        assert page.evaluate(f"text => new RegExp({UNSEEN!r}).test(text)", text) is False
+    site = serve_view(viewing(folder / "store.sqlite", indexed(folder / "store.sqlite", folder / "index.sqlite")))
+    page = browse(site, failures(("by", "question"), *columns))
+    assert page.locator(".failures-trials tbody tr").count() > 0
+    assert page.evaluate(RUNS) == []
+    text = page.locator("main").inner_text().replace("\n", "")
+    assert page.evaluate(f"text => new RegExp({UNSEEN!r}).test(text)", text) is False

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.conftest import Browse
+from tests.browser.conftest import Browse, ServeView
 from tests.browser.serving import Site, refreshed, serving, viewing
 from tests.browser.wire import get
 from tests.viewer.keeping.reading import read_findings
@@ -24,16 +24,18 @@ def growing(ran: Path, tmp_path: Path) -> ViewerIndex:
     return ViewerIndex.open(tmp_path / "growing.index")
 
 
-def test_nothing_there_yet_says_so_and_fills_itself(ran: Path, growing: ViewerIndex, browse: Browse) -> None:
-    with serving(viewing(ran, growing)) as site:
-        page = browse(site)
-        expect(page.get_by_text("The page updates as trials end.")).to_be_visible()
-        assert "No trial has ended yet." in get(site, "/questions").text
-        refreshed(growing, ran, ended=40)
-        expect(page.locator("table.results")).to_be_visible()
-        expect(page.get_by_text("Effects, intervals and flips are being computed")).to_be_visible()
-        growing.put_findings(read_findings(ran, why=False))
-        expect(page.get_by_role("columnheader", name="p Holm").first).to_be_visible()
+def test_nothing_there_yet_says_so_and_fills_itself(
+    ran: Path, growing: ViewerIndex, browse: Browse, serve_view: ServeView
+) -> None:
+    site = serve_view(viewing(ran, growing))
+    page = browse(site)
+    expect(page.get_by_text("The page updates as trials end.")).to_be_visible()
+    assert "No trial has ended yet." in get(site, "/questions").text
+    refreshed(growing, ran, ended=40)
+    expect(page.locator("table.results")).to_be_visible()
+    expect(page.get_by_text("Effects, intervals and flips are being computed")).to_be_visible()
+    growing.put_findings(read_findings(ran, why=False))
+    expect(page.get_by_role("columnheader", name="p Holm").first).to_be_visible()
 
 
 def test_what_is_open_focused_and_scrolled_stays(serve: Callable[..., Site], browse: Browse) -> None:
@@ -90,22 +92,24 @@ def test_figures_stay_where_they_are_until_new_ones_are_drawn(
     )
 
 
-def test_what_is_read_stays_where_more_comes_above_it(ran: Path, growing: ViewerIndex, browse: Browse) -> None:
+def test_what_is_read_stays_where_more_comes_above_it(
+    ran: Path, growing: ViewerIndex, browse: Browse, serve_view: ServeView
+) -> None:
     refreshed(growing, ran, ended=96)
     growing.put_findings(read_findings(ran, why=False))
-    with serving(viewing(ran, growing)) as site:
-        page = browse(site)
-        read = page.locator("#figure-outcomes")
-        read.wait_for()
-        read.evaluate("each => each.scrollIntoView({ block: 'start' })")
-        seen, down = read.bounding_box(), page.evaluate("scrollY")
-        refreshed(growing, ran, ended=60)
-        expect(page.get_by_role("heading", name="Not finished")).to_have_count(1)
-        assert page.evaluate("scrollY") > down
-        # Browsers scroll by whole pixels.
-        now = read.bounding_box()
-        assert seen is not None
-        assert now == {**seen, "y": pytest.approx(seen["y"], abs=1)}
+    site = serve_view(viewing(ran, growing))
+    page = browse(site)
+    read = page.locator("#figure-outcomes")
+    read.wait_for()
+    read.evaluate("each => each.scrollIntoView({ block: 'start' })")
+    seen, down = read.bounding_box(), page.evaluate("scrollY")
+    refreshed(growing, ran, ended=60)
+    expect(page.get_by_role("heading", name="Not finished")).to_have_count(1)
+    assert page.evaluate("scrollY") > down
+    # Browsers scroll by whole pixels.
+    now = read.bounding_box()
+    assert seen is not None
+    assert now == {**seen, "y": pytest.approx(seen["y"], abs=1)}
 
 
 def test_nothing_moves_under_the_hands_of_who_fills_in_a_form(serve: Callable[..., Site], browse: Browse) -> None:

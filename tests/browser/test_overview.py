@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.conftest import Browse, LookAt
-from tests.browser.serving import Site, indexed, serving, viewing
+from tests.browser.conftest import Browse, LookAt, ServeView
+from tests.browser.serving import Site, indexed, viewing
 from tests.browser.wire import get
 from tests.experiments.attribution.commands import said
 from tests.reports.plots.samples import many
@@ -126,14 +126,14 @@ SCROLLING = """[...document.querySelectorAll("main figure .scroll")]
   .filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.parentElement.id)"""
 
 
-def test_nothing_is_promised_before_a_trial_has_ended(tmp_path: Path, browse: Browse) -> None:
+def test_nothing_is_promised_before_a_trial_has_ended(tmp_path: Path, browse: Browse, serve_view: ServeView) -> None:
     with Recorder(tmp_path / "s.sqlite") as recorder:
         plan(recorder)
     index = indexed(tmp_path / "s.sqlite", tmp_path / "i.sqlite", why=False)
-    with serving(viewing(tmp_path / "s.sqlite", index)) as served:
-        page = browse(served)
-        expect(page.get_by_text("No trial has ended yet.").first).to_be_visible()
-        assert page.get_by_text("being computed").count() == 0
+    served = serve_view(viewing(tmp_path / "s.sqlite", index))
+    page = browse(served)
+    expect(page.get_by_text("No trial has ended yet.").first).to_be_visible()
+    assert page.get_by_text("being computed").count() == 0
 
 
 def test_every_link_of_it_leads_somewhere(site: Site, browse: Browse) -> None:
