@@ -224,12 +224,10 @@ def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
-    if any(row.right for row in again):
-        yield f"In the same state it can come out right: {'; '.join(row.told for row in again)}."
-    elif again:
-        yield f"No row shows it: {'; '.join(row.told for row in again)}. It is what no one change explains better."
+    if came := [row for row in again if row.right]:
+        yield f"In the same state it can come out right: {'; '.join(row.told for row in came)}."
     else:
-        yield "No row shows it: it is what no one change explains better."
+        yield "No run shows it by itself: it is what is left, as no one change explains the answer better."
     if bare is not None and bare.share > RIGHT:
         yield f"{capital(bare.told)}: it can answer the question."
 

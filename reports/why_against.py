@@ -66,7 +66,8 @@ def against(told: Explanation) -> Iterator[Said]:
     more = f"; and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
     if rows:
         yield f"Rows that do not fit it: {'; '.join(row.told for row in rows[:MOST_ROWS])}{more}."
-    same = same_without_tools(evidence) if cause not in BY_CHANCE else ""
+    told_so = any(other == "own_error" for other, _ in shares.others)
+    same = same_without_tools(evidence) if cause not in BY_CHANCE and not told_so else ""
     if same:
         yield f"{same}: it may need no tool."
     yield from early
@@ -74,10 +75,10 @@ def against(told: Explanation) -> Iterator[Said]:
         yield "Nothing found."
     if shares.rest >= 100 * LEAST_LEFT:
         which = "All others together" if shares.others else "All other causes together"
-        told_so = {*shares.first, *(each for each, _ in shares.others)}
-        left = [(each, share) for each, share in ranked(attribution) if each not in told_so and share >= LEAST_LEFT]
+        named = {*shares.first, *(each for each, _ in shares.others)}
+        left = [(each, share) for each, share in ranked(attribution) if each not in named and share >= LEAST_LEFT]
         most = f" (the likeliest of them: {name_of(left[0][0])})" if left else ""
-        if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in told_so:
+        if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in named:
             most = " (mostly something that the condition brings, of which there is no sign)"
         yield f"{which}: {hundred(shares.rest)}{most}."
 
@@ -203,8 +204,7 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
     if cause == "own_error":
         return [row for row in levels if row.share > RIGHT or (row.changed == WITHOUT_TOOLS and row.share == RIGHT)]
     if cause == "sampling_noise":
-        # One run or two are as often wrong by chance.
-        never = [row for row in unchanged(evidence) if not row.right and row.runs > 2]
+        never = [row for row in unchanged(evidence) if not row.right]
         return never + [row for row in levels if row.changed == WITHOUT_TOOLS and row.share < RIGHT]
     if cause == "unknown":
         return []

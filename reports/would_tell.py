@@ -56,8 +56,8 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
     yield (
-        f"{FEW} replays {test.what} (about {requests} requests). Mostly right: {name_of(test.right)}."
-        f" Mostly wrong: {name_of(test.wrong)}."
+        f"{FEW} replays {test.what} (about {requests} requests). Mostly right speaks for"
+        f" {name_of(test.right)}, mostly wrong for {name_of(test.wrong)}."
     )
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
     change = f" {test.change}" if test.change else ""

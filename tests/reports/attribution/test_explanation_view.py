@@ -166,8 +166,8 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " All others together: .03 (the likeliest of them: calling tools at all)."
     )
     assert part(told, "What would tell") == (
-        "8 replays with another question's result at event 1 (about 8 requests). Mostly right: what its search found."
-        " Mostly wrong: its computation. Apart(text='toolablate replay runs/a.sqlite"
+        "8 replays with another question's result at event 1 (about 8 requests). Mostly right speaks for what its search found,"
+        " mostly wrong for its computation. Apart(text='toolablate replay runs/a.sqlite"
         f" {IDENTITY[:10]} --from 1 --swap placebo --repeats 8')"
     )
 
