@@ -47,7 +47,6 @@ _FORMS: Mapping[Mechanism, tuple[Form, ...]] = {
     "lock_in": ("code",),
     "retrieval_distraction": ("search", "page"),
     "other_results": ("other",),
-    "interaction": ("code", "search", "page", "other"),
 }
 _HOW: Mapping[Distraction, str] = {
     "misleading_adoption": "it took over what misleads",
@@ -71,8 +70,10 @@ def happened(cause: Mechanism, told: Explanation) -> Happened:
     """By the trace alone, whatever runs say."""
     evidence = told.explained.evidence
     match cause:
-        case "lock_in" | "retrieval_distraction" | "other_results" | "interaction":
+        case "lock_in" | "retrieval_distraction" | "other_results":
             return _of_results(cause, told)
+        case "interaction":
+            return _of_two_kinds(told)
         case "volume":
             return _of_length(evidence)
         case "budget":
@@ -85,6 +86,14 @@ def happened(cause: Mechanism, told: Explanation) -> Happened:
             return _of_program(told)
         case _:
             return _of_calls(cause, told)
+
+
+def _of_two_kinds(told: Explanation) -> Happened:
+    """What each of them did, in the order of the events; the later one is quoted."""
+    kinds = {call.form for call in told.explained.evidence.signals.calls if call.gave or call.form == "code"}
+    each = [_of_results(cause, told) for cause, forms in _FORMS.items() if kinds & set(forms)]
+    each.sort(key=lambda one: one.event or 0)
+    return Happened(", and ".join(dict.fromkeys(one.clause for one in each)), each[-1].event if each else None)
 
 
 def _of_results(cause: Mechanism, told: Explanation) -> Happened:
@@ -114,7 +123,8 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     at = (named or found)[-1:] or [call.event for call in signals.calls][-1:]
     if not at:
         return Happened("it called no tool")
-    return Happened(f"{_tool(at[0], told)} answered (event {at[0]}){how}", at[0])
+    after = f"after what {_tool(at[0], told)} had given (event {at[0]})"
+    return Happened(f"{_answered(told)}, {after}{how}", at[0])
 
 
 def _of_length(evidence: Evidence) -> Happened:
@@ -177,9 +187,7 @@ def _of_program(told: Explanation) -> Happened:
 
 def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
     evidence = told.explained.evidence
-    calls, last = evidence.signals.calls, last_reply(told)
-    answer = answer_given(told)
-    answered = f"it answered “{answer}”{_at(last)}" if answer else f"it gave no readable answer{_at(last)}"
+    calls, last, answered = evidence.signals.calls, last_reply(told), _answered(told)
     if not calls:
         offered = f"tools were offered, and it called none{_at(last)}"
         return Happened(offered if cause == "availability" else f"{answered}, and called no tool", last)
@@ -189,8 +197,13 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
     adopted = evidence.signals.adoption
     if cause in BY_CHANCE and adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
         given = f"as {_tool(adopted.event, told)} had given it (event {adopted.event})"
-        return Happened(f"it answered “{answer}”{_at(last)}, {given}", adopted.event)
+        return Happened(f"{answered}, {given}", adopted.event)
     return Happened(f"{answered}, after {_many(len(calls))}", last)
+
+
+def _answered(told: Explanation) -> str:
+    answer, last = answer_given(told), last_reply(told)
+    return f"it answered “{answer}”{_at(last)}" if answer else f"it gave no readable answer{_at(last)}"
 
 
 def _many(calls: int) -> str:

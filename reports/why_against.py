@@ -58,7 +58,9 @@ def against(told: Explanation) -> Iterator[Said]:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
     cause = shares.first[0]
     told_rows = [row for other, _ in shares.others for row in _rows_of(other, evidence)]
-    rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
+    # Of two that are named together, what speaks against one of them speaks for the other.
+    one = len(shares.first) == 1
+    rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows] if one else []
     rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
     early = list(_early_answers_against(cause, told))
     # Early answers before any call are a row as well.
