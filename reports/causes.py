@@ -56,10 +56,10 @@ CAUSES: Mapping[Mechanism, tuple[str, str]] = {
     "budget": ("a limit that ended it", "with more room it would have come to the right answer"),
     "tool_fault": ("a tool that failed", "with a tool that works it would have come to the right answer"),
     "format": ("the form of its answer", "it had the right answer, and gave it in no form that counts"),
-    "sampling_noise": ("chance", "another draw of its replies in the same state could have been right"),
+    "sampling_noise": ("chance", "it answers this question mostly right without tools, and wrong now and then"),
     "own_error": (
         "the model's own error",
-        "it errs on this question by itself, whatever tools it has",
+        "it answers this question mostly wrong without tools as well",
     ),
     "unknown": ("something that the condition brings", "it is not known what"),
 }

@@ -224,12 +224,12 @@ def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
+    if bare is not None and bare.share > RIGHT:
+        yield f"{capital(bare.told)}: it can answer the question."
     if came := [row for row in again if row.right]:
         yield f"In the same state it can come out right: {'; '.join(row.told for row in came)}."
     else:
         yield "No run shows it by itself: it is what is left, as no one change explains the answer better."
-    if bare is not None and bare.share > RIGHT:
-        yield f"{capital(bare.told)}: it can answer the question."
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
