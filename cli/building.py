@@ -61,8 +61,9 @@ build_group.add_command(capture_command)
 @build_group.command("run", epilog=options.example("toolablate build run questions.toml --max-cost 5"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @options.max_cost
+@click.option("--again", is_flag=True, help="Ask anew for items whose replies could not be used (reply unread).")
 @options.as_json("the funnel")
-def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
+def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bool) -> None:
     """Run the stages of PIPELINE, and publish what passes them: assess, filter, deduplicate, convert, check and review
     of questions; filter, specify, falsify, check and review of statements.
 
@@ -76,7 +77,6 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
     from toolablate.experiments.construction.publishing import publish, told_of_published
-    from toolablate.experiments.construction.stages import UNREAD
     from toolablate.experiments.construction.workbench import Workbench
     from toolablate.experiments.pair_judging import work_told
     from toolablate.experiments.running.progress import RunProgress
@@ -86,7 +86,7 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     console = Console(stderr=True)
     loaded = load_pipeline(pipeline)
     with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
-        built = build(loaded, bench, max_cost=max_cost, progress=progress)
+        built = build(loaded, bench, max_cost=max_cost, again=again, progress=progress)
         funnel = funnel_of(loaded, built, bench)
         whole = built.published is not None and not built.missing
         folder = publish(loaded, built.published or {}, funnel) if whole else None
@@ -100,11 +100,10 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     else:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
-        if waiting := sum(map(len, (found.waiting for found in built.stages))):
-            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build review`", markup=False)
-        if unread := sum(each == UNREAD for found in built.stages for each in found.waiting.values()):
-            asked_so = f"the model was asked {loaded.asks} times, and a larger `asks` or another model asks again"
-            console.print(f"{counted(unread, 'item')} of these: reply unread; {asked_so}", markup=False, soft_wrap=True)
+        if waiting := sum(map(len, (found.waiting for found in built.stages[:-1]))):
+            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`", markup=False)
+        if waiting := len(built.stages[-1].waiting):
+            console.print(f"{counted(waiting, 'item')} waiting for people: `build review`", markup=False)
         for line in told_of_published(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
     if built.missing:
@@ -135,7 +134,7 @@ def status_command(pipeline: Path, as_list: bool, as_json: bool) -> None:
         for stage in found.stages:
             for item, outcome in stage.outcomes.items():
                 if not isinstance(outcome, Kept):
-                    note = outcome.note if isinstance(outcome, Dropped) else ""
+                    note = outcome.note
                     told = one_line(f"{outcome.reason}: {note}" if note else outcome.reason, max_chars=400)
                     did = "dropped" if isinstance(outcome, Dropped) else "waits"
                     click.echo(f"{item[:ID_DIGITS]} {stage.stage.name} {did}: {told}")

@@ -11,7 +11,7 @@ from toolablate.benchmarks.questions import questions_of
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.pipeline import DuplicatesSection
 from toolablate.experiments.construction.question_checks import normal
-from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Kept, Outcome, Role
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role
 from toolablate.traces.errors import InputError
 
 _GRAM = 5
@@ -71,8 +71,6 @@ class Deduplicate:
             parts = [("question 1", other["text"]), ("question 2", content["question"])]
             request = request_for(Same, _WORDS, parts, "Do they ask the same?")
             found = await ask_for(request, Same, ask, self.asks)
-            if found is None:
-                return UNREAD
             if found.same:
                 return Dropped("duplicate", f"asks the same as {told}: {found.reason}")
         return Kept(content)

@@ -1,7 +1,8 @@
 """The funnel of a construction: what came to each stage, what became of it and why, what it cost."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from toolablate.experiments.construction.building import Built
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
 from toolablate.experiments.construction.review import Agreement, agreement_of
-from toolablate.experiments.construction.stages import Dropped, Waiting
+from toolablate.experiments.construction.stages import UNREAD, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
 
@@ -24,7 +25,8 @@ PAPERS = {
 @dataclass(frozen=True, slots=True)
 class StageFigures:
     """Items: `came` = `kept` + `dropped` + `waiting` + `missing`, where `missing` are those whose model could not be
-    asked. Requests, US dollars (None where one is unknown) and seconds are those of these items' steps as they are now.
+    asked. `unread` counts what was wrong with the last reply of those that wait for one that can be used, the commonest
+    first. Requests, US dollars (None where one is unknown) and seconds are those of these items' steps as they are now.
     """
 
     stage: str
@@ -32,6 +34,7 @@ class StageFigures:
     kept: int
     dropped: Mapping[str, int]
     waiting: Mapping[str, int]
+    unread: Mapping[str, int]
     missing: int
     requests: int
     cost_usd: float | None
@@ -72,6 +75,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
                 kept=len(found.kept),
                 dropped=_counted(each.reason for each in outcomes if isinstance(each, Dropped)),
                 waiting=_counted(each.reason for each in outcomes if isinstance(each, Waiting)),
+                unread=_faults(each.note for each in found.waiting.values() if each.reason == UNREAD),
                 missing=len(found.lacking),
                 requests=spent.requests,
                 cost_usd=spent.cost_usd,
@@ -92,8 +96,17 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     )
 
 
-def _counted(reasons: Iterator[str]) -> dict[str, int]:
+def _counted(reasons: Iterable[str]) -> dict[str, int]:
     return dict(Counter(reasons).most_common())
+
+
+def _faults(faults: Iterable[str]) -> dict[str, int]:
+    """Those that differ in a number or a quoted text are one, under the first of them."""
+    first: dict[str, str] = {}
+    return _counted([first.setdefault(_VARIED.sub("", each), each) for each in faults])
+
+
+_VARIED = re.compile(r"\d+|'[^']*'|\"[^\"]*\"")
 
 
 def funnel_json(funnel: Funnel) -> dict[str, Any]:
@@ -109,6 +122,7 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
         cost = funnel.paid_before.cost_usd
         told = "cost unknown" if cost is None else dollars(cost)
         yield f"Paid before, for steps that changed since: {counted(funnel.paid_before.requests, 'request')}, {told}"
+    yield from _unread_told(funnel.stages)
     if funnel.domains:
         yield "Domains: " + ", ".join(f"{name} {count}" for name, count in funnel.domains.items())
     checks = funnel.checks
@@ -125,6 +139,28 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
         yield from audit_told(funnel.audit)
     yield from agreement_told(funnel.agreement)
     yield f"Beside it, {funnel.paper}."
+
+
+FAULTS_SHOWN = 3
+
+
+def _unread_told(stages: Iterable[StageFigures]) -> Iterator[str]:
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.terminal_text import one_line
+
+    found = [each for each in stages if each.unread]
+    for each in found:
+        shown = list(each.unread.items())[:FAULTS_SHOWN]
+        told = [f"{one_line(fault, max_chars=200)} ({count})" for fault, count in shown]
+        others = sum(each.unread.values()) - sum(count for _, count in shown)
+        more = f"; others ({others})" if others else ""
+        yield f"{each.stage}, {UNREAD}, the last fault: {'; '.join(told)}{more}"
+    if found:
+        items = counted(sum(sum(each.unread.values()) for each in found), "item")
+        yield (
+            f"`build PIPELINE --again` asks anew for {items} with {UNREAD}, once the model or its endpoint is mended; a larger"
+            " `asks` goes on from the last fault"
+        )
 
 
 def agreement_told(said: Agreement) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pydantic import Field
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.question_checks import FEWEST_OPTIONS, MOST_OPTIONS, faults_of
-from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Kept, NoContext, Outcome, Role
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
 
 Kind = Literal["knowledge", "reasoning", "computation"]
 
@@ -59,8 +59,6 @@ class Assess(NoContext):
 
         request = request_for(Assessment, _ASSESS, parts, "Assess this question and answer.")
         found = await ask_for(request, Assessment, ask, self.asks, faults)
-        if found is None:
-            return UNREAD
         if not found.defined_question:
             return Dropped("no defined question", found.reason)
         if not found.valid_answer:
@@ -152,8 +150,6 @@ class Filter(NoContext):
         parts = [("question", _titled(content)), ("answer", _explained(content))]
         request = request_for(Filtering, self._words(), parts, "Judge this question.")
         found = await ask_for(request, Filtering, ask, self.asks, faults)
-        if found is None:
-            return UNREAD
         said = found.model_dump()
         for criterion, reason in QUALITY.items():
             if not said[criterion]:
@@ -223,9 +219,9 @@ class Convert(NoContext):
             if content["kind"] == "knowledge"
             else await self._short(content, parts, ask)
         )
-        return UNREAD if made is None else Kept({**content, "asked": made})
+        return Kept({**content, "asked": made})
 
-    async def _choices(self, item: str, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content | None:
+    async def _choices(self, item: str, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content:
         def written(found: Choices) -> dict[str, Any]:
             options = list(found.options)
             random.Random(f"options {self.seed} {item}").shuffle(options)  # noqa: S311 - an order, not a secret
@@ -234,11 +230,11 @@ class Convert(NoContext):
 
         request = request_for(Choices, _CHOICES, parts, "Write the multiple-choice question.")
         found = await ask_for(request, Choices, ask, self.asks, lambda each: faults_of(content, written(each)))
-        return None if found is None else written(found)
+        return written(found)
 
-    async def _short(self, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content | None:
+    async def _short(self, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content:
         request = request_for(ShortAnswer, _SHORT, parts, "Write the question with its short answer.")
         found = await ask_for(
             request, ShortAnswer, ask, self.asks, lambda each: faults_of(content, each.model_dump(mode="json"))
         )
-        return None if found is None else found.model_dump(mode="json")
+        return found.model_dump(mode="json")

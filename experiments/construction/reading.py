@@ -12,7 +12,7 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.personal_data import without_personal_data
 from toolablate.experiments.construction.sources.captures import pictures_of, row_of
-from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Kept, NoContext, Outcome, Role
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -69,8 +69,6 @@ class Read(NoContext):
         pictures = pictures_of(self.folder, content["tiles"])
         request = request_for(Reading, _READ, [("address", content["url"])], "Read this page.", pictures)
         found = await ask_for(request, Reading, ask, self.asks, faults)
-        if found is None:
-            return UNREAD
         if not found.valid:
             return Dropped("no thread", found.reason)
         answer = settled(found.answers) if found.has_answer else None

@@ -31,13 +31,16 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """For people, or for a reply that can be read. The item is neither lost nor published."""
+    """For people, or for a reply that can be read. The item is neither lost nor published. `note` is what was wrong
+    with the last reply, as the model was told."""
 
     reason: str
+    note: str = ""
 
 
 Outcome = Kept | Dropped | Waiting
-UNREAD = Waiting("reply unread")
+UNREAD = "reply unread"
+"""Why an item waits none of whose replies can be used."""
 
 
 FullText = Annotated[str, Field(pattern=r"\S")]
@@ -73,5 +76,6 @@ class Stage(Protocol):
         ...
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        """Raises ToolablateError where a model cannot be asked: the item stays where it is."""
+        """Raises ToolablateError where a model cannot be asked: the item stays where it is; StaysUnreadError where none
+        of its replies can be used."""
         ...

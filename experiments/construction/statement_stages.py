@@ -15,7 +15,6 @@ from toolablate.experiments.construction.json_replies import ReplyForm, ask_for,
 from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.question_checks import normal
 from toolablate.experiments.construction.stages import (
-    UNREAD,
     Content,
     Dropped,
     FullText,
@@ -154,8 +153,6 @@ class Specify(NoContext):
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         request = request_for(Specifications, _SPECIFY, [("statement", content["text"])], "Check this statement.")
         found = await ask_for(request, Specifications, ask, self.asks)
-        if found is None:
-            return UNREAD
         for key, reason in (("independent", "not independent"), ("clear", "not clear"), ("concise", "not concise")):
             if not getattr(found, key):
                 return Dropped(reason, found.reason)
@@ -212,8 +209,6 @@ class Falsify(NoContext):
             return twin_faults(content["text"], found.transformed_content)
 
         found = await ask_for(request, Falsified, ask, self.asks, faults)
-        if found is None:
-            return UNREAD
         twin = {"text": found.transformed_content, "reason": found.incorrect_reason, "strategy": found.strategy}
         return Kept({**content, "false": twin})
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.experiments.construction.writing import PAIRS, Writer, converted, pipeline_of
+from tests.experiments.construction.writing import PAIRS, Writer, converted, filtered, pipeline_of
 from tests.servers.chat_server import ChatServer, Until, reply
 
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
@@ -135,12 +135,62 @@ def test_a_reply_that_stays_unread_waits_and_is_asked_again_only_with_more_asks(
     assert found["filter"]["kept"] == 1
     asked = len(chat_server.requests)
     assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
-    assert "1 item of these: reply unread; the model was asked 3 times, and a larger `asks`" in run(path).stderr
+    assert "`build PIPELINE --again` asks anew for 1 item with reply unread" in run(path).stdout
     assert len(chat_server.requests) == asked
     path.write_text(f"asks = 4\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     assert funnel(path)["filter"]["kept"] == 2
     # The fourth request, and the conversion of what it let through.
     assert len(chat_server.requests) == asked + 2
+
+
+def test_what_was_wrong_with_replies_is_told_and_a_mended_endpoint_is_asked_anew(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    def without(key: str, **more: Any) -> str:
+        return json.dumps({each: value for each, value in filtered("").items() if each != key} | more)
+
+    replies = {
+        "lithium": [without("clarity")] * 3,
+        "sodium": [without("clarity")] * 3,
+        "zinc": ["no", "no", json.dumps(filtered("") | {"kind": "poem"})],
+        "magnesium": [json.dumps(filtered("") | {"clarity": 9})] * 2 + [without("reason", clarity="5")],
+    }
+    Writer(chat_server, replies)
+    path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
+    found = funnel(path)["filter"]
+    assert found["waiting"] == {"reply unread": 4}
+    assert next(iter(found["unread"].items())) == ("clarity: Field required", 2)
+    assert sum(found["unread"].values()) == 4
+    told = run("status", path).stdout
+    assert "filter, reply unread, the last fault: clarity: Field required (2); " in told
+    listed = run("status", path, "--list").stdout.splitlines()
+    assert sum("filter waits: reply unread: clarity: Field required" in line for line in listed) == 2
+    # Nothing is asked again by itself. Asked anew, none is asked to mend an earlier reply.
+    asked = len(chat_server.requests)
+    run(path)
+    assert len(chat_server.requests) == asked
+    told = run(path, "--again").stdout
+    assert "reply unread" not in told
+    new = [each["messages"] for each in chat_server.requests[asked:]]
+    assert sorted(map(len, new)) == [2] * 8
+    assert funnel(path)["review"]["kept"] == 4
+    assert len(chat_server.requests) == asked + 8
+
+
+def test_who_asks_anew_and_gets_no_better_reply_goes_on_from_the_new_ones(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server, {"lithium": ["no"] * 3 + ["nay"] * 3})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    run(path)
+    asked = len(chat_server.requests)
+    run(path, "--again")
+    assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
+    assert len(chat_server.requests) == asked + 3
+    path.write_text(f"asks = 4\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert funnel(path)["filter"]["kept"] == 1
+    said = [each["content"] for each in chat_server.requests[asked + 3]["messages"] if each["role"] == "assistant"]
+    assert said == ["nay"] * 3
 
 
 def test_what_fails_a_stage_is_dropped_with_its_reason(chat_server: ChatServer, tmp_path: Path) -> None:
