@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from toolablate.experiments.construction.building import Passed
     from toolablate.experiments.construction.funnel import Funnel, StageFigures
 
 
@@ -114,16 +115,13 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
 @build_group.command("status", epilog=options.example("toolablate build status questions.toml"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @click.option("--list", "as_list", is_flag=True, help="Print each item that was dropped or waits, and why.")
-@options.as_json("the funnel")
+@options.as_json("the funnel, with --list the items,")
 def status_command(pipeline: Path, as_list: bool, as_json: bool) -> None:
     """Show the funnel of PIPELINE: items in and out of each stage, reasons, requests, cost and minutes."""
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.publishing import ID_DIGITS
-    from toolablate.experiments.construction.stages import Dropped, Kept
     from toolablate.experiments.construction.workbench import Workbench
-    from toolablate.traces.terminal_text import one_line
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=False) as bench:
@@ -131,13 +129,7 @@ def status_command(pipeline: Path, as_list: bool, as_json: bool) -> None:
         if not as_list:
             _show(funnel_of(loaded, found, bench), as_json=as_json)
             return
-        for stage in found.stages:
-            for item, outcome in stage.outcomes.items():
-                if not isinstance(outcome, Kept):
-                    note = outcome.note
-                    told = one_line(f"{outcome.reason}: {note}" if note else outcome.reason, max_chars=400)
-                    did = "dropped" if isinstance(outcome, Dropped) else "waits"
-                    click.echo(f"{item[:ID_DIGITS]} {stage.stage.name} {did}: {told}")
+    _list(found.stages, as_json=as_json)
 
 
 @build_group.command("decide", epilog=options.example("toolablate build decide questions.toml decisions.jsonl"))
@@ -326,6 +318,31 @@ def posts_command(page: Path, as_json: bool) -> None:
     else:
         click.echo("\n\n---\n\n".join(map(plain_text, posts)) if posts else "no posts were found", err=not posts)
     raise SystemExit(0 if posts else 1)
+
+
+def _list(stages: "Sequence[Passed]", *, as_json: bool) -> None:
+    import json
+
+    from toolablate.experiments.construction.publishing import ID_DIGITS
+    from toolablate.experiments.construction.stages import Dropped, Kept, beginning
+    from toolablate.traces.terminal_text import one_line, shortened
+
+    rows = []
+    for passed in stages:
+        for item, outcome in passed.outcomes.items():
+            if isinstance(outcome, Kept):
+                continue
+            content, stage = passed.contents[item], passed.stage.name
+            reason, note, dropped = outcome.reason, outcome.note, isinstance(outcome, Dropped)
+            if as_json:
+                did = "dropped" if dropped else "waiting"
+                rows.append({"item": item, "stage": stage, did: reason, "note": note, "content": content})
+                continue
+            told = one_line(f"{reason}: {note}" if note else reason, max_chars=400)
+            text = shortened(one_line(beginning(content), max_chars=400), 60)
+            click.echo(f"{item[:ID_DIGITS]} {stage} {'dropped' if dropped else 'waits'}: {told} | {text}")
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
 
 
 def _show(funnel: "Funnel", *, as_json: bool) -> None:

@@ -158,8 +158,8 @@ def _unread_told(stages: Iterable[StageFigures]) -> Iterator[str]:
     if found:
         items = counted(sum(sum(each.unread.values()) for each in found), "item")
         yield (
-            f"`build PIPELINE --again` asks anew for {items} with {UNREAD}, once the model or its endpoint is mended; a larger"
-            " `asks` goes on from the last fault"
+            f"`build PIPELINE --again` asks anew for {items} with {UNREAD}, once the model or its endpoint is mended;"
+            " a larger `asks` goes on from the last fault"
         )
 
 

@@ -16,6 +16,11 @@ Content = Mapping[str, Any]
 """What an item is by now, as JSON."""
 
 
+def beginning(content: Content) -> str:
+    """The text by which a person knows an item."""
+    return next((content[key] for key in ("title", "question", "text", "url") if content.get(key, "").strip()), "")
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     content: Content

@@ -214,6 +214,12 @@ def test_what_fails_a_stage_is_dropped_with_its_reason(chat_server: ChatServer, 
     listed = run("status", tmp_path / "questions.toml", "--list").output
     assert listed.count(" dropped: ") == 7
     assert "deduplicate dropped: duplicate: repeats" in listed
+    assert "assess dropped: no defined question | NOQUESTION: what does " in listed
+    assert all(len(line.rpartition(" | ")[2]) <= 60 for line in listed.splitlines())
+    rows = json.loads(run("status", tmp_path / "questions.toml", "--list", "--json").output)
+    assert len(rows) == 7
+    assert (rows[0]["stage"], rows[0]["dropped"]) == ("assess", "no defined question")
+    assert rows[0]["content"]["question"] == pairs[0]["question"]
     assert all(
         each["came"] == each["kept"] + sum(each["dropped"].values()) + sum(each["waiting"].values()) + each["missing"]
         for each in found.values()
