@@ -132,6 +132,30 @@ def status_command(pipeline: Path, as_list: bool, as_json: bool) -> None:
     _list(found.stages, as_json=as_json)
 
 
+@build_group.command("prompts", epilog=options.example("toolablate build prompts assess > assess.txt"))
+@click.argument("name", required=False)
+def prompts_command(name: str | None) -> None:
+    """Print the prompt NAME that models are asked with; without NAME, the names of all.
+
+    A pipeline may have a file in its place. It has to name each key of the reply, and to have the same placeholders in
+    braces. Items of that stage are asked for again with it.
+
+    \b
+      [prompts]
+      assess = "assess.txt"
+    """
+    from toolablate.experiments.construction.prompts import PROMPTS
+    from toolablate.traces.errors import InputError
+
+    if name is None:
+        click.echo("\n".join(PROMPTS))
+        return
+    text = next((prompt.text for known, prompt in PROMPTS.items() if known == name), None)
+    if text is None:
+        raise InputError(f"there is no prompt {name!r}", hint=f"there are {', '.join(PROMPTS)}", code="unknown_prompt")
+    click.echo(text)
+
+
 @build_group.command("decide", epilog=options.example("toolablate build decide questions.toml decisions.jsonl"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @click.argument("decisions", type=options.FilePath(dir_okay=False), required=False)

@@ -25,8 +25,8 @@ class Same(ReplyForm):
     reason: str
 
 
-_WORDS = """You compare two questions for a benchmark. They are the same where whoever knows the answer to one knows \
-the answer to the other, whatever the wording.
+SAME_PROMPT = """You compare two questions for a benchmark. They are the same where whoever knows the answer to one \
+knows the answer to the other, whatever the wording.
 - same: true or false.
 - reason: one sentence."""
 
@@ -38,12 +38,13 @@ class Deduplicate:
 
     section: DuplicatesSection
     asks: int
+    prompt: str = SAME_PROMPT
     name: ClassVar[str] = "deduplicate"
     version: ClassVar[int] = 1
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": _WORDS, "same": self.section.same, "near": self.section.near}
+        return {"words": self.prompt, "same": self.section.same, "near": self.section.near}
 
     @cached_property
     def published(self) -> dict[str, str]:
@@ -69,7 +70,7 @@ class Deduplicate:
             if other["similarity"] >= self.section.same:
                 return Dropped("duplicate", f"repeats {told}")
             parts = [("question 1", other["text"]), ("question 2", content["question"])]
-            request = request_for(Same, _WORDS, parts, "Do they ask the same?")
+            request = request_for(Same, self.prompt, parts, "Do they ask the same?")
             found = await ask_for(request, Same, ask, self.asks)
             if found.same:
                 return Dropped("duplicate", f"asks the same as {told}: {found.reason}")

@@ -8,6 +8,7 @@ from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
 from toolablate.experiments.construction.pipeline import Pipeline
+from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
 from toolablate.experiments.construction.question_stages import Assess, Convert, Filter
@@ -91,17 +92,24 @@ _STATEMENTS = Reviewed(
 
 
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
-    asks, decisions = pipeline.asks, bench.decisions()
+    """Raises InputError where a prompt of the pipeline's own cannot be used."""
+    asks, decisions, prompts = pipeline.asks, bench.decisions(), prompts_of(pipeline)
     if pipeline.kind == "statements":
-        return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(pipeline.items), _review(pipeline, decisions))
+        return (
+            StandsAlone(),
+            Specify(asks, prompts["specify"]),
+            Falsify(asks, prompts["falsify"]),
+            CheckTwin(pipeline.items),
+            _review(pipeline, decisions),
+        )
     strict = pipeline.filter
     return (
-        *([Read(asks, Path(pipeline.items).parent)] if pipeline.reads else []),
-        Assess(asks),
+        *([Read(asks, Path(pipeline.items).parent, prompts["read"])] if pipeline.reads else []),
+        Assess(asks, prompts["assess"]),
         # Compared is what was found good: of two alike, the one that was not must not take the other with it.
-        Filter(asks, strict.domains, strict.clarity, strict.difficulty),
-        Deduplicate(pipeline.duplicates, asks),
-        Convert(asks, pipeline.seed),
+        Filter(asks, prompts["filter"], strict.domains, strict.clarity, strict.difficulty),
+        Deduplicate(pipeline.duplicates, asks, prompts["deduplicate"]),
+        Convert(asks, prompts["convert_options"], prompts["convert_short_answer"], pipeline.seed),
         Check(),
         _review(pipeline, decisions),
     )

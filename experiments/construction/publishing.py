@@ -151,6 +151,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         f"- Contact: {card.contact or 'not stated'}",
         f"- Canary: `{canary_of(pipeline)}`",
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
+        *([f"- Prompts that are not toolablate's own: {', '.join(pipeline.prompts)}"] if pipeline.prompts else []),
         f"- Review: {pipeline.review.reviewers or 'no'} people per item",
         *(f"- {told}" for told in agreement_told(funnel.agreement)),
         *(f"- {told}" for told in _measured(pipeline, funnel)),
