@@ -5,11 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr, StrictBool, StringConstraints, model_validator
 
+from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.stages import Role
 from toolablate.experiments.plans.plan import RunnerSection, with_source
 from toolablate.experiments.plans.prices import names_a_file, open_prices, with_prices
-from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Section, valid_plan
-from toolablate.experiments.plans.written import plan_content, plan_text
+from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Section
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.records import Model, OpenAIModel, Price
@@ -178,9 +178,7 @@ def asked_of(pipeline: Pipeline) -> Asked:
 def load_pipeline(path: Path) -> Pipeline:
     """Reads a pipeline; relative paths in it are relative to its folder. Raises InputError that names the key, what was
     found and what is allowed."""
-    content = plan_content(plan_text(path), path)
-    content.setdefault("workbench", f"runs/{path.stem}.sqlite")
-    pipeline = valid_plan(Pipeline, content, path)
+    pipeline = load_plan(Pipeline, path, "build")
     folder = path.parent.resolve()
 
     def beside(name: str) -> str:
@@ -193,7 +191,7 @@ def load_pipeline(path: Path) -> Pipeline:
     loaded = pipeline.model_copy(
         update={
             "items": beside(pipeline.items),
-            "workbench": beside(pipeline.workbench),
+            "workbench": beside(pipeline.workbench or f"runs/{path.stem}.sqlite"),
             "output": beside(pipeline.output),
             "models": models,
             "prices": prices,
