@@ -8,6 +8,7 @@ from typing import Any
 
 from toolablate.experiments.construction.audit import Audit, audit_in, audit_told
 from toolablate.experiments.construction.building import Built
+from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
 from toolablate.experiments.construction.review import Agreement, agreement_of
@@ -43,10 +44,13 @@ class StageFigures:
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """`paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
-    `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None
-    without one; `paper` is the funnel of the paper, in words."""
+    """`rows` are those of `items`, `repeated` how many of them are the same as an earlier one, and so no item of their
+    own. `paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
+    `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None without one; `paper` is
+    the funnel of the paper, in words."""
 
+    rows: int
+    repeated: int
     stages: tuple[StageFigures, ...]
     paid_before: Paid
     domains: Mapping[str, int]
@@ -84,7 +88,10 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         )
     before = sum((each for step, each in paid.items() if step not in used), Paid())
     contents = (built.published or {}).values()
+    rows = rows_in(pipeline)
     return Funnel(
+        rows=rows,
+        repeated=rows - len(built.stages[0].steps),
         stages=tuple(stages),
         paid_before=before,
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
@@ -118,6 +125,8 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
     """What the table does not show, as sentences."""
     from toolablate.reports.numbers import counted, dollars
 
+    if funnel.repeated:
+        yield rows_told(funnel)
     if funnel.paid_before.requests:
         cost = funnel.paid_before.cost_usd
         told = "cost unknown" if cost is None else dollars(cost)
@@ -139,6 +148,12 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
         yield from audit_told(funnel.audit)
     yield from agreement_told(funnel.agreement)
     yield f"Beside it, {funnel.paper}."
+
+
+def rows_told(funnel: Funnel) -> str:
+    from toolablate.reports.numbers import counted
+
+    return f"Rows of `items`: {funnel.rows}, less {counted(funnel.repeated, 'row')} the same as an earlier one"
 
 
 FAULTS_SHOWN = 3

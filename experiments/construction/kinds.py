@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
@@ -34,6 +35,11 @@ def load_items(pipeline: Pipeline) -> dict[str, Content]:
     if pipeline.reads:
         return load_capture_items(pipeline.items)
     return load_question_items(pipeline.items) if pipeline.kind == "questions" else load_statement_items(pipeline.items)
+
+
+def rows_in(pipeline: Pipeline) -> int:
+    """Of `items`; of equal rows each counts."""
+    return sum(1 for _ in rows_of(pipeline.items))
 
 
 def require(pipeline: Pipeline) -> None:

@@ -11,7 +11,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.funnel import Funnel, agreement_told
+from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
@@ -178,6 +178,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
             for each in funnel.stages
         ),
         "",
+        *([rows_told(funnel) + ".", ""] if funnel.repeated else []),
         f"Beside it, {funnel.paper}.",
         "",
     ]

@@ -368,3 +368,38 @@ def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Pat
         "1 of 2 questions have no `licence` of their source; the card says unknown"
     ]
     assert told_of_published(pipeline, {"a": contents["a"]}) == []
+
+
+def test_equal_rows_are_counted(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, [*PAIRS[:2], PAIRS[0], PAIRS[0]], ALONE)
+    found = json.loads(run(path, "--json").stdout)
+    assert (found["rows"], found["repeated"], found["stages"][0]["came"]) == (4, 2, 2)
+    assert "Rows of `items`: 4, less 2 rows the same as an earlier one" in run("status", path).output
+    assert "4, less 2 rows the same" in (tmp_path / "published" / "card.md").read_text(encoding="utf-8")
+
+
+FORUMS = {
+    "threads": '[[forums]]\nkind = "discourse"\nname = "a"\nurl = "https://a.example"\n',
+    "capture": '[[forums]]\nname = "a"\nthreads = ["https://a.example/t/1"]\n',
+}
+
+
+@pytest.mark.parametrize("command", ["", "threads", "capture"])
+def test_a_file_of_another_command_is_named_so(command: str, chat_server: ChatServer, tmp_path: Path) -> None:
+    files = {"": pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)}
+    for name, text in FORUMS.items():
+        files[name] = tmp_path / f"{name}.toml"
+        files[name].write_text(f'output = "{name}.jsonl"\n{text}', encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text('conditions = ["none"]\n[questions]\nfile = "q.jsonl"\n', encoding="utf-8")
+    for name, path in [*files.items(), ("run", plan)]:
+        if name == command:
+            continue
+        refused = run(*filter(None, [command, path]), code=1).exception
+        assert isinstance(refused, InputError)
+        of = "run" if name == "run" else f"build {name}".strip()
+        assert (
+            refused.message
+            == f"{path} is a file of `toolablate {of}`, not of `{f'toolablate build {command}'.strip()}`"
+        )
