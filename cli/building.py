@@ -74,12 +74,11 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
     """
     from rich.console import Console
 
-    from toolablate.experiments.construction.building import build
+    from toolablate.experiments.construction.building import build, work_told
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
     from toolablate.experiments.construction.publishing import publish, told_of_published
     from toolablate.experiments.construction.workbench import Workbench
-    from toolablate.experiments.pair_judging import work_told
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
@@ -92,12 +91,13 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
         whole = built.published is not None and not built.missing
         folder = publish(loaded, built.published or {}, funnel) if whole else None
     for work in built.work:
-        for line in work_told(work, "item"):
+        for line in work_told(work):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     _show(funnel, as_json=as_json)
     if folder is None:
-        told = "Not done: what was published before stays as it is; the same command goes on."
-        console.print(told, style="yellow")
+        lacking = f"{counted(built.missing, 'item')} not asked for; " if built.missing else ""
+        told = f"Not done: {lacking}what was published before stays as it is. The same command goes on."
+        console.print(told, style="yellow", soft_wrap=True)
     else:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
@@ -107,8 +107,6 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
             console.print(f"{counted(waiting, 'item')} waiting for people: `build review`", markup=False)
         for line in told_of_published(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
-    if built.missing:
-        console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
     raise SystemExit(1 if built.missing or built.published is None else 0)
 
 

@@ -10,13 +10,14 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import StaysUnreadError
 from toolablate.experiments.construction.kinds import load_items, require, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
-from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Stage, Waiting
+from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
 from toolablate.experiments.construction.workbench import Workbench, content_digest
 from toolablate.experiments.pair_judging import PairWork, estimated_requests, have_asked
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.reports.numbers import counted
+from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Question, ReferenceTarget, digest_json
+from toolablate.traces.terminal_text import one_line
 
 REPLY_TOKENS = 600
 """What a reply is taken to have. Those of a model that thinks at length have more."""
@@ -141,13 +142,24 @@ async def _refuse(request: ModelRequest) -> JudgeCall:
 
 
 @dataclass(frozen=True, slots=True)
+class StageWork:
+    """What a stage's model did, and how many items still lack a reply."""
+
+    stage: str
+    role: Role
+    work: PairWork
+    lacking: int
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """How far a pipeline is: its stages in order. `published` are the contents at the end, by item, None of a build
-    that was stopped; `missing` counts the items whose model could not be asked."""
+    that was stopped; `missing` counts the items whose model could not be asked. `work` says of the stages whose models
+    were asked what they did."""
 
     stages: tuple[Passed, ...]
     published: Mapping[str, Content] | None
-    work: tuple[PairWork, ...] = ()
+    work: tuple[StageWork, ...] = ()
 
     @property
     def missing(self) -> int:
@@ -190,17 +202,19 @@ def build(
     progress = progress or RunProgress()
     contents: Mapping[str, Content] = load_items(pipeline)
     require(pipeline)
-    budget, stages, work = _Budget(max_cost), [], []
+    budget, stages, work = _Budget(max_cost), list[Passed](), list[StageWork]()
     for stage in stages_of(pipeline, bench):
         found = passed(pipeline, bench, stage, contents, again=again)
         _keep(bench, found)
         if found.lacking:
-            work.append(done := _ask(pipeline, bench, found, budget, progress))
+            done = _ask(pipeline, bench, found, budget, progress)
             budget.book(done)
             found = passed(pipeline, bench, stage, contents)
+            assert stage.role is not None
+            work.append(StageWork(stage.name, stage.role, done, len(found.lacking)))
         stages.append(found)
         contents = found.kept
-        if work and (work[-1].stopped or work[-1].capped):
+        if work and (work[-1].work.stopped or work[-1].work.capped):
             break
     else:
         return Built(tuple(stages), contents, tuple(work))
@@ -274,3 +288,23 @@ class _Asking:
             return outcome.reason, True
         self.bench.keep_step(step.id, step.item, step.stage.name, outcome)
         return None, True
+
+
+def work_told(done: StageWork) -> list[str]:
+    """What a stage's model did and cost, and what kept the rest; plain lines for a terminal."""
+    lines = []
+    for each in done.work.judges:
+        who = f"{done.stage}, {done.role} {one_line(each.judge)}"
+        cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
+        if each.requests:
+            lines.append(f"{who}: {counted(each.graded, 'item')} done ({counted(each.requests, 'request')}, {cost})")
+        if each.ungraded:
+            why = "; ".join(f"{_CODES.get(of.code, of.code)}: {one_line(of.message)}" for of in each.ungraded)
+            lines.append(f"{who}: {counted(done.lacking, 'item')} could not be asked for: {why}")
+    if done.work.capped:
+        lines.append("--max-cost is spent; the same command goes on.")
+    return [*lines, *done.work.slowed]
+
+
+_CODES = {"no_grade": "no reply can be used"}
+"""Of errors that judges have."""

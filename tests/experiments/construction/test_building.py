@@ -257,7 +257,14 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
 
     Writer(chat_server, {"zinc": [Status(400)]})
     path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
-    found = funnel(path, code=1)
+    ran = run(path, "--json", code=1)
+    told = " ".join(ran.stderr.split())
+    assert "filter, checker w: 3 items done (3 requests, $0.00006)" in told
+    assert "filter, checker w: 1 item could not be asked for: bad_request: " in told
+    assert "Not done: 1 item not asked for; what was published before stays as it is." in told
+    assert "Judge" not in told
+    assert "to be done" not in told
+    found = {each["stage"]: each for each in json.loads(ran.stdout)["stages"]}
     assert found["filter"]["missing"] == 1
     assert found["review"]["kept"] == 3
     assert not (tmp_path / "published").exists(), "a part would take the place of the whole"
@@ -290,6 +297,7 @@ def test_what_is_allowed_is_not_overspent_and_the_same_command_goes_on(chat_serv
     refused = run(path, "--max-cost", "1e-6", code=1)
     assert isinstance(refused.exception, InputError)
     assert refused.exception.code == "too_dear"
+    assert refused.exception.message.startswith("--max-cost: assess: 4 items by w would cost about $")
     assert chat_server.requests == []
     # Enough for what the first stage is likely to cost, and not for all.
     (likely,) = re.findall(r"about \$([\d.]+)", str(refused.exception))
