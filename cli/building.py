@@ -379,12 +379,12 @@ def _show(funnel: "Funnel", *, as_json: bool) -> None:
         click.echo(json.dumps(funnel_json(funnel), ensure_ascii=False, indent=2))
         return
     console = Console()
-    console.print(_table(funnel.stages))
+    console.print(_table(funnel.stages, funnel.paper))
     for line in funnel_lines(funnel):
         console.print(one_line(line, max_chars=2_000), markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(stages: "Sequence[StageFigures]") -> "RenderableType":
+def _table(stages: "Sequence[StageFigures]", paper: str) -> "RenderableType":
     from toolablate.reports.numbers import dollars
     from toolablate.reports.tables import Fitted, figures, names
     from toolablate.traces.terminal_text import one_line
@@ -401,6 +401,7 @@ def _table(stages: "Sequence[StageFigures]") -> "RenderableType":
             names("stage", [each.stage for each in stages]),
             figures("in", [str(each.came) for each in stages]),
             figures("out", [str(each.kept) for each in stages]),
+            names(paper, [each.paper for each in stages]),
             names("dropped", [told(each.dropped) for each in stages]),
             names("waiting", [waiting(each) for each in stages]),
             figures("requests", [str(each.requests) for each in stages]),

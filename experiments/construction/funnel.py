@@ -12,14 +12,36 @@ from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
 from toolablate.experiments.construction.review import Agreement, agreement_of
-from toolablate.experiments.construction.stages import UNREAD, Dropped, Waiting
+from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
 
+
+@dataclass(frozen=True, slots=True)
+class PaperFunnel:
+    """What a paper says of its own construction: items in and out of the stages of which it says so, of the `first`
+    stage whichever that is; `told` is all of it in words."""
+
+    name: str
+    first: str
+    stages: Mapping[str, str]
+    told: str
+
+
 PAPERS = {
-    "questions": "LPFQA's paper: over 2,000 threads of over 50 forums, about 1,000 candidates, 430 questions",
-    "statements": "Encyclo-K's paper: 25,563 statements, less 3,269 with figures, 642 with references and 127 that are"
-    " not clear; 21,494 of 21,525 falsified",
+    "questions": PaperFunnel(
+        "LPFQA",
+        "> 2,000",
+        {"review": "~ 1,000 → 430"},
+        "LPFQA's paper: over 2,000 threads of over 50 forums, about 1,000 candidates, 430 questions",
+    ),
+    "statements": PaperFunnel(
+        "Encyclo-K",
+        "",
+        {"filter": "25,563 → 21,525", "falsify": "21,525 → 21,494"},
+        "Encyclo-K's paper: 25,563 statements, less 3,269 with figures, 642 with references and 127 that are not clear;"
+        " 21,494 of 21,525 falsified",
+    ),
 }
 
 
@@ -28,6 +50,7 @@ class StageFigures:
     """Items: `came` = `kept` + `dropped` + `waiting` + `missing`, where `missing` are those whose model could not be
     asked. `unread` counts what was wrong with the last reply of those that wait for one that can be used, the commonest
     first. Requests, US dollars (None where one is unknown) and seconds are those of these items' steps as they are now.
+    `paper` is what the paper had in and out there, "" where it does not say.
     """
 
     stage: str
@@ -40,31 +63,43 @@ class StageFigures:
     requests: int
     cost_usd: float | None
     seconds: float
+    paper: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFigures:
+    """Of one forum or book, the items that came and those that are at the end."""
+
+    came: int
+    kept: int
 
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
     """`rows` are those of `items`, `repeated` how many of them are the same as an earlier one, and so no item of their
     own. `paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
-    `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None without one; `paper` is
-    the funnel of the paper, in words."""
+    `sources` are forums or books, those with most items first; `domains` counts what is at the end; `checks` and
+    `style` are over these; `audit` is None without one. `paper` names the paper whose figures stand beside, and
+    `paper_funnel` is its funnel in words."""
 
     rows: int
     repeated: int
     stages: tuple[StageFigures, ...]
     paid_before: Paid
+    sources: Mapping[str, SourceFigures]
     domains: Mapping[str, int]
     checks: SetChecks
     style: StyleGuess
     audit: Audit | None
     agreement: Agreement
     paper: str
+    paper_funnel: str
 
 
 def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     paid = bench.paid()
     used: set[str] = set()
-    stages = []
+    paper, stages = PAPERS[pipeline.kind], list[StageFigures]()
     for found in built.stages:
         spent = Paid()
         for step in found.steps.values():
@@ -84,6 +119,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
                 requests=spent.requests,
                 cost_usd=spent.cost_usd,
                 seconds=spent.seconds,
+                paper=paper.stages.get(found.stage.name, "" if stages else paper.first),
             )
         )
     before = sum((each for step, each in paid.items() if step not in used), Paid())
@@ -94,17 +130,29 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         repeated=rows - len(built.stages[0].steps),
         stages=tuple(stages),
         paid_before=before,
+        sources=_sources(built.stages[0].contents.values(), contents),
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
         checks=checks_of(each["asked"] for each in contents if "asked" in each),
         style=style_guess(groups_of(contents)),
         audit=audit_in(pipeline, built.published or {}),
-        paper=PAPERS[pipeline.kind],
+        paper=paper.name,
+        paper_funnel=paper.told,
         agreement=agreement_of(bench.decisions(), built.stages[-1].contents),
     )
 
 
 def _counted(reasons: Iterable[str]) -> dict[str, int]:
     return dict(Counter(reasons).most_common())
+
+
+def _sources(came: Iterable[Content], kept: Iterable[Content]) -> dict[str, SourceFigures]:
+    out = Counter(map(source_of, kept))
+    return {name: SourceFigures(count, out[name]) for name, count in Counter(map(source_of, came)).most_common()}
+
+
+def source_of(content: Content) -> str:
+    """The forum or book that an item is of."""
+    return content.get("forum") or content.get("book") or "unnamed"
 
 
 def _faults(faults: Iterable[str]) -> dict[str, int]:
@@ -132,6 +180,9 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
         told = "cost unknown" if cost is None else dollars(cost)
         yield f"Paid before, for steps that changed since: {counted(funnel.paid_before.requests, 'request')}, {told}"
     yield from _unread_told(funnel.stages)
+    shown = list(funnel.sources.items())[:SOURCES_SHOWN]
+    others = f" and {len(funnel.sources) - len(shown)} others" if len(funnel.sources) > len(shown) else ""
+    yield f"Sources: {', '.join(f'{name} {each.kept} of {each.came}' for name, each in shown)}{others}"
     if funnel.domains:
         yield "Domains: " + ", ".join(f"{name} {count}" for name, count in funnel.domains.items())
     checks = funnel.checks
@@ -147,7 +198,7 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
     if funnel.audit is not None:
         yield from audit_told(funnel.audit)
     yield from agreement_told(funnel.agreement)
-    yield f"Beside it, {funnel.paper}."
+    yield f"Beside it, {funnel.paper_funnel}."
 
 
 def rows_told(funnel: Funnel) -> str:
@@ -156,6 +207,7 @@ def rows_told(funnel: Funnel) -> str:
     return f"Rows of `items`: {funnel.rows}, less {counted(funnel.repeated, 'row')} the same as an earlier one"
 
 
+SOURCES_SHOWN = 20
 FAULTS_SHOWN = 3
 
 

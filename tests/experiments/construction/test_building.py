@@ -66,6 +66,9 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert {each.metadata["canary"] for each in questions} == {canary}
     assert canary_of(load_pipeline(path).model_copy(update={"output": "another"})) != canary
     assert "| Batteries | CC BY-SA 4.0 | 5 |" in card
+    assert "| stage | in | out | LPFQA | dropped | waiting |" in card
+    assert r"| review | 5 | 5 | \~ 1,000 → 430 |  |  |" in card
+    assert [each["paper"] for each in found.values()] == ["> 2,000", "", "", "", "", "~ 1,000 → 430"]
     # Everything is there already.
     assert funnel(path) == found
     assert len(chat_server.requests) == asked
@@ -162,6 +165,7 @@ def test_what_was_wrong_with_replies_is_told_and_a_mended_endpoint_is_asked_anew
     assert next(iter(found["unread"].items())) == ("clarity: Field required", 2)
     assert sum(found["unread"].values()) == 4
     told = run("status", path).stdout
+    assert "Sources: Batteries 0 of 4" in told
     assert "filter, reply unread, the last fault: clarity: Field required (2); " in told
     listed = run("status", path, "--list").stdout.splitlines()
     assert sum("filter waits: reply unread: clarity: Field required" in line for line in listed) == 2
