@@ -40,11 +40,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A step whose model was not asked yet: what is to be asked first, and the replies to go on from."""
+    """A step whose model was not asked yet: what is to be asked first, and the replies to go on from. `before` counts
+    how often it was asked in the same words, of which recorded replies are told apart."""
 
     step: Step
     request: ModelRequest
     paid: Sequence[JudgeCall]
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,9 @@ def _found(step: Step, paid: Sequence[JudgeCall], most_chars: int, *, again: boo
         if not again:
             return Waiting(UNREAD, error.fault)
         tried = {request.identity() for request in error.tried}
-        return Lacking(step, error.tried[0], [call for call in paid if call.request.identity() not in tried])
+        left = [call for call in paid if call.request.identity() not in tried]
+        before = sum(call.request == error.tried[0] for call in paid)
+        return Lacking(step, error.tried[0], left, before)
 
 
 def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context: object) -> Step:
@@ -271,7 +275,7 @@ class _Asking:
         model = self.pipeline.model_of(step.stage.role)
         # What scripted models and recorded replies are found by.
         question = Question(id=step.item, prompt=step.item, as_is=True, target=ReferenceTarget(answer="-"))
-        chat = self.source.session(question, Condition(name=f"build {step.stage.name}"), 0)
+        chat = self.source.session(question, Condition(name=f"build {step.stage.name}"), lacking.before)
         calls = JudgeCalls(chat, model, self.retry, seed=step.id)
 
         async def ask(request: ModelRequest) -> JudgeCall:

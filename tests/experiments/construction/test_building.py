@@ -181,6 +181,16 @@ def test_what_was_wrong_with_replies_is_told_and_a_mended_endpoint_is_asked_anew
     assert len(chat_server.requests) == asked + 8
 
 
+def test_a_recorded_reply_is_not_given_to_who_asks_anew(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server, {"lithium": ["no"] * 3})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], f'{ALONE}[replies]\nmode = "record"\n')
+    assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
+    asked = len(chat_server.requests)
+    run(path, "--again")
+    assert len(chat_server.requests) == asked + 2
+    assert funnel(path)["review"]["kept"] == 1
+
+
 def test_who_asks_anew_and_gets_no_better_reply_goes_on_from_the_new_ones(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
