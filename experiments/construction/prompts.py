@@ -87,10 +87,11 @@ def _own(pipeline: Pipeline, name: PromptName, prompt: Prompt) -> str:
     found = {each["name"]: text.count("\n", 0, each.start()) + 1 for each in _PLACEHOLDER.finditer(text)}
     found.pop(None, None)
     if unknown := [each for each in found if each not in prompt.placeholders]:
-        there = ", ".join(f"{{{each}}}" for each in prompt.placeholders) or "none"
+        own = ", ".join(f"{{{each}}}" for each in prompt.placeholders)
+        there = f"its placeholder is {own}" if own else "it has no placeholders"
         raise refused(
             f"has an unknown placeholder {{{unknown[0]}}} in line {found[unknown[0]]}",
-            f"there is {there}; {{{{{unknown[0]}}}}} stands for the text {{{unknown[0]}}}",
+            f"{there}; {{{{{unknown[0]}}}}} stands for the text {{{unknown[0]}}}",
         )
     if missing := [each for each in prompt.placeholders if each not in found]:
         raise refused(
