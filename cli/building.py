@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from toolablate.experiments.construction.building import Passed
     from toolablate.experiments.construction.funnel import Funnel, StageFigures
 
 
@@ -61,8 +62,9 @@ build_group.add_command(capture_command)
 @build_group.command("run", epilog=options.example("toolablate build run questions.toml --max-cost 5"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @options.max_cost
+@click.option("--again", is_flag=True, help="Ask anew for items whose replies could not be used (reply unread).")
 @options.as_json("the funnel")
-def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
+def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bool) -> None:
     """Run the stages of PIPELINE, and publish what passes them: assess, filter, deduplicate, convert, check and review
     of questions; filter, specify, falsify, check and review of statements.
 
@@ -72,13 +74,11 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     """
     from rich.console import Console
 
-    from toolablate.experiments.construction.building import build
+    from toolablate.experiments.construction.building import build, work_told
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
     from toolablate.experiments.construction.publishing import publish, told_of_published
-    from toolablate.experiments.construction.stages import UNREAD
     from toolablate.experiments.construction.workbench import Workbench
-    from toolablate.experiments.pair_judging import work_told
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
@@ -86,45 +86,40 @@ def run_command(pipeline: Path, max_cost: float | None, as_json: bool) -> None:
     console = Console(stderr=True)
     loaded = load_pipeline(pipeline)
     with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
-        built = build(loaded, bench, max_cost=max_cost, progress=progress)
+        built = build(loaded, bench, max_cost=max_cost, again=again, progress=progress)
         funnel = funnel_of(loaded, built, bench)
         whole = built.published is not None and not built.missing
         folder = publish(loaded, built.published or {}, funnel) if whole else None
     for work in built.work:
-        for line in work_told(work, "item"):
+        for line in work_told(work):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     _show(funnel, as_json=as_json)
     if folder is None:
-        told = "Not done: what was published before stays as it is; the same command goes on."
-        console.print(told, style="yellow")
+        lacking = f"{counted(built.missing, 'item')} not asked for; " if built.missing else ""
+        told = f"Not done: {lacking}what was published before stays as it is. The same command goes on."
+        console.print(told, style="yellow", soft_wrap=True)
     else:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
-        if waiting := sum(map(len, (found.waiting for found in built.stages))):
-            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`, `build review`", markup=False)
-        if unread := sum(each == UNREAD for found in built.stages for each in found.waiting.values()):
-            asked_so = f"the model was asked {loaded.asks} times, and a larger `asks` or another model asks again"
-            console.print(f"{counted(unread, 'item')} of these: reply unread; {asked_so}", markup=False, soft_wrap=True)
+        if waiting := sum(map(len, (found.waiting for found in built.stages[:-1]))):
+            console.print(f"{counted(waiting, 'item')} waiting: `build status --list`", markup=False)
+        if waiting := len(built.stages[-1].waiting):
+            console.print(f"{counted(waiting, 'item')} waiting for people: `build review`", markup=False)
         for line in told_of_published(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
-    if built.missing:
-        console.print(f"{counted(built.missing, 'item')} not asked for; the same command tries again.", style="yellow")
     raise SystemExit(1 if built.missing or built.published is None else 0)
 
 
 @build_group.command("status", epilog=options.example("toolablate build status questions.toml"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @click.option("--list", "as_list", is_flag=True, help="Print each item that was dropped or waits, and why.")
-@options.as_json("the funnel")
+@options.as_json("the funnel, with --list the items,")
 def status_command(pipeline: Path, as_list: bool, as_json: bool) -> None:
     """Show the funnel of PIPELINE: items in and out of each stage, reasons, requests, cost and minutes."""
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.publishing import ID_DIGITS
-    from toolablate.experiments.construction.stages import Dropped, Kept
     from toolablate.experiments.construction.workbench import Workbench
-    from toolablate.traces.terminal_text import one_line
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=False) as bench:
@@ -132,13 +127,31 @@ def status_command(pipeline: Path, as_list: bool, as_json: bool) -> None:
         if not as_list:
             _show(funnel_of(loaded, found, bench), as_json=as_json)
             return
-        for stage in found.stages:
-            for item, outcome in stage.outcomes.items():
-                if not isinstance(outcome, Kept):
-                    note = outcome.note if isinstance(outcome, Dropped) else ""
-                    told = one_line(f"{outcome.reason}: {note}" if note else outcome.reason, max_chars=400)
-                    did = "dropped" if isinstance(outcome, Dropped) else "waits"
-                    click.echo(f"{item[:ID_DIGITS]} {stage.stage.name} {did}: {told}")
+    _list(found.stages, as_json=as_json)
+
+
+@build_group.command("prompts", epilog=options.example("toolablate build prompts assess > assess.txt"))
+@click.argument("name", required=False)
+def prompts_command(name: str | None) -> None:
+    """Print the prompt NAME that models are asked with; without NAME, the names of all.
+
+    A pipeline may have a file in its place. It has to name each key of the reply, and to have the same placeholders in
+    braces. Items of that stage are asked for again with it.
+
+    \b
+      [prompts]
+      assess = "assess.txt"
+    """
+    from toolablate.experiments.construction.prompts import PROMPTS
+    from toolablate.traces.errors import InputError
+
+    if name is None:
+        click.echo("\n".join(PROMPTS))
+        return
+    text = next((prompt.text for known, prompt in PROMPTS.items() if known == name), None)
+    if text is None:
+        raise InputError(f"there is no prompt {name!r}", hint=f"there are {', '.join(PROMPTS)}", code="unknown_prompt")
+    click.echo(text)
 
 
 @build_group.command("decide", epilog=options.example("toolablate build decide questions.toml decisions.jsonl"))
@@ -329,6 +342,31 @@ def posts_command(page: Path, as_json: bool) -> None:
     raise SystemExit(0 if posts else 1)
 
 
+def _list(stages: "Sequence[Passed]", *, as_json: bool) -> None:
+    import json
+
+    from toolablate.experiments.construction.publishing import ID_DIGITS
+    from toolablate.experiments.construction.stages import Dropped, Kept, beginning
+    from toolablate.traces.terminal_text import one_line, shortened
+
+    rows = []
+    for passed in stages:
+        for item, outcome in passed.outcomes.items():
+            if isinstance(outcome, Kept):
+                continue
+            content, stage = passed.contents[item], passed.stage.name
+            reason, note, dropped = outcome.reason, outcome.note, isinstance(outcome, Dropped)
+            if as_json:
+                did = "dropped" if dropped else "waiting"
+                rows.append({"item": item, "stage": stage, did: reason, "note": note, "content": content})
+                continue
+            told = one_line(f"{reason}: {note}" if note else reason, max_chars=400)
+            text = shortened(one_line(beginning(content), max_chars=400), 60)
+            click.echo(f"{item[:ID_DIGITS]} {stage} {'dropped' if dropped else 'waits'}: {told} | {text}")
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+
+
 def _show(funnel: "Funnel", *, as_json: bool) -> None:
     import json
 
@@ -341,12 +379,12 @@ def _show(funnel: "Funnel", *, as_json: bool) -> None:
         click.echo(json.dumps(funnel_json(funnel), ensure_ascii=False, indent=2))
         return
     console = Console()
-    console.print(_table(funnel.stages))
+    console.print(_table(funnel.stages, funnel.paper))
     for line in funnel_lines(funnel):
         console.print(one_line(line, max_chars=2_000), markup=False, highlight=False, soft_wrap=True)
 
 
-def _table(stages: "Sequence[StageFigures]") -> "RenderableType":
+def _table(stages: "Sequence[StageFigures]", paper: str) -> "RenderableType":
     from toolablate.reports.numbers import dollars
     from toolablate.reports.tables import Fitted, figures, names
     from toolablate.traces.terminal_text import one_line
@@ -363,6 +401,7 @@ def _table(stages: "Sequence[StageFigures]") -> "RenderableType":
             names("stage", [each.stage for each in stages]),
             figures("in", [str(each.came) for each in stages]),
             figures("out", [str(each.kept) for each in stages]),
+            names(paper, [each.paper for each in stages]),
             names("dropped", [told(each.dropped) for each in stages]),
             names("waiting", [waiting(each) for each in stages]),
             figures("requests", [str(each.requests) for each in stages]),

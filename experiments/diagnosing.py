@@ -157,19 +157,20 @@ def told(wanted: Sequence[FailureReading], cost: float | None) -> str:
     return f"{failures} by {judges}, for about ${cost:.4g} by the length of what is read"
 
 
-def refuse_too_dear(cost: float | None, max_cost: float | None) -> None:
-    """Raises InputError where all of it would cost more than allowed, or nobody knows what."""
+def refuse_too_dear(cost: float | None, max_cost: float | None, what: str = "", model: str = "") -> None:
+    """Raises InputError where all of it would cost more than allowed, or nobody knows what. Where it is no judges that
+    are asked, `what` names what is to be done, and `model` who is asked."""
     if max_cost is None or (cost is not None and cost <= max_cost):
         return
     if cost is None:
         raise InputError(
-            "--max-cost: the cost is unknown: a judge has no price",
-            hint="give the judge a price in the plan, or leave --max-cost out",
+            f"--max-cost: the cost is unknown: {model or 'a judge'} has no price",
+            hint=f"give {'it' if model else 'the judge'} a price in the plan, or leave --max-cost out",
             code="unknown_cost",
         )
     raise InputError(
-        f"--max-cost: the judges would cost about ${cost:.4g}, and ${max_cost:.4g} are allowed",
-        hint="name fewer judges, or allow more; nothing was spent",
+        f"--max-cost: {what or 'the judges'} would cost about ${cost:.4g}, and ${max_cost:.4g} are allowed",
+        hint=f"{'' if what else 'name fewer judges, or '}allow more; nothing was spent",
         code="too_dear",
     )
 

@@ -273,7 +273,7 @@ def have_asked(
     if wanted:
         dear = f"at unknown cost: {model.name} has no price" if cost is None else f"for about ${cost:.4g}"
         progress.tell(f"{told} by {model.name}, {dear}")
-    refuse_too_dear(cost, max_cost)
+    refuse_too_dear(cost, max_cost, f"{told} by {model.name}", model.name)
     if not wanted:
         return PairWork()
     return asyncio.run(have_judged(plan, wanted, lambda _: model, maker, progress, task, max_cost))

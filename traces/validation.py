@@ -43,6 +43,8 @@ def _explain_one(item: Any, root: type[BaseModel]) -> str:
             return f"{location}: unknown key{meant} (allowed: {', '.join(allowed)})"
         case "missing" | "missing_argument":
             return f"{location}: missing"
+        case "literal_error" if item["loc"][-1] == "[key]":
+            return f"{_walk(item['loc'][:-1], root)[0]}: unknown key; allowed is {item['ctx']['expected']}"
         case "literal_error" | "enum":
             return f"{location}: found {value}, allowed is {item['ctx']['expected']}"
         case "union_tag_invalid":

@@ -1,6 +1,7 @@
 """The audit: people look at published items drawn at random, and bounds say how many of all may be wrong."""
 
 import random
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,14 +41,15 @@ ALLOWED = {
 @dataclass(frozen=True, slots=True)
 class Audit:
     """Of `items` audited `wrong` are: those of which anybody says so. `ci95` bounds the share of all published items
-    that are, two-sided by Clopper and Pearson (1934); `at_most` is its upper bound alone, at 95 %. `others` counts the
-    rows on what is not published, or is another text by now. Bounds hold for items drawn at random."""
+    that are, two-sided by Clopper and Pearson (1934); `at_most` is its upper bound alone, at 95 %. `not_counted` has,
+    under each reason, the numbers of the rows that say nothing of what is published. Bounds hold for items drawn at
+    random."""
 
     items: int
     wrong: int
     ci95: tuple[float, float] | None
     at_most: float | None
-    others: int
+    not_counted: Mapping[str, Sequence[int]]
 
 
 def drawn(contents: Mapping[str, Content], number: int, seed: int) -> list[str]:
@@ -61,15 +63,26 @@ def audit_of(path: str, contents: Mapping[str, Content]) -> Audit:
     """Raises InputError that names the file, the row, the key."""
     seen = {item: content_digest(content) for item, content in contents.items()}
     right: dict[str, bool] = {}
-    others = 0
-    for _, row in typed_rows(path, AuditRow, ALLOWED):
-        if seen.get(row.item) == row.seen:
-            right[row.item] = right.get(row.item, True) and row.right
+    not_counted: defaultdict[str, list[int]] = defaultdict(list)
+    for place, row in typed_rows(path, AuditRow, ALLOWED):
+        if why := _not_counted(row, seen):
+            not_counted[why].append(place.number)
         else:
-            others += 1
+            right[row.item] = right.get(row.item, True) and row.right
     wrong = sum(not each for each in right.values())
     ci95, at_most = bounds(wrong, len(right)) if right else (None, None)
-    return Audit(len(right), wrong, ci95, at_most, others)
+    return Audit(len(right), wrong, ci95, at_most, dict(not_counted))
+
+
+def _not_counted(row: AuditRow, seen: Mapping[str, str]) -> str:
+    """Why a row says nothing of what is published; "" where it does."""
+    if row.item not in seen:
+        shortened = any(item.startswith(row.item.rstrip(".")) for item in seen)
+        return "`item` is not the whole id" if shortened else "`item` is none that is published"
+    if row.seen == seen[row.item]:
+        return ""
+    shortened = seen[row.item].startswith(row.seen.rstrip("."))
+    return "`seen` is not whole" if shortened else "`seen` is of another text than is published now"
 
 
 def audit_in(pipeline: Pipeline, contents: Mapping[str, Content]) -> Audit | None:
@@ -94,8 +107,13 @@ def bounds(wrong: int, items: int) -> tuple[tuple[float, float], float]:
     return (float(both.low), float(both.high)), float(above)
 
 
+ROWS_NAMED = 10
+
+
 def audit_told(audit: Audit) -> Sequence[str]:
     """Sentences; none where nothing was audited."""
+    from toolablate.reports.numbers import counted
+
     told = []
     if audit.ci95 is not None and audit.at_most is not None:
         low, high = (f"{100 * each:.1f}" for each in audit.ci95)
@@ -103,7 +121,9 @@ def audit_told(audit: Audit) -> Sequence[str]:
             f"Audit: {audit.wrong} of {audit.items} items are not right (95 % interval {low} to {high} % of all,"
             f" one-sided at most {100 * audit.at_most:.1f} %)"
         )
-    if audit.others:
-        rows = "1 row is on another text" if audit.others == 1 else f"{audit.others} rows are on other texts"
-        told.append(f"Audit: {rows} than what is published")
+    for why, rows in audit.not_counted.items():
+        named = ", ".join(map(str, rows[:ROWS_NAMED])) + (", ..." if len(rows) > ROWS_NAMED else "")
+        told.append(
+            f"Audit: {counted(len(rows), 'row')} not counted, {why}: {'row' if len(rows) == 1 else 'rows'} {named}"
+        )
     return told

@@ -2,20 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.benchmarks.judging.answers import Ask
+from toolablate.experiments.construction.json_replies import StaysUnreadError
 from toolablate.experiments.construction.kinds import load_items, require, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
-from toolablate.experiments.construction.stages import Content, Kept, Outcome, Stage, Waiting
+from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
 from toolablate.experiments.construction.workbench import Workbench, content_digest
-from toolablate.experiments.pair_judging import PaidInTurn, PairWork, estimated_requests, have_asked
+from toolablate.experiments.pair_judging import PairWork, estimated_requests, have_asked
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.reports.numbers import counted
+from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Question, ReferenceTarget, digest_json
+from toolablate.traces.terminal_text import one_line
 
 REPLY_TOKENS = 600
 """What a reply is taken to have. Those of a model that thinks at length have more."""
@@ -37,14 +39,24 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Lacking:
+    """A step whose model was not asked yet: what is to be asked first, and the replies to go on from. `before` counts
+    how often it was asked in the same words, of which recorded replies are told apart."""
+
+    step: Step
+    request: ModelRequest
+    paid: Sequence[JudgeCall]
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Passed:
-    """One stage: the items that came, what became of them, and the steps whose models were not asked yet, each with
-    what is to be asked first."""
+    """One stage: the items that came, what became of them, and the steps whose models were not asked yet."""
 
     stage: Stage
     steps: Mapping[str, Step]
     outcomes: Mapping[str, Outcome]
-    lacking: Sequence[tuple[Step, ModelRequest]]
+    lacking: Sequence[Lacking]
 
     @property
     def kept(self) -> dict[str, Content]:
@@ -60,23 +72,37 @@ class Passed:
         return {item: each for item, each in self.outcomes.items() if isinstance(each, Waiting)}
 
 
-def passed(pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping[str, Content]) -> Passed:
+def passed(
+    pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping[str, Content], *, again: bool = False
+) -> Passed:
     """What is known of a stage: kept in the workbench, or made anew where no model has to be asked for it. Nothing is
-    written."""
+    written. With `again` items whose replies could not be used lack theirs."""
     known = bench.steps(stage.name)
     context = stage.context(contents)
     steps = {item: _step(pipeline, stage, item, content, context.get(item)) for item, content in contents.items()}
     outcomes: dict[str, Outcome] = {}
     lacking = []
     for item, step in steps.items():
-        if (kept := known.get(step.id)) is not None:
-            outcomes[item] = kept
-            continue
-        try:
-            outcomes[item] = asyncio.run(_taken(step, bench, _refuse, pipeline.request_chars))
-        except _NotPaidError as error:
-            lacking.append((step, error.request))
+        found = known.get(step.id) or _found(step, bench.calls(step.asked), pipeline.request_chars, again=again)
+        if isinstance(found, Lacking):
+            lacking.append(found)
+        else:
+            outcomes[item] = found
     return Passed(stage, steps, outcomes, lacking)
+
+
+def _found(step: Step, paid: Sequence[JudgeCall], most_chars: int, *, again: bool) -> Outcome | Lacking:
+    try:
+        return asyncio.run(_taken(step, paid, _refuse, most_chars))
+    except _NotPaidError as error:
+        return Lacking(step, error.request, paid)
+    except StaysUnreadError as error:
+        if not again:
+            return Waiting(UNREAD, error.fault)
+        tried = {request.identity() for request in error.tried}
+        left = [call for call in paid if call.request.identity() not in tried]
+        before = sum(call.request == error.tried[0] for call in paid)
+        return Lacking(step, error.tried[0], left, before)
 
 
 def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context: object) -> Step:
@@ -86,16 +112,21 @@ def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context
     return Step(digest_json(depends), asked, stage, item, content, context)
 
 
-async def _taken(step: Step, bench: Workbench, ask: Ask, most_chars: int) -> Outcome:
-    """What was paid is given again. An item that is too long for a request waits: no endpoint would take it."""
+async def _taken(step: Step, paid: Iterable[JudgeCall], ask: Ask, most_chars: int) -> Outcome:
+    """What was paid is given again, of one request the latest reply. An item that is too long for a request waits: no
+    endpoint would take it. Raises StaysUnreadError."""
+    known = {call.request.identity(): call for call in paid}
 
     async def asked(request: ModelRequest) -> JudgeCall:
+        if (call := known.get(request.identity())) is not None:
+            return call
         if sum(len(message.content) for message in request.messages) > most_chars:
             raise _TooLongError
-        return await ask(request)
+        known[request.identity()] = call = await ask(request)
+        return call
 
     try:
-        return await step.stage.take(step.item, step.content, step.context, PaidInTurn(bench.calls(step.asked), asked))
+        return await step.stage.take(step.item, step.content, step.context, asked)
     except _TooLongError:
         return Waiting("longer than request_chars")
 
@@ -115,13 +146,24 @@ async def _refuse(request: ModelRequest) -> JudgeCall:
 
 
 @dataclass(frozen=True, slots=True)
+class StageWork:
+    """What a stage's model did, and how many items still lack a reply."""
+
+    stage: str
+    role: Role
+    work: PairWork
+    lacking: int
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """How far a pipeline is: its stages in order. `published` are the contents at the end, by item, None of a build
-    that was stopped; `missing` counts the items whose model could not be asked."""
+    that was stopped; `missing` counts the items whose model could not be asked. `work` says of the stages whose models
+    were asked what they did."""
 
     stages: tuple[Passed, ...]
     published: Mapping[str, Content] | None
-    work: tuple[PairWork, ...] = ()
+    work: tuple[StageWork, ...] = ()
 
     @property
     def missing(self) -> int:
@@ -151,24 +193,32 @@ class _Budget:
 
 
 def build(
-    pipeline: Pipeline, bench: Workbench, *, max_cost: float | None = None, progress: RunProgress | None = None
+    pipeline: Pipeline,
+    bench: Workbench,
+    *,
+    max_cost: float | None = None,
+    again: bool = False,
+    progress: RunProgress | None = None,
 ) -> Built:
     """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
-    asks for nothing again that was replied to. Raises ToolablateError where nothing can be asked or kept."""
+    asks for nothing again that was replied to. With `again` it asks once more for items whose replies could not be
+    used. Raises ToolablateError where nothing can be asked or kept."""
     progress = progress or RunProgress()
     contents: Mapping[str, Content] = load_items(pipeline)
     require(pipeline)
-    budget, stages, work = _Budget(max_cost), [], []
+    budget, stages, work = _Budget(max_cost), list[Passed](), list[StageWork]()
     for stage in stages_of(pipeline, bench):
-        found = passed(pipeline, bench, stage, contents)
+        found = passed(pipeline, bench, stage, contents, again=again)
         _keep(bench, found)
         if found.lacking:
-            work.append(done := _ask(pipeline, bench, found, budget, progress))
+            done = _ask(pipeline, bench, found, budget, progress)
             budget.book(done)
             found = passed(pipeline, bench, stage, contents)
+            assert stage.role is not None
+            work.append(StageWork(stage.name, stage.role, done, len(found.lacking)))
         stages.append(found)
         contents = found.kept
-        if work and (work[-1].stopped or work[-1].capped):
+        if work and (work[-1].work.stopped or work[-1].work.capped):
             break
     else:
         return Built(tuple(stages), contents, tuple(work))
@@ -200,17 +250,16 @@ def _ask(pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, p
     def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> "_Asking":
         return _Asking(bench, sources[model.name], retry, pipeline)
 
-    steps = [step for step, _ in found.lacking]
     tokens = READING_TOKENS if role == "reader" else REPLY_TOKENS
-    requests = [(request, tokens) for _, request in found.lacking]
-    told = f"{found.stage.name}: {counted(len(steps), 'item')}"
+    requests = [(each.request, tokens) for each in found.lacking]
+    told = f"{found.stage.name}: {counted(len(found.lacking), 'item')}"
     asked = asked_of(pipeline)
     if budget.left is not None and budget.begun:
         cost = estimated_requests(asked, model, requests)
         if cost is None or cost > budget.left:
             return PairWork(capped=True)
     budget.begun = True
-    return have_asked(asked, model, steps, requests, maker, progress, "build", told, budget.left)
+    return have_asked(asked, model, found.lacking, requests, maker, progress, "build", told, budget.left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +269,13 @@ class _Asking:
     retry: RetryPolicy
     pipeline: Pipeline
 
-    async def __call__(self, step: Step) -> tuple[str | None, bool]:
+    async def __call__(self, lacking: Lacking) -> tuple[str | None, bool]:
+        step = lacking.step
         assert step.stage.role is not None
         model = self.pipeline.model_of(step.stage.role)
         # What scripted models and recorded replies are found by.
         question = Question(id=step.item, prompt=step.item, as_is=True, target=ReferenceTarget(answer="-"))
-        chat = self.source.session(question, Condition(name=f"build {step.stage.name}"), 0)
+        chat = self.source.session(question, Condition(name=f"build {step.stage.name}"), lacking.before)
         calls = JudgeCalls(chat, model, self.retry, seed=step.id)
 
         async def ask(request: ModelRequest) -> JudgeCall:
@@ -234,8 +284,31 @@ class _Asking:
             self.bench.keep_call(step.asked, call, time.monotonic() - began)
             return call
 
-        outcome = await _taken(step, self.bench, ask, self.pipeline.request_chars)
+        try:
+            outcome = await _taken(step, lacking.paid, ask, self.pipeline.request_chars)
+        except StaysUnreadError as error:
+            return error.fault, True
         if isinstance(outcome, Waiting):
             return outcome.reason, True
         self.bench.keep_step(step.id, step.item, step.stage.name, outcome)
         return None, True
+
+
+def work_told(done: StageWork) -> list[str]:
+    """What a stage's model did and cost, and what kept the rest; plain lines for a terminal."""
+    lines = []
+    for each in done.work.judges:
+        who = f"{done.stage}, {done.role} {one_line(each.judge)}"
+        cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
+        if each.requests:
+            lines.append(f"{who}: {counted(each.graded, 'item')} done ({counted(each.requests, 'request')}, {cost})")
+        if each.ungraded:
+            why = "; ".join(f"{_CODES.get(of.code, of.code)}: {one_line(of.message)}" for of in each.ungraded)
+            lines.append(f"{who}: {counted(done.lacking, 'item')} could not be asked for: {why}")
+    if done.work.capped:
+        lines.append("--max-cost is spent; the same command goes on.")
+    return [*lines, *done.work.slowed]
+
+
+_CODES = {"no_grade": "no reply can be used"}
+"""Of errors that judges have."""

@@ -11,7 +11,7 @@ from toolablate.benchmarks.questions import questions_of
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.pipeline import DuplicatesSection
 from toolablate.experiments.construction.question_checks import normal
-from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Kept, Outcome, Role
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role
 from toolablate.traces.errors import InputError
 
 _GRAM = 5
@@ -25,8 +25,8 @@ class Same(ReplyForm):
     reason: str
 
 
-_WORDS = """You compare two questions for a benchmark. They are the same where whoever knows the answer to one knows \
-the answer to the other, whatever the wording.
+SAME_PROMPT = """You compare two questions for a benchmark. They are the same where whoever knows the answer to one \
+knows the answer to the other, whatever the wording.
 - same: true or false.
 - reason: one sentence."""
 
@@ -38,12 +38,13 @@ class Deduplicate:
 
     section: DuplicatesSection
     asks: int
+    prompt: str = SAME_PROMPT
     name: ClassVar[str] = "deduplicate"
     version: ClassVar[int] = 1
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": _WORDS, "same": self.section.same, "near": self.section.near}
+        return {"words": self.prompt, "same": self.section.same, "near": self.section.near}
 
     @cached_property
     def published(self) -> dict[str, str]:
@@ -69,10 +70,8 @@ class Deduplicate:
             if other["similarity"] >= self.section.same:
                 return Dropped("duplicate", f"repeats {told}")
             parts = [("question 1", other["text"]), ("question 2", content["question"])]
-            request = request_for(Same, _WORDS, parts, "Do they ask the same?")
+            request = request_for(Same, self.prompt, parts, "Do they ask the same?")
             found = await ask_for(request, Same, ask, self.asks)
-            if found is None:
-                return UNREAD
             if found.same:
                 return Dropped("duplicate", f"asks the same as {told}: {found.reason}")
         return Kept(content)

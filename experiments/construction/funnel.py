@@ -1,30 +1,56 @@
 """The funnel of a construction: what came to each stage, what became of it and why, what it cost."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from toolablate.experiments.construction.audit import Audit, audit_in, audit_told
 from toolablate.experiments.construction.building import Built
+from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
 from toolablate.experiments.construction.review import Agreement, agreement_of
-from toolablate.experiments.construction.stages import Dropped, Waiting
+from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
 
+
+@dataclass(frozen=True, slots=True)
+class PaperFunnel:
+    """What a paper says of its own construction: items in and out of the stages of which it says so, of the `first`
+    stage whichever that is; `told` is all of it in words."""
+
+    name: str
+    first: str
+    stages: Mapping[str, str]
+    told: str
+
+
 PAPERS = {
-    "questions": "LPFQA's paper: over 2,000 threads of over 50 forums, about 1,000 candidates, 430 questions",
-    "statements": "Encyclo-K's paper: 25,563 statements, less 3,269 with figures, 642 with references and 127 that are"
-    " not clear; 21,494 of 21,525 falsified",
+    "questions": PaperFunnel(
+        "LPFQA",
+        "> 2,000",
+        {"review": "~ 1,000 → 430"},
+        "LPFQA's paper: over 2,000 threads of over 50 forums, about 1,000 candidates, 430 questions",
+    ),
+    "statements": PaperFunnel(
+        "Encyclo-K",
+        "",
+        {"filter": "25,563 → 21,525", "falsify": "21,525 → 21,494"},
+        "Encyclo-K's paper: 25,563 statements, less 3,269 with figures, 642 with references and 127 that are not clear;"
+        " 21,494 of 21,525 falsified",
+    ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class StageFigures:
     """Items: `came` = `kept` + `dropped` + `waiting` + `missing`, where `missing` are those whose model could not be
-    asked. Requests, US dollars (None where one is unknown) and seconds are those of these items' steps as they are now.
+    asked. `unread` counts what was wrong with the last reply of those that wait for one that can be used, the commonest
+    first. Requests, US dollars (None where one is unknown) and seconds are those of these items' steps as they are now.
+    `paper` is what the paper had in and out there, "" where it does not say.
     """
 
     stage: str
@@ -32,32 +58,48 @@ class StageFigures:
     kept: int
     dropped: Mapping[str, int]
     waiting: Mapping[str, int]
+    unread: Mapping[str, int]
     missing: int
     requests: int
     cost_usd: float | None
     seconds: float
+    paper: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFigures:
+    """Of one forum or book, the items that came and those that are at the end."""
+
+    came: int
+    kept: int
 
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """`paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
-    `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None
-    without one; `paper` is the funnel of the paper, in words."""
+    """`rows` are those of `items`, `repeated` how many of them are the same as an earlier one, and so no item of their
+    own. `paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
+    `sources` are forums or books, those with most items first; `domains` counts what is at the end; `checks` and
+    `style` are over these; `audit` is None without one. `paper` names the paper whose figures stand beside, and
+    `paper_funnel` is its funnel in words."""
 
+    rows: int
+    repeated: int
     stages: tuple[StageFigures, ...]
     paid_before: Paid
+    sources: Mapping[str, SourceFigures]
     domains: Mapping[str, int]
     checks: SetChecks
     style: StyleGuess
     audit: Audit | None
     agreement: Agreement
     paper: str
+    paper_funnel: str
 
 
 def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     paid = bench.paid()
     used: set[str] = set()
-    stages = []
+    paper, stages = PAPERS[pipeline.kind], list[StageFigures]()
     for found in built.stages:
         spent = Paid()
         for step in found.steps.values():
@@ -72,28 +114,54 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
                 kept=len(found.kept),
                 dropped=_counted(each.reason for each in outcomes if isinstance(each, Dropped)),
                 waiting=_counted(each.reason for each in outcomes if isinstance(each, Waiting)),
+                unread=_faults(each.note for each in found.waiting.values() if each.reason == UNREAD),
                 missing=len(found.lacking),
                 requests=spent.requests,
                 cost_usd=spent.cost_usd,
                 seconds=spent.seconds,
+                paper=paper.stages.get(found.stage.name, "" if stages else paper.first),
             )
         )
     before = sum((each for step, each in paid.items() if step not in used), Paid())
     contents = (built.published or {}).values()
+    rows = rows_in(pipeline)
     return Funnel(
+        rows=rows,
+        repeated=rows - len(built.stages[0].steps),
         stages=tuple(stages),
         paid_before=before,
+        sources=_sources(built.stages[0].contents.values(), contents),
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
         checks=checks_of(each["asked"] for each in contents if "asked" in each),
         style=style_guess(groups_of(contents)),
         audit=audit_in(pipeline, built.published or {}),
-        paper=PAPERS[pipeline.kind],
+        paper=paper.name,
+        paper_funnel=paper.told,
         agreement=agreement_of(bench.decisions(), built.stages[-1].contents),
     )
 
 
-def _counted(reasons: Iterator[str]) -> dict[str, int]:
+def _counted(reasons: Iterable[str]) -> dict[str, int]:
     return dict(Counter(reasons).most_common())
+
+
+def _sources(came: Iterable[Content], kept: Iterable[Content]) -> dict[str, SourceFigures]:
+    out = Counter(map(source_of, kept))
+    return {name: SourceFigures(count, out[name]) for name, count in Counter(map(source_of, came)).most_common()}
+
+
+def source_of(content: Content) -> str:
+    """The forum or book that an item is of."""
+    return content.get("forum") or content.get("book") or "unnamed"
+
+
+def _faults(faults: Iterable[str]) -> dict[str, int]:
+    """Those that differ in a number or a quoted text are one, under the first of them."""
+    first: dict[str, str] = {}
+    return _counted([first.setdefault(_VARIED.sub("", each), each) for each in faults])
+
+
+_VARIED = re.compile(r"\d+|'[^']*'|\"[^\"]*\"")
 
 
 def funnel_json(funnel: Funnel) -> dict[str, Any]:
@@ -105,10 +173,16 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
     """What the table does not show, as sentences."""
     from toolablate.reports.numbers import counted, dollars
 
+    if funnel.repeated:
+        yield rows_told(funnel)
     if funnel.paid_before.requests:
         cost = funnel.paid_before.cost_usd
         told = "cost unknown" if cost is None else dollars(cost)
         yield f"Paid before, for steps that changed since: {counted(funnel.paid_before.requests, 'request')}, {told}"
+    yield from _unread_told(funnel.stages)
+    shown = list(funnel.sources.items())[:SOURCES_SHOWN]
+    others = f" and {len(funnel.sources) - len(shown)} others" if len(funnel.sources) > len(shown) else ""
+    yield f"Sources: {', '.join(f'{name} {each.kept} of {each.came}' for name, each in shown)}{others}"
     if funnel.domains:
         yield "Domains: " + ", ".join(f"{name} {count}" for name, count in funnel.domains.items())
     checks = funnel.checks
@@ -124,7 +198,36 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
     if funnel.audit is not None:
         yield from audit_told(funnel.audit)
     yield from agreement_told(funnel.agreement)
-    yield f"Beside it, {funnel.paper}."
+    yield f"Beside it, {funnel.paper_funnel}."
+
+
+def rows_told(funnel: Funnel) -> str:
+    from toolablate.reports.numbers import counted
+
+    return f"Rows of `items`: {funnel.rows}, less {counted(funnel.repeated, 'row')} the same as an earlier one"
+
+
+SOURCES_SHOWN = 20
+FAULTS_SHOWN = 3
+
+
+def _unread_told(stages: Iterable[StageFigures]) -> Iterator[str]:
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.terminal_text import one_line
+
+    found = [each for each in stages if each.unread]
+    for each in found:
+        shown = list(each.unread.items())[:FAULTS_SHOWN]
+        told = [f"{one_line(fault, max_chars=200)} ({count})" for fault, count in shown]
+        others = sum(each.unread.values()) - sum(count for _, count in shown)
+        more = f"; others ({others})" if others else ""
+        yield f"{each.stage}, {UNREAD}, the last fault: {'; '.join(told)}{more}"
+    if found:
+        items = counted(sum(sum(each.unread.values()) for each in found), "item")
+        yield (
+            f"`build PIPELINE --again` asks anew for {items} with {UNREAD}, once the model or its endpoint is mended;"
+            " a larger `asks` goes on from the last fault"
+        )
 
 
 def agreement_told(said: Agreement) -> Iterator[str]:

@@ -30,6 +30,15 @@ class UnreadReplyError(ValueError):
     """What is wrong with a reply, as it can be said to the model."""
 
 
+class StaysUnreadError(Exception):
+    """No reply could be used, also after `tried`, all the requests for it; `fault` is what was wrong with the last."""
+
+    def __init__(self, fault: str, tried: Sequence[ModelRequest]) -> None:
+        super().__init__(fault)
+        self.fault = fault
+        self.tried = tuple(tried)
+
+
 def request_for(
     form: type[ReplyForm],
     system: str,
@@ -71,10 +80,12 @@ def read_reply(reply: ModelReply, form: type[F]) -> F:
 
 async def ask_for(
     request: ModelRequest, form: type[F], ask: Ask, asks: int, faults: Callable[[F], Sequence[str]] = lambda _: ()
-) -> F | None:
-    """Asks until a reply can be read and has no `faults`, at most `asks` times; each time with what was wrong. None
-    where no reply was good. Raises ToolablateError where the model cannot be asked."""
+) -> F:
+    """Asks until a reply can be read and has no `faults`, at most `asks` times; each time with what was wrong. Raises
+    StaysUnreadError where no reply was good, ToolablateError where the model cannot be asked."""
+    tried, wrong = list[ModelRequest](), ""
     for _ in range(asks):
+        tried.append(request)
         reply = (await ask(request)).reply
         try:
             found = read_reply(reply, form)
@@ -89,4 +100,4 @@ async def ask_for(
         request = request.model_copy(
             update={"messages": (*request.messages, said, Message(role="user", content=again))}
         )
-    return None
+    raise StaysUnreadError(wrong, tried)

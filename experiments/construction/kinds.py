@@ -4,10 +4,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
 from toolablate.experiments.construction.pipeline import Pipeline
+from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
 from toolablate.experiments.construction.question_stages import Assess, Convert, Filter
@@ -33,6 +35,11 @@ def load_items(pipeline: Pipeline) -> dict[str, Content]:
     if pipeline.reads:
         return load_capture_items(pipeline.items)
     return load_question_items(pipeline.items) if pipeline.kind == "questions" else load_statement_items(pipeline.items)
+
+
+def rows_in(pipeline: Pipeline) -> int:
+    """Of `items`; of equal rows each counts."""
+    return sum(1 for _ in rows_of(pipeline.items))
 
 
 def require(pipeline: Pipeline) -> None:
@@ -91,17 +98,24 @@ _STATEMENTS = Reviewed(
 
 
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
-    asks, decisions = pipeline.asks, bench.decisions()
+    """Raises InputError where a prompt of the pipeline's own cannot be used."""
+    asks, decisions, prompts = pipeline.asks, bench.decisions(), prompts_of(pipeline)
     if pipeline.kind == "statements":
-        return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(pipeline.items), _review(pipeline, decisions))
+        return (
+            StandsAlone(),
+            Specify(asks, prompts["specify"]),
+            Falsify(asks, prompts["falsify"]),
+            CheckTwin(pipeline.items),
+            _review(pipeline, decisions),
+        )
     strict = pipeline.filter
     return (
-        *([Read(asks, Path(pipeline.items).parent)] if pipeline.reads else []),
-        Assess(asks),
+        *([Read(asks, Path(pipeline.items).parent, prompts["read"])] if pipeline.reads else []),
+        Assess(asks, prompts["assess"]),
         # Compared is what was found good: of two alike, the one that was not must not take the other with it.
-        Filter(asks, strict.domains, strict.clarity, strict.difficulty),
-        Deduplicate(pipeline.duplicates, asks),
-        Convert(asks, pipeline.seed),
+        Filter(asks, prompts["filter"], strict.domains, strict.clarity, strict.difficulty),
+        Deduplicate(pipeline.duplicates, asks, prompts["deduplicate"]),
+        Convert(asks, prompts["convert_options"], prompts["convert_short_answer"], pipeline.seed),
         Check(),
         _review(pipeline, decisions),
     )

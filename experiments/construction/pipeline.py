@@ -5,11 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr, StrictBool, StringConstraints, model_validator
 
+from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.stages import Role
 from toolablate.experiments.plans.plan import RunnerSection, with_source
 from toolablate.experiments.plans.prices import names_a_file, open_prices, with_prices
-from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Section, valid_plan
-from toolablate.experiments.plans.written import plan_content, plan_text
+from toolablate.experiments.plans.sections import JudgeModel, RepliesSection, Section
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.records import Model, OpenAIModel, Price
@@ -25,6 +25,11 @@ PUBLISHED = (
     "card.md",
 )
 """What may be written into `output`."""
+
+PromptName = Literal[
+    "read", "assess", "filter", "deduplicate", "convert_options", "convert_short_answer", "specify", "falsify"
+]
+_OF_STATEMENTS = ("specify", "falsify")
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Name = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
@@ -85,7 +90,7 @@ class Pipeline(Section):
     of captured pages that questions are read from. `workbench` is the SQLite
     file of all that was made of them, `output` the folder of what is published. `asks` is how often a model is asked
     at most until a reply can be used, and `request_chars` how long a request may be; `seed` is that of the order of
-    options.
+    options. `prompts` are text files in the place of toolablate's own.
     """
 
     kind: Literal["questions", "statements"] = "questions"
@@ -96,6 +101,7 @@ class Pipeline(Section):
     asks: int = Field(default=3, gt=0)
     request_chars: int = Field(default=200_000, gt=0)
     roles: dict[Role, Name] = Field(default_factory=dict)
+    prompts: dict[PromptName, PathText] = Field(default_factory=dict)
     models: tuple[JudgeModel, ...] = Field(min_length=1)
     prices: PathText = Field(default=Price.table, min_length=1)
     duplicates: DuplicatesSection = DuplicatesSection()
@@ -120,6 +126,15 @@ class Pipeline(Section):
         for role, name in self.roles.items():
             if name not in names:
                 raise ValueError(f"roles.{role}: there is no model {name!r}; there are {', '.join(names)}")
+        return self
+
+    @model_validator(mode="after")
+    def _prompts_are_asked_with(self) -> Self:
+        for name in self.prompts:
+            if (name in _OF_STATEMENTS) != (self.kind == "statements"):
+                raise ValueError(f"prompts.{name}: no stage of {self.kind} has it")
+            if name == "read" and not self.reads:
+                raise ValueError("prompts.read: no stage has it without a `reader` in `roles`")
         return self
 
     @model_validator(mode="after")
@@ -163,9 +178,7 @@ def asked_of(pipeline: Pipeline) -> Asked:
 def load_pipeline(path: Path) -> Pipeline:
     """Reads a pipeline; relative paths in it are relative to its folder. Raises InputError that names the key, what was
     found and what is allowed."""
-    content = plan_content(plan_text(path), path)
-    content.setdefault("workbench", f"runs/{path.stem}.sqlite")
-    pipeline = valid_plan(Pipeline, content, path)
+    pipeline = load_plan(Pipeline, path, "build")
     folder = path.parent.resolve()
 
     def beside(name: str) -> str:
@@ -174,13 +187,15 @@ def load_pipeline(path: Path) -> Pipeline:
     prices = beside(pipeline.prices) if names_a_file(pipeline.prices) else pipeline.prices
     models = with_prices((with_source(model, folder, "models") for model in pipeline.models), open_prices(prices))
     against = tuple(map(beside, pipeline.duplicates.against))
+    prompts = {name: beside(file) for name, file in pipeline.prompts.items()}
     loaded = pipeline.model_copy(
         update={
             "items": beside(pipeline.items),
-            "workbench": beside(pipeline.workbench),
+            "workbench": beside(pipeline.workbench or f"runs/{path.stem}.sqlite"),
             "output": beside(pipeline.output),
             "models": models,
             "prices": prices,
+            "prompts": prompts,
             "worlds": pipeline.worlds.model_copy(
                 update={"pages": pipeline.worlds.pages and beside(pipeline.worlds.pages)}
             ),
@@ -190,7 +205,11 @@ def load_pipeline(path: Path) -> Pipeline:
         }
     )
     loaded._file = path
-    read = {Path(each) for each in (loaded.items, loaded.worlds.pages, loaded.card.audit, *against) if each}
+    read = {
+        Path(each)
+        for each in (loaded.items, loaded.worlds.pages, loaded.card.audit, *against, *prompts.values())
+        if each
+    }
     if Path(loaded.workbench) in read:
         raise InputError(f"{path}: workbench: it is a file that is read", hint="name another file", code="bad_plan")
     for name in PUBLISHED:

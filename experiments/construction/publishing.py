@@ -11,7 +11,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.funnel import Funnel, agreement_told
+from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
@@ -151,6 +151,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         f"- Contact: {card.contact or 'not stated'}",
         f"- Canary: `{canary_of(pipeline)}`",
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
+        *([f"- Prompts that are not toolablate's own: {', '.join(pipeline.prompts)}"] if pipeline.prompts else []),
         f"- Review: {pipeline.review.reviewers or 'no'} people per item",
         *(f"- {told}" for told in agreement_told(funnel.agreement)),
         *(f"- {told}" for told in _measured(pipeline, funnel)),
@@ -170,14 +171,16 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         "",
         "## Funnel",
         "",
-        "| stage | in | out | dropped | waiting |",
-        "|---|---|---|---|---|",
+        f"| stage | in | out | {funnel.paper} | dropped | waiting |",
+        "|---|---|---|---|---|---|",
         *(
-            f"| {each.stage} | {each.came} | {each.kept} | {_reasons(each.dropped)} | {_reasons(each.waiting)} |"
+            f"| {each.stage} | {each.came} | {each.kept} | {_cell(each.paper)} | {_reasons(each.dropped)}"
+            f" | {_reasons(each.waiting)} |"
             for each in funnel.stages
         ),
         "",
-        f"Beside it, {funnel.paper}.",
+        *([rows_told(funnel) + ".", ""] if funnel.repeated else []),
+        f"Beside it, {funnel.paper_funnel}.",
         "",
     ]
     return "\n".join(lines)
@@ -221,7 +224,7 @@ def _form(content: Content) -> str:
 
 
 def _source(content: Content) -> tuple[str, str]:
-    return content.get("forum") or content.get("book") or "unnamed", content.get("licence") or "unknown"
+    return source_of(content), content.get("licence") or "unknown"
 
 
 def _reasons(counts: Mapping[str, int]) -> str:

@@ -11,7 +11,7 @@ from pydantic import Field
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.question_checks import FEWEST_OPTIONS, MOST_OPTIONS, faults_of
-from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Kept, NoContext, Outcome, Role
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
 
 Kind = Literal["knowledge", "reasoning", "computation"]
 
@@ -27,8 +27,8 @@ class Assessment(ReplyForm):
     reason: str
 
 
-_ASSESS = """You check material for a benchmark of professional questions. You see a question from a forum, the answer \
-that its discussion settled on, and the other replies, each with its number. Decide:
+ASSESS_PROMPT = """You check material for a benchmark of professional questions. You see a question from a forum, the \
+answer that its discussion settled on, and the other replies, each with its number. Decide:
 - defined_question: it asks one definite thing, and says all that is needed to answer it.
 - valid_answer: the answer answers this question, completely and without doubt.
 - disputed: other replies contradict the answer with reasons that were not refuted.
@@ -41,12 +41,13 @@ class Assess(NoContext):
     """Drops what has no defined question or no valid, undisputed answer; keeps the texts of wrong replies apart."""
 
     asks: int
+    prompt: str
     name: ClassVar[str] = "assess"
     version: ClassVar[int] = 1
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": _ASSESS}
+        return {"words": self.prompt}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         replies: Sequence[str] = content["replies"]
@@ -57,10 +58,8 @@ class Assess(NoContext):
             unknown = [number for number in found.wrong_replies if not 1 <= number <= len(replies)]
             return [f"wrong_replies: there is no reply {unknown[0]}"] if unknown else []
 
-        request = request_for(Assessment, _ASSESS, parts, "Assess this question and answer.")
+        request = request_for(Assessment, self.prompt, parts, "Assess this question and answer.")
         found = await ask_for(request, Assessment, ask, self.asks, faults)
-        if found is None:
-            return UNREAD
         if not found.defined_question:
             return Dropped("no defined question", found.reason)
         if not found.valid_answer:
@@ -106,7 +105,7 @@ QUALITY = {
 DIFFICULTY = ("special_knowledge", "several_steps", "synthesis", "uncommon_approach")
 
 # The four criteria of quality and four of difficulty are those of the paper on LPFQA (appendix, quality filter).
-_FILTER = """You select questions for a benchmark of professional knowledge. You see a question with its answer. \
+FILTER_PROMPT = """You select questions for a benchmark of professional knowledge. You see a question with its answer. \
 Decide for each criterion whether it holds:
 - accurate: what the question takes for given is right.
 - complete: it holds all that is needed, and nothing that is not.
@@ -130,6 +129,7 @@ class Filter(NoContext):
     enough; labels the rest."""
 
     asks: int
+    prompt: str
     domains: tuple[str, ...]
     clarity: int
     difficulty: int
@@ -138,11 +138,7 @@ class Filter(NoContext):
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": self._words(), "clarity": self.clarity, "difficulty": self.difficulty}
-
-    def _words(self) -> str:
-        domains = f"one of {', '.join(self.domains)}" if self.domains else "the field that it belongs to"
-        return _FILTER.format(domains=domains)
+        return {"words": self.prompt, "clarity": self.clarity, "difficulty": self.difficulty}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         def faults(found: Filtering) -> list[str]:
@@ -150,10 +146,8 @@ class Filter(NoContext):
             return [] if known else [f"domain: {found.domain!r} is none of {', '.join(self.domains)}"]
 
         parts = [("question", _titled(content)), ("answer", _explained(content))]
-        request = request_for(Filtering, self._words(), parts, "Judge this question.")
+        request = request_for(Filtering, self.prompt, parts, "Judge this question.")
         found = await ask_for(request, Filtering, ask, self.asks, faults)
-        if found is None:
-            return UNREAD
         said = found.model_dump()
         for criterion, reason in QUALITY.items():
             if not said[criterion]:
@@ -187,14 +181,14 @@ class ShortAnswer(ReplyForm):
 _KEEP = """Keep the language of the question, its facts and its difficulty. Do not mention the forum, its people or \
 that this was a discussion. The question has to be understood by itself and must not give its answer away."""
 
-_CHOICES = f"""You turn a question with its answer into a multiple-choice question.
+OPTIONS_PROMPT = f"""You turn a question with its answer into a multiple-choice question.
 - options: {FEWEST_OPTIONS} to {MOST_OPTIONS} texts without letters, alike in length and form, exactly one right, none \
 "all of the above" or "none of the above". Make wrong ones of the wrong replies where there are some.
 - correct_answer: the right option, word for word.
 - explanation: why it is right, and why the others are not.
 {_KEEP}"""
 
-_SHORT = f"""You turn a question with its answer into a question with a short answer.
+SHORT_ANSWER_PROMPT = f"""You turn a question with its answer into a question with a short answer.
 - answer: the shortest full answer.
 - points: 1 to 5 statements that an answer has to make to be right, each checkable by itself.
 - explanation: how one gets there.
@@ -207,13 +201,15 @@ class Convert(NoContext):
     The order of options is drawn by `seed` and item: a writer's own order favours places."""
 
     asks: int
+    options_prompt: str
+    short_answer_prompt: str
     seed: int
     name: ClassVar[str] = "convert"
     version: ClassVar[int] = 1
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": [_CHOICES, _SHORT], "seed": self.seed}
+        return {"words": [self.options_prompt, self.short_answer_prompt], "seed": self.seed}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         parts = [("question", _titled(content)), ("answer", _explained(content))]
@@ -223,22 +219,22 @@ class Convert(NoContext):
             if content["kind"] == "knowledge"
             else await self._short(content, parts, ask)
         )
-        return UNREAD if made is None else Kept({**content, "asked": made})
+        return Kept({**content, "asked": made})
 
-    async def _choices(self, item: str, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content | None:
+    async def _choices(self, item: str, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content:
         def written(found: Choices) -> dict[str, Any]:
             options = list(found.options)
             random.Random(f"options {self.seed} {item}").shuffle(options)  # noqa: S311 - an order, not a secret
             right = found.correct_answer
             return {"question": found.question, "options": options, "right": right, "explanation": found.explanation}
 
-        request = request_for(Choices, _CHOICES, parts, "Write the multiple-choice question.")
+        request = request_for(Choices, self.options_prompt, parts, "Write the multiple-choice question.")
         found = await ask_for(request, Choices, ask, self.asks, lambda each: faults_of(content, written(each)))
-        return None if found is None else written(found)
+        return written(found)
 
-    async def _short(self, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content | None:
-        request = request_for(ShortAnswer, _SHORT, parts, "Write the question with its short answer.")
+    async def _short(self, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content:
+        request = request_for(ShortAnswer, self.short_answer_prompt, parts, "Write the question with its short answer.")
         found = await ask_for(
             request, ShortAnswer, ask, self.asks, lambda each: faults_of(content, each.model_dump(mode="json"))
         )
-        return None if found is None else found.model_dump(mode="json")
+        return found.model_dump(mode="json")

@@ -16,6 +16,11 @@ Content = Mapping[str, Any]
 """What an item is by now, as JSON."""
 
 
+def beginning(content: Content) -> str:
+    """The text by which a person knows an item."""
+    return next((content[key] for key in ("title", "question", "text", "url") if content.get(key, "").strip()), "")
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     content: Content
@@ -31,13 +36,16 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """For people, or for a reply that can be read. The item is neither lost nor published."""
+    """For people, or for a reply that can be read. The item is neither lost nor published. `note` is what was wrong
+    with the last reply, as the model was told."""
 
     reason: str
+    note: str = ""
 
 
 Outcome = Kept | Dropped | Waiting
-UNREAD = Waiting("reply unread")
+UNREAD = "reply unread"
+"""Why an item waits none of whose replies can be used."""
 
 
 FullText = Annotated[str, Field(pattern=r"\S")]
@@ -73,5 +81,6 @@ class Stage(Protocol):
         ...
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        """Raises ToolablateError where a model cannot be asked: the item stays where it is."""
+        """Raises ToolablateError where a model cannot be asked: the item stays where it is; StaysUnreadError where none
+        of its replies can be used."""
         ...

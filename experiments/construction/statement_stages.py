@@ -15,7 +15,6 @@ from toolablate.experiments.construction.json_replies import ReplyForm, ask_for,
 from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.question_checks import normal
 from toolablate.experiments.construction.stages import (
-    UNREAD,
     Content,
     Dropped,
     FullText,
@@ -134,7 +133,7 @@ class Specifications(ReplyForm):
     reason: str
 
 
-_SPECIFY = """You check statements of a textbook for a benchmark. Each will be shown alone. Decide:
+SPECIFY_PROMPT = """You check statements of a textbook for a benchmark. Each will be shown alone. Decide:
 - independent: it is one whole piece of knowledge, and needs no other part of the book.
 - clear: it means one thing to whoever reads it anywhere; no word points to a place or a time that is not named.
 - concise: nothing in it is there for the book alone, such as numbers of formulas.
@@ -144,18 +143,17 @@ _SPECIFY = """You check statements of a textbook for a benchmark. Each will be s
 @dataclass(frozen=True, slots=True)
 class Specify(NoContext):
     asks: int
+    prompt: str
     name: ClassVar[str] = "specify"
     version: ClassVar[int] = 1
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": _SPECIFY}
+        return {"words": self.prompt}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        request = request_for(Specifications, _SPECIFY, [("statement", content["text"])], "Check this statement.")
+        request = request_for(Specifications, self.prompt, [("statement", content["text"])], "Check this statement.")
         found = await ask_for(request, Specifications, ask, self.asks)
-        if found is None:
-            return UNREAD
         for key, reason in (("independent", "not independent"), ("clear", "not clear"), ("concise", "not concise")):
             if not getattr(found, key):
                 return Dropped(reason, found.reason)
@@ -175,7 +173,7 @@ class Falsified(ReplyForm):
 
 
 # The six kinds of error and five demands are those of the paper on Encyclo-K (3.1.2).
-_FALSIFY = """You turn a correct statement of a textbook into an incorrect one. Only those who understand \
+FALSIFY_PROMPT = """You turn a correct statement of a textbook into an incorrect one. Only those who understand \
 it should notice.
 - strategy: what you change: "concept" (one for another), "causality" (cause and effect), "detail" (a number, a unit, \
 a condition), "time" (an order or a date), "logic" (a conclusion that does not follow) or "scope" (some for all, or \
@@ -195,25 +193,24 @@ SHORTEST, LONGEST = 0.5, 2.0
 @dataclass(frozen=True, slots=True)
 class Falsify(NoContext):
     asks: int
+    prompt: str
     name: ClassVar[str] = "falsify"
     version: ClassVar[int] = 1
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": _FALSIFY}
+        return {"words": self.prompt}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         book = content["book"] or "not named"
         request = request_for(
-            Falsified, _FALSIFY, [("book", book), ("statement", content["text"])], "Write the incorrect statement."
+            Falsified, self.prompt, [("book", book), ("statement", content["text"])], "Write the incorrect statement."
         )
 
         def faults(found: Falsified) -> list[str]:
             return twin_faults(content["text"], found.transformed_content)
 
         found = await ask_for(request, Falsified, ask, self.asks, faults)
-        if found is None:
-            return UNREAD
         twin = {"text": found.transformed_content, "reason": found.incorrect_reason, "strategy": found.strategy}
         return Kept({**content, "false": twin})
 

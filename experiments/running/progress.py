@@ -44,7 +44,8 @@ class GradingProgress:
     def __init__(self, console: Console, task: JudgeTask = "grade") -> None:
         self._console = console
         self.noun, self.done = _TASKS[task]
-        self.who = "models" if task == "build" else "judges"
+        # A build says of each stage what is asked and what it costs.
+        self._told = task == "build"
         self._total = 0
         self._failed = 0
         self._done = 0
@@ -60,7 +61,8 @@ class GradingProgress:
         self._total += more
         self.bar.start_task(self._task)
         self.bar.update(self._task, total=self._total)
-        self._console.print(f"{counted(more, f'{also}{self.noun}')} to be {self.done} by {self.who}")
+        if not self._told:
+            self._console.print(f"{counted(more, f'{also}{self.noun}')} to be {self.done} by judges")
 
     def ended(self, *, made: bool) -> None:
         self._done += 1

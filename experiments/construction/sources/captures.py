@@ -9,12 +9,12 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from toolablate.benchmarks.rows.sources import typed_rows
+from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.chromium import Captured, GuardedChromium, Limits, guarded_chromium
 from toolablate.experiments.construction.sources.forum_listing import listed_threads
 from toolablate.experiments.construction.sources.forum_threads import append_row, rows_there
 from toolablate.experiments.construction.stages import Content
-from toolablate.experiments.plans.sections import Section, WebSection, valid_plan
-from toolablate.experiments.plans.written import plan_content, plan_text
+from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError
 from toolablate.tools.web.urls import page_url
 from toolablate.traces.errors import InputError
@@ -72,7 +72,7 @@ class CapturePlan(Section):
 def load_capture_plan(path: Path) -> CapturePlan:
     """Relative paths are relative to its folder. Raises InputError that names the key, what was found and what is
     allowed."""
-    plan = valid_plan(CapturePlan, plan_content(plan_text(path), path), path)
+    plan = load_plan(CapturePlan, path, "build capture")
     return plan.model_copy(update={"output": str(path.parent.resolve() / plan.output)})
 
 

@@ -16,9 +16,9 @@ import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
 from pydantic import BaseModel, Field, ValidationError
 
+from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.forum_posts import drop_what_is_no_text, text_of
-from toolablate.experiments.plans.sections import Section, WebSection, valid_plan
-from toolablate.experiments.plans.written import plan_content, plan_text
+from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError, HttpClient, follow
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
@@ -67,7 +67,7 @@ class ForumsPlan(Section):
 def load_forums(path: Path) -> ForumsPlan:
     """Relative paths are relative to its folder. Raises InputError that names the key, what was found and what is
     allowed."""
-    plan = valid_plan(ForumsPlan, plan_content(plan_text(path), path), path)
+    plan = load_plan(ForumsPlan, path, "build threads")
     return plan.model_copy(update={"output": str(path.parent.resolve() / plan.output)})
 
 

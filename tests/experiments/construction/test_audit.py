@@ -68,10 +68,21 @@ def test_people_audit_what_is_published(chat_server: ChatServer, tmp_path: Path)
     audited.write_text("".join(f"{json.dumps(each)}\n" for each in said), encoding="utf-8")
     told = " ".join(run("status", path).output.split())
     assert "Audit: 1 of 2 items are not right (95 % interval 1.3 to 98.7 % of all" in told
-    assert "1 row is on another text" in told
+    assert "Audit: 1 row not counted, `seen` is of another text than is published now: row 3" in told
     assert "tells" in told
     funnel(path)
     assert "- Audit: 1 of 2 items" in (tmp_path / "published/card.md").read_text(encoding="utf-8")
+    short = {"item": rows[0]["item"][:6] + "...", "seen": rows[0]["seen"], "right": True}
+    lost = [short, {**rows[0], "seen": rows[0]["seen"][:4]}, *[{"item": "99", "seen": "1", "right": True}] * 12]
+    audited.write_text("".join(f"{json.dumps({'right': True, **each})}\n" for each in lost), encoding="utf-8")
+    told = " ".join(run("status", path).output.split())
+    assert (
+        "Audit: 12 rows not counted, `item` is none that is published: rows 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ..."
+        in told
+    )
+    assert "Audit: 1 row not counted, `item` is not the whole id: row 1" in told
+    assert "Audit: 1 row not counted, `seen` is not whole: row 2" in told
+    assert "items are not right" not in told
     audited.write_text(json.dumps({**rows[0], "right": "yes"}), encoding="utf-8")
     wrong = run("status", path, code=1).exception
     assert isinstance(wrong, InputError)

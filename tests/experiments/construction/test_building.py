@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.experiments.construction.writing import PAIRS, Writer, converted, pipeline_of
+from tests.experiments.construction.writing import PAIRS, Writer, converted, filtered, pipeline_of
 from tests.servers.chat_server import ChatServer, Until, reply
 
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
@@ -66,6 +66,9 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert {each.metadata["canary"] for each in questions} == {canary}
     assert canary_of(load_pipeline(path).model_copy(update={"output": "another"})) != canary
     assert "| Batteries | CC BY-SA 4.0 | 5 |" in card
+    assert "| stage | in | out | LPFQA | dropped | waiting |" in card
+    assert r"| review | 5 | 5 | \~ 1,000 → 430 |  |  |" in card
+    assert [each["paper"] for each in found.values()] == ["> 2,000", "", "", "", "", "~ 1,000 → 430"]
     # Everything is there already.
     assert funnel(path) == found
     assert len(chat_server.requests) == asked
@@ -135,12 +138,73 @@ def test_a_reply_that_stays_unread_waits_and_is_asked_again_only_with_more_asks(
     assert found["filter"]["kept"] == 1
     asked = len(chat_server.requests)
     assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
-    assert "1 item of these: reply unread; the model was asked 3 times, and a larger `asks`" in run(path).stderr
+    assert "`build PIPELINE --again` asks anew for 1 item with reply unread" in run(path).stdout
     assert len(chat_server.requests) == asked
     path.write_text(f"asks = 4\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     assert funnel(path)["filter"]["kept"] == 2
     # The fourth request, and the conversion of what it let through.
     assert len(chat_server.requests) == asked + 2
+
+
+def test_what_was_wrong_with_replies_is_told_and_a_mended_endpoint_is_asked_anew(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    def without(key: str, **more: Any) -> str:
+        return json.dumps({each: value for each, value in filtered("").items() if each != key} | more)
+
+    replies = {
+        "lithium": [without("clarity")] * 3,
+        "sodium": [without("clarity")] * 3,
+        "zinc": ["no", "no", json.dumps(filtered("") | {"kind": "poem"})],
+        "magnesium": [json.dumps(filtered("") | {"clarity": 9})] * 2 + [without("reason", clarity="5")],
+    }
+    Writer(chat_server, replies)
+    path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
+    found = funnel(path)["filter"]
+    assert found["waiting"] == {"reply unread": 4}
+    assert next(iter(found["unread"].items())) == ("clarity: Field required", 2)
+    assert sum(found["unread"].values()) == 4
+    told = run("status", path).stdout
+    assert "Sources: Batteries 0 of 4" in told
+    assert "filter, reply unread, the last fault: clarity: Field required (2); " in told
+    listed = run("status", path, "--list").stdout.splitlines()
+    assert sum("filter waits: reply unread: clarity: Field required" in line for line in listed) == 2
+    # Nothing is asked again by itself. Asked anew, none is asked to mend an earlier reply.
+    asked = len(chat_server.requests)
+    run(path)
+    assert len(chat_server.requests) == asked
+    told = run(path, "--again").stdout
+    assert "reply unread" not in told
+    new = [each["messages"] for each in chat_server.requests[asked:]]
+    assert sorted(map(len, new)) == [2] * 8
+    assert funnel(path)["review"]["kept"] == 4
+    assert len(chat_server.requests) == asked + 8
+
+
+def test_a_recorded_reply_is_not_given_to_who_asks_anew(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server, {"lithium": ["no"] * 3})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], f'{ALONE}[replies]\nmode = "record"\n')
+    assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
+    asked = len(chat_server.requests)
+    run(path, "--again")
+    assert len(chat_server.requests) == asked + 2
+    assert funnel(path)["review"]["kept"] == 1
+
+
+def test_who_asks_anew_and_gets_no_better_reply_goes_on_from_the_new_ones(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server, {"lithium": ["no"] * 3 + ["nay"] * 3})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    run(path)
+    asked = len(chat_server.requests)
+    run(path, "--again")
+    assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
+    assert len(chat_server.requests) == asked + 3
+    path.write_text(f"asks = 4\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert funnel(path)["filter"]["kept"] == 1
+    said = [each["content"] for each in chat_server.requests[asked + 3]["messages"] if each["role"] == "assistant"]
+    assert said == ["nay"] * 3
 
 
 def test_what_fails_a_stage_is_dropped_with_its_reason(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -164,6 +228,12 @@ def test_what_fails_a_stage_is_dropped_with_its_reason(chat_server: ChatServer, 
     listed = run("status", tmp_path / "questions.toml", "--list").output
     assert listed.count(" dropped: ") == 7
     assert "deduplicate dropped: duplicate: repeats" in listed
+    assert "assess dropped: no defined question | NOQUESTION: what does " in listed
+    assert all(len(line.rpartition(" | ")[2]) <= 60 for line in listed.splitlines())
+    rows = json.loads(run("status", tmp_path / "questions.toml", "--list", "--json").output)
+    assert len(rows) == 7
+    assert (rows[0]["stage"], rows[0]["dropped"]) == ("assess", "no defined question")
+    assert rows[0]["content"]["question"] == pairs[0]["question"]
     assert all(
         each["came"] == each["kept"] + sum(each["dropped"].values()) + sum(each["waiting"].values()) + each["missing"]
         for each in found.values()
@@ -201,7 +271,14 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
 
     Writer(chat_server, {"zinc": [Status(400)]})
     path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
-    found = funnel(path, code=1)
+    ran = run(path, "--json", code=1)
+    told = " ".join(ran.stderr.split())
+    assert "filter, checker w: 3 items done (3 requests, $0.00006)" in told
+    assert "filter, checker w: 1 item could not be asked for: bad_request: " in told
+    assert "Not done: 1 item not asked for; what was published before stays as it is." in told
+    assert "Judge" not in told
+    assert "to be done" not in told
+    found = {each["stage"]: each for each in json.loads(ran.stdout)["stages"]}
     assert found["filter"]["missing"] == 1
     assert found["review"]["kept"] == 3
     assert not (tmp_path / "published").exists(), "a part would take the place of the whole"
@@ -234,6 +311,7 @@ def test_what_is_allowed_is_not_overspent_and_the_same_command_goes_on(chat_serv
     refused = run(path, "--max-cost", "1e-6", code=1)
     assert isinstance(refused.exception, InputError)
     assert refused.exception.code == "too_dear"
+    assert refused.exception.message.startswith("--max-cost: assess: 4 items by w would cost about $")
     assert chat_server.requests == []
     # Enough for what the first stage is likely to cost, and not for all.
     (likely,) = re.findall(r"about \$([\d.]+)", str(refused.exception))
@@ -312,3 +390,38 @@ def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Pat
         "1 of 2 questions have no `licence` of their source; the card says unknown"
     ]
     assert told_of_published(pipeline, {"a": contents["a"]}) == []
+
+
+def test_equal_rows_are_counted(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, [*PAIRS[:2], PAIRS[0], PAIRS[0]], ALONE)
+    found = json.loads(run(path, "--json").stdout)
+    assert (found["rows"], found["repeated"], found["stages"][0]["came"]) == (4, 2, 2)
+    assert "Rows of `items`: 4, less 2 rows the same as an earlier one" in run("status", path).output
+    assert "4, less 2 rows the same" in (tmp_path / "published" / "card.md").read_text(encoding="utf-8")
+
+
+FORUMS = {
+    "threads": '[[forums]]\nkind = "discourse"\nname = "a"\nurl = "https://a.example"\n',
+    "capture": '[[forums]]\nname = "a"\nthreads = ["https://a.example/t/1"]\n',
+}
+
+
+@pytest.mark.parametrize("command", ["", "threads", "capture"])
+def test_a_file_of_another_command_is_named_so(command: str, chat_server: ChatServer, tmp_path: Path) -> None:
+    files = {"": pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)}
+    for name, text in FORUMS.items():
+        files[name] = tmp_path / f"{name}.toml"
+        files[name].write_text(f'output = "{name}.jsonl"\n{text}', encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text('conditions = ["none"]\n[questions]\nfile = "q.jsonl"\n', encoding="utf-8")
+    for name, path in [*files.items(), ("run", plan)]:
+        if name == command:
+            continue
+        refused = run(*filter(None, [command, path]), code=1).exception
+        assert isinstance(refused, InputError)
+        of = "run" if name == "run" else f"build {name}".strip()
+        assert (
+            refused.message
+            == f"{path} is a file of `toolablate {of}`, not of `{f'toolablate build {command}'.strip()}`"
+        )

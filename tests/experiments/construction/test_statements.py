@@ -86,7 +86,15 @@ def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, 
     assert len(canaries) == 1
     assert canaries.pop() in (published / "card.md").read_text(encoding="utf-8")
     assert "3 statements: 3 falsified by concept" in (published / "card.md").read_text(encoding="utf-8")
-    assert "Encyclo-K's paper" in run("status", path).output
+    told = run("status", path).output
+    assert "Encyclo-K's paper: 25,563 statements" in told
+    assert "25,563 →" in told
+    assert [found[stage]["paper"] for stage in ("filter", "falsify", "review")] == [
+        "25,563 → 21,525",
+        "21,525 → 21,494",
+        "",
+    ]
+    assert "Sources: GLPK 3 of 6" in told
 
 
 CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is 1 atm there."
