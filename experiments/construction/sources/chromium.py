@@ -39,6 +39,8 @@ _RUNNING = frozenset({"script", "fetch", "xhr"})
 _ARGUMENTS = (
     "--disable-quic",
     "--disable-background-networking",
+    # WebRTC would send UDP to any address past every proxy. The second is what Chromium called it before.
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 # What stays in place while a page is scrolled would stand over the text of each tile.
