@@ -264,6 +264,18 @@ async def test_webrtc_sends_nothing_past_the_guard(site: Site) -> None:
             private.recv(100)
 
 
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+async def test_a_page_that_ends_what_steers_chromium_costs_no_other(site: Site) -> None:
+    site.page("/heavy", "<title>x</title><script>document.title = 'x'.repeat(4e8)</script>")
+    site.page("/fine", "<p>Fine.")
+    policy = WebPolicy(allow=frozenset({site.host}), delay_seconds=0.0, robots=False)
+    async with guarded_chromium(policy, Limits(scripts=True, seconds=20.0)) as chromium:
+        with pytest.raises(FetchError):
+            await chromium.capture(f"{site.url}/heavy")
+        assert (await chromium.capture(f"{site.url}/fine")).text == "Fine."
+
+
 async def _copy(source: list[str], into: list[str]) -> None:
     while True:
         into[:] = source
