@@ -1,7 +1,6 @@
 """What is made: questions, as LPFQA's, or statements, as Encyclo-K's. Each has its items and its stages."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from toolablate.experiments.construction.audit import audit_in
@@ -24,7 +23,7 @@ from toolablate.experiments.construction.statement_stages import (
     load_statement_items,
     twin_faults,
 )
-from toolablate.experiments.construction.workbench import Decision, Workbench
+from toolablate.experiments.construction.workbench import Workbench
 from toolablate.traces.errors import InputError
 
 
@@ -91,9 +90,9 @@ _STATEMENTS = Reviewed(
 
 
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
-    asks, decisions = pipeline.asks, bench.decisions()
+    asks = pipeline.asks
     if pipeline.kind == "statements":
-        return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(pipeline.items), _review(pipeline, decisions))
+        return (StandsAlone(), Specify(asks), Falsify(asks), CheckTwin(pipeline.items), _review(pipeline, bench))
     strict = pipeline.filter
     return (
         *([Read(asks, Path(pipeline.items).parent)] if pipeline.reads else []),
@@ -103,9 +102,9 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
         Deduplicate(pipeline.duplicates, asks),
         Convert(asks, pipeline.seed),
         Check(),
-        _review(pipeline, decisions),
+        _review(pipeline, bench),
     )
 
 
-def _review(pipeline: Pipeline, decisions: Sequence[Decision]) -> Review:
-    return Review(reviewed(pipeline), pipeline.review.reviewers, decisions)
+def _review(pipeline: Pipeline, bench: Workbench) -> Review:
+    return Review(reviewed(pipeline), pipeline.review.reviewers, bench.decisions)
