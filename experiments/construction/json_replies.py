@@ -15,6 +15,9 @@ from toolablate.traces.records import Message, ModelReply, ModelRequest, Picture
 from toolablate.traces.thoughts import after_thoughts
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(?P<inside>.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_MOST_AGAIN = 30_000
+"""Characters of a reply that its model is shown again: a bad reply does not make its item too long."""
 
 
 class ReplyForm(BaseModel):
@@ -69,13 +72,24 @@ def read_reply(reply: ModelReply, form: type[F]) -> F:
         text = fenced["inside"].strip()
     try:
         # As JSON again: strictly, a list is no tuple.
-        return form.model_validate_json(json.dumps(json_object(text)))
+        found = form.model_validate_json(json.dumps(json_object(text)))
     except LineError as error:
         raise UnreadReplyError(f"it is not one JSON object and nothing else: {error}") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise UnreadReplyError(f"{place}: {first['msg']}" if place else str(first["msg"])) from None
+    if (control := _CONTROL.search(_texts(found.model_dump()))) is not None:
+        # LaTeX, mostly: "\frac" is a form feed and "rac" in JSON.
+        raise UnreadReplyError(f"it holds the control character U+{ord(control[0]):04X}: write a backslash as \\\\")
+    return found
+
+
+def _texts(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
+    return "".join(map(_texts, parts))
 
 
 async def ask_for(
@@ -95,9 +109,13 @@ async def ask_for(
         else:
             if not wrong:
                 return found
-        again = f"Your reply cannot be used: {wrong}. Reply with the corrected JSON object only."
-        said = Message(role="assistant", content=reply.message.content or "(empty)")
+        again = f"Your reply cannot be used: {_cut(wrong, 2_000)}. Reply with the corrected JSON object only."
+        said = Message(role="assistant", content=_cut(reply.message.content or "(empty)", _MOST_AGAIN))
         request = request.model_copy(
             update={"messages": (*request.messages, said, Message(role="user", content=again))}
         )
     raise StaysUnreadError(wrong, tried)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} [...]"

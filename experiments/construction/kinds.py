@@ -1,7 +1,6 @@
 """What is made: questions, as LPFQA's, or statements, as Encyclo-K's. Each has its items and its stages."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from toolablate.benchmarks.rows.sources import rows_of
@@ -26,7 +25,7 @@ from toolablate.experiments.construction.statement_stages import (
     load_statement_items,
     twin_faults,
 )
-from toolablate.experiments.construction.workbench import Decision, Workbench
+from toolablate.experiments.construction.workbench import Workbench
 from toolablate.traces.errors import InputError
 
 
@@ -99,14 +98,14 @@ _STATEMENTS = Reviewed(
 
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
     """Raises InputError where a prompt of the pipeline's own cannot be used."""
-    asks, decisions, prompts = pipeline.asks, bench.decisions(), prompts_of(pipeline)
+    asks, prompts = pipeline.asks, prompts_of(pipeline)
     if pipeline.kind == "statements":
         return (
             StandsAlone(),
             Specify(asks, prompts["specify"]),
             Falsify(asks, prompts["falsify"]),
             CheckTwin(pipeline.items),
-            _review(pipeline, decisions),
+            _review(pipeline, bench),
         )
     strict = pipeline.filter
     return (
@@ -117,9 +116,9 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
         Deduplicate(pipeline.duplicates, asks, prompts["deduplicate"]),
         Convert(asks, prompts["convert_options"], prompts["convert_short_answer"], pipeline.seed),
         Check(),
-        _review(pipeline, decisions),
+        _review(pipeline, bench),
     )
 
 
-def _review(pipeline: Pipeline, decisions: Sequence[Decision]) -> Review:
-    return Review(reviewed(pipeline), pipeline.review.reviewers, decisions)
+def _review(pipeline: Pipeline, bench: Workbench) -> Review:
+    return Review(reviewed(pipeline), pipeline.review.reviewers, bench.decisions)

@@ -37,11 +37,12 @@ class Reviewed:
 
 @dataclass(frozen=True)
 class Review:
-    """`reviewers` different people have to say the same of an item; where they do not, one more decides."""
+    """`reviewers` different people have to say the same of an item; where they do not, one more decides. `decisions`
+    are those of the moment, since people may go on while a build asks models for hours."""
 
     reviewed: Reviewed
     reviewers: int
-    decisions: Sequence[Decision]
+    decisions: Callable[[], Sequence[Decision]]
     name: ClassVar[str] = "review"
     version: ClassVar[int] = 1
     role: ClassVar[None] = None
@@ -52,7 +53,7 @@ class Review:
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """The decisions on what the item is now: on what it was before nobody is held."""
         seen = {item: content_digest(content) for item, content in contents.items()}
-        said = said_now(self.decisions, seen)
+        said = said_now(self.decisions(), seen)
         return {item: [each.model_dump(mode="json") for each in of_item] for item, of_item in said.items()}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:

@@ -60,11 +60,16 @@ def _view(request: Request) -> ReviewView:
 
 
 def _cookie(request: Request) -> str:
-    return f"toolablate-reviewer-{request.url.port or 80}"
+    """Another workbench that is served at this port later has other people by the same aliases."""
+    workbench = digest_text(str(_view(request).reviewers.path))
+    return f"toolablate-reviewer-{request.url.port or 80}-{workbench}"
 
 
 def _person(request: Request) -> str:
-    return unquote(request.cookies.get(_cookie(request), "")).strip()[:60]
+    """ "" for nobody that this workbench knows."""
+    alias = unquote(request.cookies.get(_cookie(request), "")).strip()
+    found = _view(request).reviewers.known().get(alias.casefold())
+    return found.alias if found else ""
 
 
 def reviewer(request: Request, told: str = "", form: Form | None = None) -> Response:

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from toolablate.tools.extraction.kinds import Unreadable, kind_of
 from toolablate.tools.text import one_line, plain_text
@@ -33,12 +33,15 @@ TEXT_CHARS = 200_000
 MOST_REQUESTS, MOST_BYTES = 200, 30_000_000
 """Of what one page loads beside itself."""
 
+_END_SECONDS = 10.0
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _SHOWN = frozenset({"image", "stylesheet", "font", "document"})
 _RUNNING = frozenset({"script", "fetch", "xhr"})
 _ARGUMENTS = (
     "--disable-quic",
     "--disable-background-networking",
+    # WebRTC would send UDP to any address past every proxy. The second is what Chromium called it before.
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 # What stays in place while a page is scrolled would stand over the text of each tile.
@@ -75,7 +78,7 @@ class Captured:
 class GuardedChromium:
     """`refused` are the first lines of what Chromium sent past the hand-over."""
 
-    browser: "Browser"
+    started: "_Started"
     client: HttpClient
     parts: HttpClient
     policy: WebPolicy
@@ -97,7 +100,7 @@ class GuardedChromium:
     async def _shown(self, fetched: Fetched) -> Captured:
         from playwright.async_api import Error
 
-        context = await self.browser.new_context(
+        context = await self.started.context(
             viewport={"width": self.limits.width, "height": 1_000},
             java_script_enabled=self.limits.scripts,
             accept_downloads=False,
@@ -111,7 +114,10 @@ class GuardedChromium:
             told = f"{one_line(fetched.url, 300)} cannot be shown: {one_line(error.message, 200)}"
             raise FetchError(told, code="not_shown") from None
         finally:
-            await context.close()
+            # What has ended cannot be closed, which the next page finds.
+            with suppress(Error, TimeoutError):
+                async with asyncio.timeout(_END_SECONDS):
+                    await context.close()
 
     async def _drawn(self, context: "BrowserContext", fetched: Fetched) -> Captured:
         from playwright.async_api import TimeoutError
@@ -223,7 +229,7 @@ async def guarded_chromium(policy: WebPolicy, limits: Limits) -> AsyncIterator[G
     if program is None:
         raise InputError("there is no Chromium on the PATH", hint="apt-get install chromium", code="no_browser")
     try:
-        from playwright.async_api import Error, async_playwright
+        import playwright.async_api  # noqa: F401
     except ImportError:
         raise InputError("playwright is not installed", hint=to_install("build"), code="missing_extra") from None
 
@@ -236,23 +242,63 @@ async def guarded_chromium(policy: WebPolicy, limits: Limits) -> AsyncIterator[G
         refused: list[str] = []
         proxy = await stack.enter_async_context(_nowhere(refused))
         home = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolablate-chromium-"))
-        playwright = await stack.enter_async_context(async_playwright())
+        started = await stack.enter_async_context(_Started(program, proxy, home))
+        yield GuardedChromium(started, client, parts, policy, limits, refused)
+
+
+class _Started:
+    """Chromium, which is started again where a page has ended it, or the program that steers it."""
+
+    def __init__(self, program: str, proxy: str, home: str) -> None:
+        self._program, self._proxy, self._home = program, proxy, home
+        self._browser: Browser | None = None
+        self._ending = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await self._start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._end()
+
+    async def context(self, **given: Any) -> "BrowserContext":
+        from playwright.async_api import Error
+
+        if self._browser is not None:
+            with suppress(Error):
+                return await self._browser.new_context(**given)
+            await self._end()
+        return await (await self._start()).new_context(**given)
+
+    async def _start(self) -> "Browser":
+        """Raises InputError where it cannot be started."""
+        from playwright.async_api import Error, async_playwright
+
+        playwright = await self._ending.enter_async_context(async_playwright())
         try:
-            browser = await playwright.chromium.launch(
-                executable_path=program,
+            self._browser = await playwright.chromium.launch(
+                executable_path=self._program,
                 args=[*_ARGUMENTS, *(["--no-sandbox"] if os.geteuid() == 0 else [])],
                 # Without <-loopback> Chromium would go to this machine's own addresses directly.
-                proxy={"server": proxy, "bypass": "<-loopback>"},
-                env={"PATH": os.environ.get("PATH", ""), "HOME": home},
+                proxy={"server": self._proxy, "bypass": "<-loopback>"},
+                env={"PATH": os.environ.get("PATH", ""), "HOME": self._home},
             )
         except Error as error:
+            await self._end()
             raise InputError(
-                f"{program} does not start: {one_line(error.message, 300)}",
+                f"{self._program} does not start: {one_line(error.message, 300)}",
                 hint="try it by itself: chromium --headless --version",
                 code="no_browser",
             ) from None
-        stack.push_async_callback(browser.close)
-        yield GuardedChromium(browser, client, parts, policy, limits, refused)
+        self._ending.push_async_callback(self._browser.close)
+        return self._browser
+
+    async def _end(self) -> None:
+        self._browser = None
+        # Of what has ended already playwright says so by an exception of no kind of its own.
+        with suppress(Exception):
+            async with asyncio.timeout(_END_SECONDS):
+                await self._ending.aclose()
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError, HttpClient, follow
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
+from toolablate.traces.records import clean_text
 
 
 class _Forum(Section):
@@ -145,12 +146,13 @@ class _Json:
             found = kind.model_validate(json.loads(body))
         except FetchError as error:
             raise ForumUnreadableError(error.message, error.code) from None
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
-            raise ForumUnreadableError(f"{url} is no JSON: is it a forum of this kind?") from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"]))
             raise ForumUnreadableError(f"{url} is of another form: {place}: {first['msg']}") from None
+        # A number of thousands of digits is a ValueError of no other kind.
+        except (ValueError, RecursionError):
+            raise ForumUnreadableError(f"{url} is no JSON: is it a forum of this kind?") from None
         if isinstance(found, _StackPage):
             self._not_before = time.monotonic() + found.backoff
         return found
@@ -211,10 +213,13 @@ _MOST_PAGES = 1_000
 
 
 async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread]:
-    base = forum.url.rstrip("/")
+    base, seen = forum.url.rstrip("/"), set[int]()
     for page in range(_MOST_PAGES):
         listed = (await reader.get(_Latest, f"{base}/latest.json", {"page": page})).topic_list
-        for topic in listed.topics:
+        # What is pinned or was just written in stands on several pages.
+        new = {topic.id: topic for topic in listed.topics if topic.id not in seen}
+        seen |= new.keys()
+        for topic in new.values():
             url = f"{base}/t/{topic.id}"
             enough = topic.views >= forum.views and topic.like_count >= forum.votes
             # The listing may say so; where it does not, the topic does.
@@ -231,7 +236,7 @@ async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]
                 continue
             if thread is not None:
                 yield thread
-        if not listed.topics or listed.more_topics_url is None:
+        if not new or listed.more_topics_url is None:
             return
 
 
@@ -305,6 +310,8 @@ class _StackAnswers(_StackPage):
 
 
 _ANSWERED_AT_ONCE = 30
+_MOST_ANSWERS = 3_000
+"""Of so many questions."""
 
 
 async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread]:
@@ -316,11 +323,15 @@ async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: froze
     # `min` is of what is sorted by.
     window["min"] = forum.votes
     asked_for = asked | {"sort": "votes"} | {key: value for key, value in window.items() if value is not None}
+    seen = set[int]()
     for page in range(1, _MOST_PAGES + 1):
         listed = await reader.get(_StackQuestions, f"{base}/questions", asked_for | {"page": page})
+        # A vote moves a question from page to page.
+        new = {each.question_id: each for each in listed.items if each.question_id not in seen}
+        seen |= new.keys()
         wanted = [
             each
-            for each in listed.items
+            for each in new.values()
             if each.accepted_answer_id is not None
             and each.link not in known
             and each.view_count >= forum.views
@@ -345,19 +356,20 @@ async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: froze
                     )
                     if thread is not None:
                         yield thread
-        if not listed.has_more:
+        if not new or not listed.has_more:
             return
 
 
 async def _answers(reader: _Json, base: str, asked: Mapping[str, Any], questions: Sequence[int]) -> list[_StackAnswer]:
-    found: list[_StackAnswer] = []
+    found: dict[int, _StackAnswer] = {}
     for page in range(1, _MOST_PAGES + 1):
         address = f"{base}/questions/{';'.join(map(str, questions))}/answers"
         listed = await reader.get(_StackAnswers, address, {**asked, "sort": "votes", "page": page})
-        found += listed.items
-        if not listed.has_more:
+        before = len(found)
+        found |= {each.answer_id: each for each in listed.items}
+        if len(found) == before or len(found) > _MOST_ANSWERS or not listed.has_more:
             break
-    return found
+    return [*found.values()]
 
 
 def _seconds(day: date | None, days: int = 0) -> int | None:
@@ -368,7 +380,10 @@ def _seconds(day: date | None, days: int = 0) -> int | None:
 
 
 def _within(forum: Forum, moment: datetime) -> bool:
-    day = moment.astimezone(UTC).date()
+    try:
+        day = moment.astimezone(UTC).date()
+    except OverflowError:  # at either end of the calendar, where no forum was
+        return False
     return (forum.since is None or day >= forum.since) and (forum.until is None or day <= forum.until)
 
 
@@ -439,7 +454,7 @@ def append_row(output: Path, row: Mapping[str, Any]) -> None:
                 file.seek(-1, 2)
                 if file.read(1) != b"\n":
                     file.write(b"\n")
-            file.write(f"{json.dumps(row, ensure_ascii=False)}\n".encode())
+            file.write(f"{clean_text(json.dumps(row, ensure_ascii=False))}\n".encode())
     except OSError as error:
         raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None
 

@@ -108,6 +108,15 @@ FATES |= {
     "lists options": (changed(question="Which of these keeps lithium?\nA. water\nB. tin\nC. iron"), "asked again"),
     "gives itself away": (changed(question=f"Is it {OPTIONS[2]}?"), "asked again"),
     "number for a text": (changed(explanation=3), "asked again"),
+    "number without end": (lambda good: good[:-1] + f', "note": {"9" * 5_000}}}', "asked again"),
+    "deep and long": (lambda good: "[" * 300_000, "asked again"),
+    "long fault": (changed(options=[*OPTIONS, "x" * 300_000, "x" * 300_000]), "asked again"),
+    "LaTeX that JSON reads as a form feed": (
+        lambda good: good.replace("It does not", "\\frac{1}{2} does not"),
+        "asked again",
+    ),
+    "control characters": (changed(explanation="\x1b[31m\0"), "asked again"),
+    "LaTeX in JSON": (changed(explanation="\\frac{1}{2}\n\tand \\beta"), "kept"),
 }
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -220,6 +221,59 @@ async def test_scripts_reach_nothing_past_the_guard_and_never_hold_it_up(site: S
         with pytest.raises(FetchError) as error:
             await chromium.capture(f"{site.url}/loop")
         assert error.value.code == "timeout"
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+async def test_webrtc_sends_nothing_past_the_guard(site: Site) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as private:
+        private.bind(("127.0.0.1", 0))
+        private.setblocking(False)
+        address = f"127.0.0.1:{private.getsockname()[1]}"
+        done = threading.Event()
+
+        def once_done() -> tuple[int, dict[str, str], bytes]:
+            # The page waits for this picture, and it for the end of what WebRTC sends.
+            done.wait(25)
+            return 200, {"Content-Type": "image/gif"}, PIXEL
+
+        def is_done() -> tuple[int, dict[str, str], bytes]:
+            done.set()
+            return 200, {"Content-Type": "image/gif"}, PIXEL
+
+        site.pages |= {"/wait.gif": once_done, "/done.gif": is_done}
+        site.page(
+            "/calls",
+            f"""<p id=p>Nothing.</p><img src=/wait.gif><script>
+            const servers = [{{urls: "stun:{address}"}}, {{urls: "turn:{address}", username: "a", credential: "b"}}];
+            const call = new RTCPeerConnection({{iceServers: servers}});
+            call.onicegatheringstatechange = () => {{
+              if (call.iceGatheringState !== "complete") return;
+              p.textContent = "Gathered.";
+              new Image().src = "/done.gif";
+            }};
+            call.createDataChannel("x");
+            call.createOffer().then((offer) => call.setLocalDescription(offer));
+            </script>""",
+        )
+        policy = WebPolicy(allow=frozenset({site.host}), delay_seconds=0.0, robots=False)
+        async with guarded_chromium(policy, Limits(scripts=True)) as chromium:
+            found = await chromium.capture(f"{site.url}/calls")
+        assert found.text == "Gathered."
+        with pytest.raises(BlockingIOError):
+            private.recv(100)
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+async def test_a_page_that_ends_what_steers_chromium_costs_no_other(site: Site) -> None:
+    site.page("/heavy", "<title>x</title><script>document.title = 'x'.repeat(4e8)</script>")
+    site.page("/fine", "<p>Fine.")
+    policy = WebPolicy(allow=frozenset({site.host}), delay_seconds=0.0, robots=False)
+    async with guarded_chromium(policy, Limits(scripts=True, seconds=20.0)) as chromium:
+        with pytest.raises(FetchError):
+            await chromium.capture(f"{site.url}/heavy")
+        assert (await chromium.capture(f"{site.url}/fine")).text == "Fine."
 
 
 async def _copy(source: list[str], into: list[str]) -> None:

@@ -103,7 +103,13 @@ def serving(forums: Forums) -> Iterator[Forums]:
             forums.asked.append(self.path)
             found = forums.answer(parts.path, parse_qs(parts.query))
             stopped = bool(forums.stopped) and forums.stopped in self.path
-            body = json.dumps(found).encode() if found is not None and not stopped else b"nothing here"
+            body = (
+                found
+                if isinstance(found, bytes)
+                else json.dumps(found).encode()
+                if found is not None and not stopped
+                else b"nothing here"
+            )
             self.send_response(503 if stopped else 200 if found is not None else 404)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
@@ -198,6 +204,57 @@ def test_a_forum_that_stops_costs_no_other_and_the_same_command_goes_on(forums: 
     forums.stopped = ""
     fetch(path)
     assert len((tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 5
+
+
+def test_threads_that_stand_on_every_page_are_fetched_once_and_lists_without_end_have_one(
+    forums: Forums, tmp_path: Path
+) -> None:
+    original = forums.answer
+
+    def without_end(path: str, query: dict[str, list[str]]) -> Any:
+        if path == "/latest.json":
+            return original(path, {"page": ["0"]})
+        found = original(path, {**query, "page": ["1"]})
+        return found | {"has_more": True} if path.startswith("/2.3") else found
+
+    forums.answer = without_end  # type: ignore[method-assign]
+    fetch(written(tmp_path, forums))
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["url"].rpartition("/")[2] for row in rows] == ["1", "2", "7", "9"]
+    assert forums.asked.count("/t/1.json") == 1
+    assert len([each for each in forums.asked if each.startswith("/latest")]) == 2
+    assert len([each for each in forums.asked if "/answers" in each]) == 2
+
+
+@pytest.mark.parametrize(
+    ("hostile", "told"),
+    [
+        (b'{"topic_list": {"topics": [{"id": ' + b"1" * 5_000 + b"}]}}", "is no JSON"),
+        (b"[" * 200_000, "is no JSON"),
+        (b'{"topic_list": {"topics": [{"id": 1, "posts_count": 9, "created_at": "0001-01-01T00:00:00+14:00"}]}}', ""),
+        (b'{"topic_list": {"topics": [{"id": 1, "posts_count": 9, "created_at": "9999-12-31T23:59:59-14:00"}]}}', ""),
+    ],
+    ids=["digits", "depth", "first-year", "last-year"],
+)
+def test_json_that_means_harm_costs_its_forum_alone(hostile: bytes, told: str, forums: Forums, tmp_path: Path) -> None:
+    original = forums.answer
+    forums.answer = lambda path, query: hostile if path == "/latest.json" else original(path, query)  # type: ignore[method-assign]
+    found = fetch(written(tmp_path, forums, "since = 2020-01-01"), code=1 if told else 0)
+    assert told in found.stderr
+    assert "Chemistry: 2 new threads" in found.stderr
+
+
+def test_half_of_a_character_in_a_title_or_name_costs_nothing(forums: Forums, tmp_path: Path) -> None:
+    original = forums.answer
+
+    def answer(path: str, query: dict[str, list[str]]) -> Any:
+        found = original(path, query)
+        return found | {"title": "Half \ud83d"} if path == "/t/1.json" else found
+
+    forums.answer = answer  # type: ignore[method-assign]
+    fetch(written(tmp_path, forums))
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert rows[0]["title"] == "Half \ufffd"
 
 
 def test_a_topic_that_may_not_be_read_costs_itself_alone(forums: Forums, tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from tests.experiments.construction.test_building import funnel, run
-from tests.experiments.construction.writing import Writer, pipeline_of
+from tests.experiments.construction.writing import PAIRS, Writer, pipeline_of
 from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions
 from toolablate.experiments.construction.review import Agreement, agreement_of
-from toolablate.experiments.construction.workbench import Decision, content_digest
+from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
 from toolablate.traces.errors import InputError
 
 
@@ -99,6 +99,28 @@ def test_a_decision_on_what_an_item_was_before_does_not_count(
     assert funnel(path)["review"]["kept"] == 1
     path.write_text(f"seed = 7\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
     assert funnel(path)["review"]["kept"] == 0
+
+
+def test_what_is_rejected_while_a_build_asks_is_not_published(chat_server: ChatServer, tmp_path: Path) -> None:
+    writer = Writer(chat_server)
+    more = "[review]\nreviewers = 1\n"
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], more)
+    funnel(path)
+    items = [json.loads(line) for line in run("decide", path).output.splitlines()]
+    decided(path, *({"item": each["item"], "reviewer": "ann", "verdict": "accept"} for each in items))
+    pipeline_of(tmp_path, chat_server, PAIRS[:3], more)
+
+    def decide(request: dict[str, Any]) -> Any:
+        with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+            bench.decide(
+                [Decision(item=items[0]["item"], seen=items[0]["seen"], reviewer="ann", verdict="reject", reason="no")]
+            )
+        return writer.decide(request)
+
+    chat_server.answers(decide)
+    assert funnel(path)["review"]["dropped"] == {"rejected": 1}
+    published = (tmp_path / "published" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["id"] for line in published] == [items[1]["item"][:16]]
 
 
 def test_agreement_is_cohens_kappa_of_the_first_two() -> None:

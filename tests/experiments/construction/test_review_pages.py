@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tests.browser.serving import Site
 from tests.experiments.construction.reviewing import Person, reviewing
@@ -99,6 +100,29 @@ def test_a_new_person_has_no_alias_of_decisions_from_a_file(site: Site, path: Pa
     assert "R2" in dora.page.text
     assert dora.says(dora.next(), "accept").status_code == 200
     assert [each.reviewer for each in decisions(path)] == ["R1", "R2"]
+
+
+def test_who_reviewed_for_another_workbench_is_nobody_here(
+    site: Site, path: Path, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    ann = Person(site, "R1", "Ann")
+    (cookie,) = [each for each in ann.client.cookies.jar if "reviewer" in each.name]
+    (tmp_path / "other").mkdir()
+    other = pipeline_of(tmp_path / "other", chat_server)
+    assert funnel(other)["review"]["waiting"] == {"review": 4}
+    with reviewing(other) as elsewhere:
+        Person(elsewhere, "R1", "Another one")
+        # Served at the port that the first had: ports are no part of what browsers keep cookies by.
+        ann.client.cookies.set(cookie.name.replace(str(site.port), str(elsewhere.port)), "R1")
+        ann.client.cookies.set(*elsewhere.cookie.split("="))
+        ann.client.base_url, ann.client.headers["Origin"] = httpx.URL(elsewhere.base), elsewhere.base
+        assert "Who reviews?" in ann.client.get("/").text
+    forged = Person(site, "bob")
+    item = forged.next()
+    form = forged.form(item)
+    forged.client.cookies.set(cookie.name, "nobody")
+    assert forged.post(item, **form, action="accept").status_code in (400, 409)
+    assert decisions(path) == []
 
 
 def test_what_cannot_be_kept_is_on_the_page_again(site: Site, path: Path) -> None:
