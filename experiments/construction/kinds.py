@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
@@ -10,7 +12,7 @@ from toolablate.experiments.construction.duplicates import Deduplicate, near_pai
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
-from toolablate.experiments.construction.question_stages import Assess, Convert, Filter
+from toolablate.experiments.construction.question_stages import CLARITY, Assess, Convert, Filter, Kind, label_faults
 from toolablate.experiments.construction.reading import Read
 from toolablate.experiments.construction.review import Review, Reviewed
 from toolablate.experiments.construction.sources.captures import load_capture_items
@@ -50,12 +52,19 @@ def require(pipeline: Pipeline) -> None:
 
 
 def reviewed(pipeline: Pipeline) -> Reviewed:
-    return _QUESTIONS if pipeline.kind == "questions" else _STATEMENTS
+    if pipeline.kind == "statements":
+        return _STATEMENTS
+    domains = pipeline.filter.domains
+    return replace(
+        _QUESTIONS,
+        faults=lambda content: [*faults_of(content, content["asked"]), *label_faults(content, domains)],
+        choices={**_QUESTIONS.choices, **({"domain": domains} if domains else {})},
+    )
 
 
 _QUESTIONS = Reviewed(
     "asked",
-    ("title", "question", "answer", "explanation", "replies", "url", "tiles"),
+    ("title", "question", "answer", "explanation", "replies", "url", "forum", "licence", "tiles"),
     lambda content: faults_of(content, content["asked"]),
     fields={"correct_answer": "right"},
     reasons=(
@@ -66,7 +75,9 @@ _QUESTIONS = Reviewed(
         "not clear",
         "the source does not say so",
     ),
-    most={"options": MOST_OPTIONS, "points": MOST_POINTS},
+    choices={"kind": get_args(Kind), "clarity": tuple(map(str, CLARITY))},
+    most={"options": MOST_OPTIONS, "points": MOST_POINTS, "wrong_replies": 3},
+    labels=("domain", "kind", "clarity", "wrong_replies"),
 )
 
 
@@ -82,7 +93,7 @@ def _faults_of_twin(content: Content) -> list[str]:
 
 _STATEMENTS = Reviewed(
     "false",
-    ("text", "book", "page"),
+    ("text", "book", "page", "licence"),
     _faults_of_twin,
     fields={"transformed_content": "text", "incorrect_reason": "reason"},
     reasons=("it is true", "true or false by one's view", "anyone can tell", "not clear", "the correct one is wrong"),

@@ -32,8 +32,8 @@ from toolablate.viewer.rendering import page
 from toolablate.viewer.reviewing.fields import at_no_field, changed, entered, fields_of
 from toolablate.viewer.reviewing.people import person_lines
 
-LONGEST_ITEM = 10_000_000
-"""In bytes of a form. An item that is larger cannot be decided here."""
+LONGEST_ITEM, MOST_TEXTS = 10_000_000, 2_000
+"""In bytes and fields of a form. An item that is larger cannot be decided here."""
 SHOWN_CHARS = 100_000
 """Of one text of a source."""
 LONGEST_SECONDS = 600.0
@@ -137,7 +137,7 @@ def overview(request: Request) -> Response:
 
 
 def _title(now: ToReview, item: str) -> str:
-    asked = now.contents[item][now.reviewed.part]
+    asked = now.reviewed.mendable(now.contents[item])
     return " ".join(str(asked.get("question") or asked.get("text") or item).split())[:120]
 
 
@@ -185,7 +185,7 @@ def _item(
 ) -> Response:
     """`form` is what was sent and could not be kept: the page has it again."""
     content, reviewed = now.contents[item], now.reviewed
-    asked, own, sides = content[reviewed.part], now.own(item, person), _sides(now, item, person)
+    asked, own, sides = reviewed.mendable(content), now.own(item, person), _sides(now, item, person)
     given = dict(own.content) if own and own.verdict == "mend" else {}
     if form is not None:
         given = changed(reviewed, asked, form)
@@ -252,7 +252,7 @@ def tile(request: Request) -> Response:
 
 def _sides(now: ToReview, item: str, person: str) -> list[Side]:
     """In an order that tells nothing of who said it first."""
-    asked = now.contents[item][now.reviewed.part]
+    asked = now.reviewed.mendable(now.contents[item])
     found = sorted(now.sides(item, person), key=lambda each: digest_text(item + each.reviewer))
     return [
         Side(letter, each, [(key, pieces(_flat(asked[key]), _flat(said))) for key, said in each.content.items()])
@@ -286,7 +286,7 @@ def _before(now: ToReview, request: Request, item: str, person: str) -> str:
 
 
 async def decide(request: Request) -> Response:
-    form = await read_form(request, LONGEST_ITEM)
+    form = await read_form(request, LONGEST_ITEM, MOST_TEXTS)
     return await run_in_threadpool(_decided, request, form)
 
 
@@ -345,7 +345,7 @@ def _said(now: ToReview, item: str, person: str, form: Form) -> dict[str, Any]:
         return {"verdict": "reject", "reason": ": ".join(filter(None, reasons))}
     if action != "accept":
         raise HTTPException(HTTPStatus.BAD_REQUEST, "Nothing was chosen: accept or reject the item.")
-    content = changed(now.reviewed, now.contents[item][now.reviewed.part], form)
+    content = changed(now.reviewed, now.reviewed.mendable(now.contents[item]), form)
     return {"verdict": "mend", "content": content} if content else {"verdict": "accept"}
 
 
