@@ -19,11 +19,11 @@ from toolablate.viewer.reviewing.pages import ROUTES, ReviewView
 
 
 @contextmanager
-def reviewing(pipeline: Path) -> Iterator[Site]:
+def reviewing(pipeline: Path, *, port: int = 0, token: str = TOKEN) -> Iterator[Site]:
     workbench = Path(load_pipeline(pipeline).workbench)
     with Workbench(workbench, beside=True) as bench:
         view = ReviewView(Desk(pipeline, bench), Reviewers(workbench), pipeline)
-        with answering(served(ROUTES, TOKEN, frame="review_base.html", of="workbench", view=view)) as base:
+        with answering(served(ROUTES, token, frame="review_base.html", of="workbench", view=view), port) as base:
             yield Site(base, view)
 
 
