@@ -163,7 +163,9 @@ def item(request: Request) -> Response:
     person = _person(request)
     if not person:
         return RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
-    return _item(request, now, _one(now, request.path_params["item"]), person)
+    found = _one(now, request.path_params["item"])
+    _view(request).desk.opened(found, person)
+    return _item(request, now, found, person)
 
 
 def _one(now: ToReview, item: str) -> str:
@@ -216,7 +218,7 @@ def _item(
         began=form.get("began", "") if form is not None else f"{time.time():.1f}",
         done=len(list(now.decided(person))),
         left=len(tasks),
-        following=_following(now, item, person, task),
+        following=f"/next?task={task}&here={item}" if any(each != item for each in tasks) else "",
         last=_last(now, request, person),
         before=_before(now, request, item, person),
         verdicts=_VERDICTS,
@@ -264,13 +266,15 @@ def _flat(value: Any) -> str:
     return "\n".join(value) if isinstance(value, list) else str(value)
 
 
-def _following(now: ToReview, item: str, person: str, task: Task) -> str:
-    """Where to go on: the next item after this one that waits for this person, then the first."""
-    places = {each: place for place, each in enumerate(now.contents)}
-    here = places.get(item, -1)
-    left = [each for each in now.tasks(person, task) if each != item]
-    found = next((each for each in left if places[each] > here), left[0] if left else None)
-    return f"/item/{found}" if found else "/"
+def following(request: Request) -> Response:
+    """Leads to the next item that waits for this person. Which one that is, is found out when it is asked for: of
+    people who begin at once each has another."""
+    view, person = _view(request), _person(request)
+    if not person:
+        return RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
+    task: Task = "adjudication" if request.query_params.get("task") == "adjudication" else "review"
+    found = view.desk.give(view.desk.look(fresh=False), person, task, request.query_params.get("here", ""))
+    return RedirectResponse(f"/item/{found}" if found else "/", status_code=HTTPStatus.SEE_OTHER)
 
 
 def _before(now: ToReview, request: Request, item: str, person: str) -> str:
@@ -315,8 +319,9 @@ def _decided(request: Request, form: Form) -> Response:
     except LineError as error:
         return _item(request, now, item, person, form=form, told=str(error), status=HTTPStatus.UNPROCESSABLE_ENTITY)
     task: Task = "adjudication" if form.get("task") == "adjudication" else "review"
-    address = f"{_following(now, item, person, task)}?after={item}"
-    return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
+    found = view.desk.give(now, person, task, item)
+    address = f"/item/{found}" if found else "/"
+    return RedirectResponse(f"{address}?after={item}", status_code=HTTPStatus.SEE_OTHER)
 
 
 def _changed(request: Request, now: ToReview, item: str, person: str, form: Form) -> Response:
@@ -366,6 +371,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/", overview, name="overview"),
     Route("/reviewer", reviewer, methods=["GET"], name="reviewer"),
     Route("/reviewer", choose, methods=["POST"]),
+    Route("/next", following, name="next"),
     Route("/tile/{name}", tile, name="tile"),
     Route("/item/{item}", item, methods=["GET"], name="item"),
     Route("/item/{item}", decide, methods=["POST"]),

@@ -41,10 +41,10 @@ class Person:
         return self.client.post(path, content=urlencode(fields), headers=headers)
 
     def next(self, kind: str = "Review") -> str:
-        """The address of the item that waits for this person."""
-        found = re.search(rf'href="(/item/\w+)" data-open>{kind} the next one', self.client.get("/").text)
+        """The address of the item that waits for this person, which the first page leads to."""
+        found = re.search(rf'href="(/[^"]+)" data-open>{kind} the next one', self.client.get("/").text)
         assert found, self.client.get("/").text
-        return found[1]
+        return self.client.get(found[1]).url.path
 
     def form(self, path: str) -> dict[str, str]:
         """As the page has it."""

@@ -202,6 +202,23 @@ def test_two_browsers_at_once_and_a_build_lose_nothing(site: Site, path: Path) -
     assert funnel(path)["review"]["kept"] == 4
 
 
+def test_people_who_begin_at_once_have_items_of_their_own(site: Site) -> None:
+    people = [Person(site, alias) for alias in ("mabel", "bob", "cleo")]
+    first = [person.client.get("/").text for person in people]
+    assert all("Review the next one" in page for page in first)
+    (one, two, three) = [person.next() for person in people]
+    assert len({one, two, three}) == 3
+    mabel, bob, cleo = people
+    four = mabel.says(one, "accept").url.path
+    assert four not in (one, two, three), "nobody is at the fourth"
+    assert bob.says(two, "accept").url.path == one, "one person has decided, and nobody is at it"
+    assert cleo.next() == two
+    # To each item there is a second person by now, but for what cleo was at before, and the fourth.
+    assert mabel.says(four, "accept").url.path == three
+    dora = Person(site, "dora")
+    assert dora.next() == four
+
+
 def test_hostile_and_chinese_material_is_inert(chat_server: ChatServer, tmp_path: Path) -> None:
     chinese = {"question": "COMPUTE 电池需要多少节才能达到二十四伏?", "answer": "十二节", "url": "javascript:alert(3)"}
     pairs: list[dict[str, Any]] = [{**PAIRS[0], "replies": [HOSTILE], "title": HOSTILE[:90]}, {**PAIRS[1], **chinese}]
