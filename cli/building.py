@@ -194,8 +194,8 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
                 "seen": seen,
                 "waits_for": waits.reason,
                 "decided_by": [each.reviewer for each in said.get(item, []) if each.seen == seen],
-                "content": content[part.part],
-                "source": {key: content[key] for key in part.source if content.get(key)},
+                "content": part.mendable(content),
+                "source": part.shown(content),
             }
             click.echo(json.dumps(told, ensure_ascii=False))
 
@@ -231,8 +231,8 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
         told = {
             "item": item,
             "seen": content_digest(content),
-            "content": content[part.part],
-            "source": {key: content[key] for key in part.source if content.get(key)},
+            "content": part.mendable(content),
+            "source": part.shown(content),
         }
         click.echo(json.dumps(told, ensure_ascii=False))
 

@@ -1,7 +1,9 @@
 """What is made: questions, as LPFQA's, or statements, as Encyclo-K's. Each has its items and its stages."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
@@ -11,7 +13,7 @@ from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
-from toolablate.experiments.construction.question_stages import Assess, Convert, Filter
+from toolablate.experiments.construction.question_stages import CLARITY, Assess, Convert, Filter, Kind, label_faults
 from toolablate.experiments.construction.reading import Read
 from toolablate.experiments.construction.review import Review, Reviewed
 from toolablate.experiments.construction.sources.captures import load_capture_items
@@ -56,12 +58,19 @@ def require(pipeline: Pipeline) -> None:
 
 
 def reviewed(pipeline: Pipeline) -> Reviewed:
-    return _QUESTIONS if pipeline.kind == "questions" else _STATEMENTS
+    if pipeline.kind == "statements":
+        return _STATEMENTS
+    domains = pipeline.filter.domains
+    return replace(
+        _QUESTIONS,
+        faults=lambda content: [*faults_of(content, content["asked"]), *label_faults(content, domains)],
+        choices={**_QUESTIONS.choices, **({"domain": domains} if domains else {})},
+    )
 
 
 _QUESTIONS = Reviewed(
     "asked",
-    ("title", "question", "answer", "explanation", "replies", "url", "tiles"),
+    ("title", "question", "answer", "explanation", "replies", "url", "forum", "licence", "tiles"),
     lambda content: faults_of(content, content["asked"]),
     fields={"correct_answer": "right"},
     reasons=(
@@ -72,7 +81,9 @@ _QUESTIONS = Reviewed(
         "not clear",
         "the source does not say so",
     ),
-    most={"options": MOST_OPTIONS, "points": MOST_POINTS},
+    choices={"kind": get_args(Kind), "clarity": tuple(map(str, CLARITY))},
+    most={"options": MOST_OPTIONS, "points": MOST_POINTS, "wrong_replies": 3},
+    labels=("domain", "kind", "clarity", "wrong_replies"),
 )
 
 
@@ -88,7 +99,7 @@ def _faults_of_twin(content: Content) -> list[str]:
 
 _STATEMENTS = Reviewed(
     "false",
-    ("text", "book", "page"),
+    ("text", "book", "page", "licence"),
     _faults_of_twin,
     fields={"transformed_content": "text", "incorrect_reason": "reason"},
     reasons=("it is true", "true or false by one's view", "anyone can tell", "not clear", "the correct one is wrong"),

@@ -36,6 +36,7 @@ def question_of(item: str, content: Content, canary: str) -> Question:
     wrong = content["wrong_replies"]
     metadata: dict[str, Any] = {
         "kind": content["kind"],
+        "clarity": content["clarity"],
         "canary": canary,
         **({"source_urls": [content["url"]]} if content["url"] else {}),
         **({"forum": content["forum"]} if content["forum"] else {}),

@@ -4,7 +4,7 @@ to a short answer."""
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from toolablate.experiments.construction.question_checks import FEWEST_OPTIONS, 
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
 
 Kind = Literal["knowledge", "reasoning", "computation"]
+CLARITY = range(1, 6)
 
 
 # Whether there is a question with an answer at all.
@@ -92,7 +93,7 @@ class Filtering(ReplyForm):
     uncommon_approach: bool
     domain: Annotated[str, Field(min_length=1)]
     kind: Kind
-    clarity: Annotated[int, Field(ge=1, le=5)]
+    clarity: Annotated[int, Field(ge=CLARITY[0], le=CLARITY[-1])]
     reason: str
 
 
@@ -159,6 +160,22 @@ class Filter(NoContext):
             return Dropped("not clear", found.reason)
         labels = {"domain": found.domain, "kind": found.kind, "clarity": found.clarity, "difficulty": hard}
         return Kept({**content, **labels})
+
+
+def label_faults(content: Content, domains: Sequence[str]) -> list[str]:
+    """What is wrong with labels that people mended; `domains` are those that there may be, () for any."""
+    faults = []
+    if domains and content["domain"] not in domains:
+        faults.append(f"domain: one of {', '.join(domains)}")
+    elif len(content["domain"].splitlines()) != 1 or not content["domain"].strip():
+        faults.append("domain: one line that is not blank")
+    if content["kind"] not in get_args(Kind):
+        faults.append(f"kind: one of {', '.join(get_args(Kind))}")
+    if content["clarity"] not in CLARITY:
+        faults.append(f"clarity: {CLARITY[0]} to {CLARITY[-1]}")
+    if not all(map(str.strip, content["wrong_replies"])):
+        faults.append("wrong_replies: one is blank")
+    return faults
 
 
 # The form in which it is asked.

@@ -18,10 +18,11 @@ from toolablate.experiments.construction.workbench import Decision, content_dige
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What of an item people see and may mend: the object under `part` of its content, beside its `source`, the values
-    of these keys. `faults` says what is wrong with a content, each beginning with its field, which `fields` has under a
-    model's name of it. `reasons` are those for which most items are rejected; `choices` what a field may say, where
-    that is not anything, and `most` how many texts a list has at most."""
+    """What of an item people see and may mend: the object under `part` of its content and the values of `labels`,
+    beside its `source`, the values of these keys. `faults` says what is wrong with a content, each beginning with its
+    field, which `fields` has under a model's name of it. `reasons` are those for which most items are rejected;
+    `choices` what a field may say, where that is not anything, and `most` for how many texts of a list there is room.
+    """
 
     part: str
     source: tuple[str, ...]
@@ -30,9 +31,20 @@ class Reviewed:
     reasons: tuple[str, ...] = ()
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     most: Mapping[str, int] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+
+    def mendable(self, content: Content) -> Content:
+        """All that people may mend, by field."""
+        return {**content[self.part], **{key: content[key] for key in self.labels}}
+
+    def shown(self, content: Content) -> Content:
+        """What they see beside it, as far as there is any."""
+        return {key: content[key] for key in self.source if content.get(key)}
 
     def mended(self, content: Content, fields: Mapping[str, Any]) -> Content:
-        return {**content, self.part: {**content[self.part], **fields}}
+        labels = {key: value for key, value in fields.items() if key in self.labels}
+        made = {key: value for key, value in fields.items() if key not in self.labels}
+        return {**content, **labels, self.part: {**content[self.part], **made}}
 
 
 @dataclass(frozen=True)
@@ -141,7 +153,7 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
     if decision.verdict == "reject" and not decision.reason.strip():
         raise FaultyError("reason: a rejection needs one")
     if decision.verdict == "mend":
-        asked = content[reviewed.part]
+        asked = reviewed.mendable(content)
         if unknown := sorted(decision.content.keys() - asked.keys()):
             raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked)}.")
         mended = {**asked, **decision.content}
@@ -155,11 +167,13 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
 
 
 def _is_like(value: object, before: object) -> bool:
-    texts = value if isinstance(value, list) else [value]
+    texts = value if isinstance(value, list) else []
     return type(value) is type(before) and all(isinstance(each, str) for each in texts)
 
 
 def _called(value: object) -> str:
+    if isinstance(value, int):
+        return "a whole number"
     return "a list of texts" if isinstance(value, list) else "a text"
 
 

@@ -70,6 +70,10 @@ def _is(decision: Decision, person: str) -> bool:
     return decision.reviewer.casefold() == person.casefold()
 
 
+AT_IT_SECONDS = 900.0
+"""For so long whoever opened an item is taken to be at it."""
+
+
 class Desk:
     """Of one workbench, which is open `beside` others. Any thread may use it.
 
@@ -83,6 +87,8 @@ class Desk:
         self._kept: ToReview | None = None
         self._stages: dict[str, tuple[object, Mapping[str, Content]]] = {}
         self._until = 0.0
+        self._at: dict[str, tuple[str, float]] = {}
+        self._places = threading.Lock()
 
     def look(self, *, fresh: bool = True) -> ToReview:
         """Where that is not to be `fresh`, a build that writes all the time takes a tenth of the time for reading."""
@@ -99,6 +105,41 @@ class Desk:
             self._bench.decide([decision])
             self._kept = ToReview(now.pipeline, now.reviewed, now.contents, now.seen, self._said(now.seen))
             return self._kept
+
+    def opened(self, item: str, person: str) -> None:
+        """This person is at the item from now on, and at no other."""
+        with self._places:
+            self._at[person.casefold()] = item, time.monotonic()
+
+    def give(self, now: ToReview, person: str, task: Task, here: str = "") -> str | None:
+        """The next item after `here`, then the first, that waits for this person, who is at it from now on: one that
+        nobody is at before others, and last those for which there are people enough. None where none waits."""
+        needed = now.pipeline.review.reviewers + (task == "adjudication")
+        places = {item: place for place, item in enumerate(now.contents)}
+        with self._places:
+            people = self._people(person.casefold())
+
+            def rank(item: str) -> tuple[bool, bool, bool, int]:
+                said = {each.reviewer.casefold() for each in now.said.get(item, ())}
+                others = people.get(item, set()) - said
+                late = places[item] <= places.get(here, -1)
+                return len(said) + len(others) >= needed, bool(others), late, places[item]
+
+            found = min((item for item in now.tasks(person, task) if item != here), key=rank, default=None)
+            if found is None:
+                self._at.pop(person.casefold(), None)
+            else:
+                self._at[person.casefold()] = found, time.monotonic()
+        return found
+
+    def _people(self, beside: str) -> dict[str, set[str]]:
+        """Who is at each item, but for one person."""
+        since = time.monotonic() - AT_IT_SECONDS
+        found: dict[str, set[str]] = {}
+        for person, (item, at) in self._at.items():
+            if person != beside and at > since:
+                found.setdefault(item, set()).add(person)
+        return found
 
     def _look(self) -> ToReview:
         if self._kept is None or self._as_it_is(self._kept.pipeline) != self._of:

@@ -105,10 +105,11 @@ def serving(view: View) -> Iterator[Site]:
 
 
 @contextmanager
-def answering(app: ASGIApp) -> Iterator[str]:
-    """The address of its server, without a slash at the end."""
+def answering(app: ASGIApp, port: int = 0) -> Iterator[str]:
+    """The address of its server, without a slash at the end; 0 is any port that is free."""
     with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port))
         listening.listen(128)
         port = listening.getsockname()[1]
         config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")

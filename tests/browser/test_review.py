@@ -20,10 +20,15 @@ from toolablate.experiments.construction.workbench import Decision, Workbench
 
 
 @pytest.fixture
-def site(chat_server: ChatServer, tmp_path: Path) -> Iterator[Site]:
+def path(chat_server: ChatServer, tmp_path: Path) -> Path:
     Writer(chat_server)
     path = pipeline_of(tmp_path, chat_server)
     assert funnel(path)["review"]["waiting"] == {"review": 4}
+    return path
+
+
+@pytest.fixture
+def site(path: Path) -> Iterator[Site]:
     with reviewing(path) as served:
         yield served
 
@@ -120,6 +125,39 @@ def test_words_that_were_not_kept_are_not_lost_without_a_question(site: Site, br
     page.get_by_role("button", name="Keep the mend").click()
     _kept(page, "mended", 3)
     assert asked == ["beforeunload"]
+
+
+def test_what_is_sent_while_no_server_answers_stays_on_the_page(
+    path: Path, browse: Browse, complaints: list[str]
+) -> None:
+    with reviewing(path) as site:
+        page = browse(site)
+        _enters(page, "mabel")
+        _presses(page, "j", "Enter")
+        expect(page.get_by_role("button", name="Accept y")).to_be_visible()
+        _presses(page, "c")
+        expect(page.get_by_role("textbox").first).to_be_focused()
+        page.keyboard.type("Which salt? ")
+        page.wait_for_load_state("networkidle")
+    _presses(page, "Control+Enter")
+    told = page.locator("[data-trouble]")
+    expect(told).to_contain_text("Not kept: the server does not answer; try again.")
+    written = page.get_by_role("textbox").first
+    expect(written).to_be_focused()
+    expect(written).to_have_value(re.compile("Which salt?"))
+    # Started again it has another token: its address is opened in another tab.
+    with reviewing(path, port=site.port, token="another") as site:
+        _presses(page, "Control+Enter")
+        expect(told).to_contain_text("Not kept. Open the address that toolablate printed.")
+        other = page.context.new_page()
+        other.goto(f"{site.base}/?token=another")
+        other.close()
+        _presses(page, "Control+Enter")
+        _kept(page, "mended", 3)
+        assert [each.verdict for each in _decisions(site)] == ["mend"]
+        assert _decisions(site)[0].content["question"].startswith("Which salt?")
+        page.goto("about:blank")
+    complaints[:] = [each for each in complaints if "CONNECTION_REFUSED" not in each and "403" not in each]
 
 
 def _decides_four(page: Page, complaints: list[str]) -> None:

@@ -21,6 +21,10 @@ NAMES = {
     "strategy": "Kind of error",
     "reason": "What is wrong, and what it should be",
     "explanation": "Explanation",
+    "domain": "Domain",
+    "kind": "Kind",
+    "clarity": "Clarity",
+    "wrong_replies": "Wrong replies of the thread, of which the first is used to mislead",
 }
 """In the order in which they are shown."""
 _UNSEEN = re.compile(f"[{UNSEEN}]")
@@ -57,7 +61,7 @@ def fields_of(reviewed: Reviewed, asked: Content, faults: Sequence[str] = ()) ->
             Field(
                 key,
                 NAMES.get(key, key),
-                (*value, *[""] * spare) if several else (value,),
+                (*value, *[""] * spare) if several else (str(value),),
                 several,
                 _right(value, asked["right"]) if key == "options" else None,
                 reviewed.choices.get(key, ()),
@@ -94,12 +98,15 @@ def _field(reviewed: Reviewed, about: str) -> str:
 def changed(reviewed: Reviewed, asked: Content, form: Form) -> dict[str, Any]:
     """What of the fields the form has otherwise; an empty text of a list is left out of it."""
     found: dict[str, Any] = {}
-    now: str | list[str]
+    now: str | int | list[str]
     for key, value in asked.items():
         if isinstance(value, list):
             now = [text for text in _texts(reviewed, key, value, form) if text.strip()]
         elif key == "right":
             now = _right_now(reviewed, asked, form)
+        elif isinstance(value, int):
+            sent = form.get(f"text-{key}", "")
+            now = int(sent) if sent.isdecimal() and len(sent) < 10 else value
         else:
             now = _text(form.get(f"text-{key}"), value)
         if now != value:

@@ -32,8 +32,8 @@ from toolablate.viewer.rendering import page
 from toolablate.viewer.reviewing.fields import at_no_field, changed, entered, fields_of
 from toolablate.viewer.reviewing.people import person_lines
 
-LONGEST_ITEM = 10_000_000
-"""In bytes of a form. An item that is larger cannot be decided here."""
+LONGEST_ITEM, MOST_TEXTS = 10_000_000, 2_000
+"""In bytes and fields of a form. An item that is larger cannot be decided here."""
 SHOWN_CHARS = 100_000
 """Of one text of a source."""
 LONGEST_SECONDS = 600.0
@@ -142,7 +142,7 @@ def overview(request: Request) -> Response:
 
 
 def _title(now: ToReview, item: str) -> str:
-    asked = now.contents[item][now.reviewed.part]
+    asked = now.reviewed.mendable(now.contents[item])
     return " ".join(str(asked.get("question") or asked.get("text") or item).split())[:120]
 
 
@@ -168,7 +168,9 @@ def item(request: Request) -> Response:
     person = _person(request)
     if not person:
         return RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
-    return _item(request, now, _one(now, request.path_params["item"]), person)
+    found = _one(now, request.path_params["item"])
+    _view(request).desk.opened(found, person)
+    return _item(request, now, found, person)
 
 
 def _one(now: ToReview, item: str) -> str:
@@ -190,7 +192,7 @@ def _item(
 ) -> Response:
     """`form` is what was sent and could not be kept: the page has it again."""
     content, reviewed = now.contents[item], now.reviewed
-    asked, own, sides = content[reviewed.part], now.own(item, person), _sides(now, item, person)
+    asked, own, sides = reviewed.mendable(content), now.own(item, person), _sides(now, item, person)
     given = dict(own.content) if own and own.verdict == "mend" else {}
     if form is not None:
         given = changed(reviewed, asked, form)
@@ -221,7 +223,7 @@ def _item(
         began=form.get("began", "") if form is not None else f"{time.time():.1f}",
         done=len(list(now.decided(person))),
         left=len(tasks),
-        following=_following(now, item, person, task),
+        following=f"/next?task={task}&here={item}" if any(each != item for each in tasks) else "",
         last=_last(now, request, person),
         before=_before(now, request, item, person),
         verdicts=_VERDICTS,
@@ -257,7 +259,7 @@ def tile(request: Request) -> Response:
 
 def _sides(now: ToReview, item: str, person: str) -> list[Side]:
     """In an order that tells nothing of who said it first."""
-    asked = now.contents[item][now.reviewed.part]
+    asked = now.reviewed.mendable(now.contents[item])
     found = sorted(now.sides(item, person), key=lambda each: digest_text(item + each.reviewer))
     return [
         Side(letter, each, [(key, pieces(_flat(asked[key]), _flat(said))) for key, said in each.content.items()])
@@ -269,13 +271,15 @@ def _flat(value: Any) -> str:
     return "\n".join(value) if isinstance(value, list) else str(value)
 
 
-def _following(now: ToReview, item: str, person: str, task: Task) -> str:
-    """Where to go on: the next item after this one that waits for this person, then the first."""
-    places = {each: place for place, each in enumerate(now.contents)}
-    here = places.get(item, -1)
-    left = [each for each in now.tasks(person, task) if each != item]
-    found = next((each for each in left if places[each] > here), left[0] if left else None)
-    return f"/item/{found}" if found else "/"
+def following(request: Request) -> Response:
+    """Leads to the next item that waits for this person. Which one that is, is found out when it is asked for: of
+    people who begin at once each has another."""
+    view, person = _view(request), _person(request)
+    if not person:
+        return RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
+    task: Task = "adjudication" if request.query_params.get("task") == "adjudication" else "review"
+    found = view.desk.give(view.desk.look(fresh=False), person, task, request.query_params.get("here", ""))
+    return RedirectResponse(f"/item/{found}" if found else "/", status_code=HTTPStatus.SEE_OTHER)
 
 
 def _before(now: ToReview, request: Request, item: str, person: str) -> str:
@@ -291,7 +295,7 @@ def _before(now: ToReview, request: Request, item: str, person: str) -> str:
 
 
 async def decide(request: Request) -> Response:
-    form = await read_form(request, LONGEST_ITEM)
+    form = await read_form(request, LONGEST_ITEM, MOST_TEXTS)
     return await run_in_threadpool(_decided, request, form)
 
 
@@ -320,8 +324,9 @@ def _decided(request: Request, form: Form) -> Response:
     except LineError as error:
         return _item(request, now, item, person, form=form, told=str(error), status=HTTPStatus.UNPROCESSABLE_ENTITY)
     task: Task = "adjudication" if form.get("task") == "adjudication" else "review"
-    address = f"{_following(now, item, person, task)}?after={item}"
-    return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
+    found = view.desk.give(now, person, task, item)
+    address = f"/item/{found}" if found else "/"
+    return RedirectResponse(f"{address}?after={item}", status_code=HTTPStatus.SEE_OTHER)
 
 
 def _changed(request: Request, now: ToReview, item: str, person: str, form: Form) -> Response:
@@ -350,7 +355,7 @@ def _said(now: ToReview, item: str, person: str, form: Form) -> dict[str, Any]:
         return {"verdict": "reject", "reason": ": ".join(filter(None, reasons))}
     if action != "accept":
         raise HTTPException(HTTPStatus.BAD_REQUEST, "Nothing was chosen: accept or reject the item.")
-    content = changed(now.reviewed, now.contents[item][now.reviewed.part], form)
+    content = changed(now.reviewed, now.reviewed.mendable(now.contents[item]), form)
     return {"verdict": "mend", "content": content} if content else {"verdict": "accept"}
 
 
@@ -371,6 +376,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/", overview, name="overview"),
     Route("/reviewer", reviewer, methods=["GET"], name="reviewer"),
     Route("/reviewer", choose, methods=["POST"]),
+    Route("/next", following, name="next"),
     Route("/tile/{name}", tile, name="tile"),
     Route("/item/{item}", item, methods=["GET"], name="item"),
     Route("/item/{item}", decide, methods=["POST"]),

@@ -46,7 +46,7 @@ function begin(form) {
   close.addEventListener("click", () => (show(false), open.focus()));
   form.addEventListener("change", fit);
   remember(form.querySelector("[data-onward]"));
-  const sent = sentOnce(form);
+  const { sent } = sentOnce(form);
 
   // Before the page's own keys, of which some choose a mechanism while the choice is open.
   document.addEventListener("keydown", handle, { capture: true });

@@ -1,5 +1,5 @@
 /* What is sent twice would be kept twice, and what is pressed after the first is meant for the next page: from then on
-   the form takes nothing. Returns whether it was sent. */
+   the form takes nothing. Returns `sent`, whether it was, and `again`, for what did not arrive. */
 export function sentOnce(form) {
   let sending = false;
 
@@ -12,5 +12,5 @@ export function sentOnce(form) {
     lock(true);
   });
   addEventListener("pageshow", (event) => event.persisted && lock(false));
-  return () => sending;
+  return { sent: () => sending, again: () => lock(false) };
 }

@@ -3,11 +3,13 @@
 import { sentOnce } from "./once.js";
 
 const PAUSE = 60_000;
+// Milliseconds until a server that is silent counts as gone.
+const PATIENCE = 30_000;
 const form = document.querySelector("[data-review]");
 const source = document.querySelector("[data-source]");
 const [accept, reasons, why, reject] = ["accept", "reasons", "why", "reject"].map((each) => form.querySelector(`[data-${each}]`));
 const fields = [...form.querySelectorAll(".review-field :is(textarea, select, input)")];
-const sent = sentOnce(form);
+const { sent, again } = sentOnce(form);
 const follow = (name) => document.querySelector(`[data-${name}]`);
 
 // Before the page's own keys.
@@ -80,9 +82,41 @@ for (const each of ["keydown", "pointermove", "pointerdown", "scroll", "input"])
   addEventListener(each, count, { capture: true, passive: true });
 }
 document.addEventListener("visibilitychange", () => (document.hidden ? count() : (last = performance.now())));
-form.addEventListener("submit", () => {
+// Sent from here, so that where no server answers the page stays, and all that was written with it.
+const action = document.createElement("input");
+[action.type, action.name] = ["hidden", "action"];
+form.append(action);
+form.addEventListener("submit", (event) => {
+  if (event.defaultPrevented) return;
+  event.preventDefault();
   count();
   form.elements.seconds.value = (spent / 1000).toFixed(1);
+  action.value = event.submitter.value;
+  send(document.activeElement);
 });
+
+async function send(focused) {
+  const trouble = form.querySelector("[data-trouble]");
+  trouble.hidden = true;
+  try {
+    const answer = await fetch(form.getAttribute("action"), {
+      method: "POST",
+      body: new URLSearchParams(new FormData(form)),
+      signal: AbortSignal.timeout(PATIENCE),
+    });
+    // Kept: it leads on. What has faults, or is on a text that changed, kept nothing: the browser shows what is told of
+    // that as of any form.
+    if (answer.redirected) return location.assign(answer.url);
+    if (answer.status === 409 || answer.status === 422) return HTMLFormElement.prototype.submit.call(form);
+    const told = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const texts = ["h1", "main p"].map((each) => told.querySelector(each)?.textContent.trim().replace(/\.?$/, "."));
+    trouble.textContent = `Not kept. ${texts.join(" ")} What you wrote stays here; try again when that is mended.`;
+  } catch {
+    trouble.textContent = "Not kept: the server does not answer; try again. What you wrote stays here.";
+  }
+  again();
+  trouble.hidden = false;
+  focused?.focus();
+}
 // In view, where something is to be mended.
 document.querySelector(".review-field.faulty textarea")?.focus();

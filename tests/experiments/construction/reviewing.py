@@ -19,11 +19,11 @@ from toolablate.viewer.reviewing.pages import ROUTES, ReviewView
 
 
 @contextmanager
-def reviewing(pipeline: Path) -> Iterator[Site]:
+def reviewing(pipeline: Path, *, port: int = 0, token: str = TOKEN) -> Iterator[Site]:
     workbench = Path(load_pipeline(pipeline).workbench)
     with Workbench(workbench, beside=True) as bench:
         view = ReviewView(Desk(pipeline, bench), Reviewers(workbench), pipeline)
-        with answering(served(ROUTES, TOKEN, frame="review_base.html", of="workbench", view=view)) as base:
+        with answering(served(ROUTES, token, frame="review_base.html", of="workbench", view=view), port) as base:
             yield Site(base, view)
 
 
@@ -41,10 +41,10 @@ class Person:
         return self.client.post(path, content=urlencode(fields), headers=headers)
 
     def next(self, kind: str = "Review") -> str:
-        """The address of the item that waits for this person."""
-        found = re.search(rf'href="(/item/\w+)" data-open>{kind} the next one', self.client.get("/").text)
+        """The address of the item that waits for this person, which the first page leads to."""
+        found = re.search(rf'href="(/[^"]+)" data-open>{kind} the next one', self.client.get("/").text)
         assert found, self.client.get("/").text
-        return found[1]
+        return self.client.get(found[1]).url.path
 
     def form(self, path: str) -> dict[str, str]:
         """As the page has it."""

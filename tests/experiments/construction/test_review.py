@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.experiments.construction.test_building import funnel, run
-from tests.experiments.construction.writing import PAIRS, Writer, pipeline_of
+from tests.experiments.construction.writing import PAIRS, Writer, filtered, pipeline_of
 from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions
@@ -78,6 +78,12 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         ({"verdict": "mend", "content": {"options": "x"}}, "has to be a list"),
         ({"verdict": "mend", "content": {"options": [1, 2, 3, 4, 5]}}, "has to be a list of texts"),
         ({"verdict": "mend", "content": {"right": "x"}}, "exactly one of the options"),
+        ({"verdict": "mend", "content": {"clarity": "4"}}, "has to be a whole number"),
+        ({"verdict": "mend", "content": {"clarity": True}}, "has to be a whole number"),
+        ({"verdict": "mend", "content": {"clarity": 6}}, "clarity: 1 to 5"),
+        ({"verdict": "mend", "content": {"kind": "trivia"}}, "kind: one of knowledge, reasoning, computation"),
+        ({"verdict": "mend", "content": {"domain": " "}}, "domain: one line that is not blank"),
+        ({"verdict": "mend", "content": {"wrong_replies": [""]}}, "wrong_replies: one is blank"),
         ({"verdict": "accept", "seen": "other"}, "the item is another by now"),
         ({"verdict": "accept", "reviewer": " "}, "reviewer"),
         ({"verdict": "accept", "reviewer": ""}, "reviewer"),
@@ -89,6 +95,33 @@ def test_a_decision_that_cannot_be_kept_is_named(
     path, items = waiting
     assert told in decided(path, {"item": items[0]["item"], "reviewer": "ann", **row}, code=1)
     assert funnel(path)["review"]["waiting"] == {"review": 4}
+
+
+def test_labels_and_the_wrong_reply_are_mended_as_the_question_is(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server, {"twelve cells": [json.dumps(filtered("COMPUTE"))]})
+    pairs = [{**PAIRS[0], "question": "COMPUTE how many volts twelve cells give.", "answer": "24 volts"}]
+    path = pipeline_of(tmp_path, chat_server, pairs, '[filter]\ndomains = ["Chemistry", "Physics"]')
+    run(path)
+    (row,) = [json.loads(line) for line in run("decide", path).output.splitlines()]
+    labels = {key: row["content"][key] for key in ("domain", "kind", "clarity", "wrong_replies")}
+    wrong = ["Plain water does it, say lithium people"]
+    assert labels == {"domain": "Chemistry", "kind": "computation", "clarity": 5, "wrong_replies": wrong}
+    assert (row["source"]["forum"], row["source"]["licence"]) == ("Batteries", "CC BY-SA 4.0")
+    said = {"item": row["item"], "verdict": "mend"}
+    assert "domain: one of Chemistry, Physics" in decided(
+        path, {**said, "reviewer": "ann", "content": {"domain": "Alchemy"}}, code=1
+    )
+    mended = {"domain": "Physics", "clarity": 4, "kind": "reasoning", "wrong_replies": ["Twelve volts"]}
+    decided(path, *({**said, "reviewer": who, "content": mended} for who in ("ann", "bob")))
+    run(path)
+    (question,) = load_questions(path.parent / "published" / "questions.jsonl")
+    assert question.domain == "Physics"
+    assert {key: question.metadata[key] for key in ("kind", "clarity", "adversarial")} == {
+        "kind": "reasoning",
+        "clarity": 4,
+        "adversarial": "Twelve volts",
+    }
+    assert question.prompt == "How many?"
 
 
 def test_a_decision_on_what_an_item_was_before_does_not_count(

@@ -14,8 +14,8 @@ from tests.experiments.construction.reviewing import Person, reviewing
 from tests.experiments.construction.test_building import ALONE, funnel, run
 from tests.experiments.construction.test_reading import KEPT, Reader, captured, good
 from tests.experiments.construction.test_statements import pipeline_of as statements_of
-from tests.experiments.construction.writing import PAIRS, Writer, filtered, pipeline_of
-from tests.servers.chat_server import ChatServer
+from tests.experiments.construction.writing import PAIRS, Writer, assessed, filtered, pipeline_of
+from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.construction.workbench import Decision, Workbench
 
@@ -154,6 +154,46 @@ def test_what_cannot_be_kept_is_on_the_page_again(site: Site, path: Path) -> Non
     assert decisions(path)[-1].content == {"right": form[f"text-options-{other}"]}
 
 
+def test_labels_and_wrong_replies_are_fields_and_the_licence_is_seen(site: Site, path: Path) -> None:
+    mabel = Person(site, "mabel")
+    item = mabel.next()
+    page = mabel.client.get(item).text
+    source = page.partition('aria-label="Source"')[2].partition("</details>")[0]
+    assert "CC BY-SA 4.0" in source
+    assert "Batteries" in source
+    form = mabel.form(item)
+    assert (form["text-domain"], form["text-kind"], form["text-clarity"]) == ("Chemistry", "knowledge", "5")
+    assert form["text-wrong_replies-0"].startswith("Plain water")
+    assert "one line that is not blank" in mabel.says(item, "accept", text_domain="").text
+    mended = {"text-domain": "Physics", "text-kind": "reasoning", "text-clarity": "3", "action": "accept"}
+    replies = {"text-wrong_replies-0": "", "text-wrong_replies-2": "Salt"}
+    assert "Kept: mended." in mabel.post(item, **{**form, **mended, **replies}).text
+    assert decisions(path)[-1].content == {
+        "domain": "Physics",
+        "kind": "reasoning",
+        "clarity": 3,
+        "wrong_replies": ["Salt"],
+    }
+    again = mabel.form(item)
+    assert (again["text-domain"], again["text-clarity"], again["text-wrong_replies-0"]) == ("Physics", "3", "Salt")
+
+
+def test_a_thread_of_many_wrong_replies_is_reviewed(chat_server: ChatServer, tmp_path: Path) -> None:
+    many = [f"Wrong for reason {n}" for n in range(80)]
+    judged = {**assessed(""), "wrong_replies": [*range(1, 81)]}
+    server = Writer(chat_server)
+    chat_server.answers(
+        lambda asked: (
+            reply(json.dumps(judged)) if "- disputed:" in asked["messages"][0]["content"] else server.decide(asked)
+        )
+    )
+    path = pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "replies": many}])
+    run(path)
+    with reviewing(path) as site:
+        mabel = Person(site, "mabel")
+        assert "Kept: accepted." in mabel.says(mabel.next(), "accept").text
+
+
 def test_an_item_that_changed_is_shown_as_it_is_now(site: Site, path: Path) -> None:
     mabel = Person(site, "mabel")
     item = mabel.next()
@@ -184,6 +224,23 @@ def test_two_browsers_at_once_and_a_build_lose_nothing(site: Site, path: Path) -
     assert kept == {"mabel": 4, "bob": 4}
     assert len(decisions(path)) == 8
     assert funnel(path)["review"]["kept"] == 4
+
+
+def test_people_who_begin_at_once_have_items_of_their_own(site: Site) -> None:
+    people = [Person(site, alias) for alias in ("mabel", "bob", "cleo")]
+    first = [person.client.get("/").text for person in people]
+    assert all("Review the next one" in page for page in first)
+    (one, two, three) = [person.next() for person in people]
+    assert len({one, two, three}) == 3
+    mabel, bob, cleo = people
+    four = mabel.says(one, "accept").url.path
+    assert four not in (one, two, three), "nobody is at the fourth"
+    assert bob.says(two, "accept").url.path == one, "one person has decided, and nobody is at it"
+    assert cleo.next() == two
+    # To each item there is a second person by now, but for what cleo was at before, and the fourth.
+    assert mabel.says(four, "accept").url.path == three
+    dora = Person(site, "dora")
+    assert dora.next() == four
 
 
 def test_hostile_and_chinese_material_is_inert(chat_server: ChatServer, tmp_path: Path) -> None:
