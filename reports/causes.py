@@ -130,9 +130,9 @@ def _hundredths(probability: float) -> int:
 
 
 def as_likely(shares: Shares) -> tuple[Mechanism, int] | None:
-    """The next cause, where it is as likely as the first, or nearly so, and no cause is likelier than not."""
+    """The next cause, where it is as likely as the first, or nearly so."""
     next_one = shares.others[0] if shares.others else None
-    close = next_one is not None and abs(shares.hundredths - next_one[1]) <= CLOSE and shares.hundredths < 50
+    close = next_one is not None and abs(shares.hundredths - next_one[1]) <= CLOSE
     return next_one if close else None
 
 

@@ -79,8 +79,8 @@ class Row:
 
     @property
     def asked_where(self) -> str:
-        here = f"{self.runs - self.elsewhere:g} asked here, " if self.runs > self.elsewhere else "all "
-        return f"{here}{self.elsewhere} in its other repeats"
+        here = f"{self.runs - self.elsewhere:g} in this trial, " if self.runs > self.elsewhere else "all "
+        return f"{here}{self.elsewhere} in other repeats"
 
 
 AS_WAS = "as it was"

@@ -49,7 +49,7 @@ _FORMS: Mapping[Mechanism, tuple[Form, ...]] = {
     "other_results": ("other",),
 }
 _HOW: Mapping[Distraction, str] = {
-    "misleading_adoption": "it took over what misleads",
+    "misleading_adoption": "it believed a misleading result",
     "existence_as_norm": "it took what exists for what is right",
     "over_engineering": "it built a simple answer up into an elaborate one",
 }
@@ -150,7 +150,9 @@ def _of_faults(evidence: Evidence) -> Happened:
         return Happened("no tool failed for good")
     tools = list(dict.fromkeys(one_line(each.tool) for each in left))
     events = sorted(each.event for each in left)
-    again = "it never worked again" if len(tools) == 1 else "none of them worked again"
+    worked = any(call.gave for call in evidence.signals.calls if one_line(call.tool) in tools)
+    again = f"{'it' if len(tools) == 1 else 'none of them'} {'never worked' if len(tools) == 1 else 'worked'}"
+    again += " again" if worked else ""
     for_a_time = [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]
     also = f"; {one_line(for_a_time[0].tool)} failed for a time (event {for_a_time[0].event})" if for_a_time else ""
     return Happened(f"{' and '.join(tools)} failed ({events_named(events)}), and {again}{also}", events[0])

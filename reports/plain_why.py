@@ -16,7 +16,7 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import distraction_name
+from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.causes import (
     Shares,
     as_likely,
@@ -49,7 +49,7 @@ from toolablate.reports.happened import (
     sign_in,
 )
 from toolablate.reports.run_groups import total
-from toolablate.reports.turn import AT_CALLS, turn_of
+from toolablate.reports.turn import AT_CALLS, right_until, turn_of
 from toolablate.reports.why_against import against, turn_against
 from toolablate.reports.would_tell import would_tell
 from toolablate.traces.records import Attribution, Diagnosis, Mechanism
@@ -111,7 +111,11 @@ def _verdict(told: Explanation) -> Iterator[str]:
         )
     else:
         start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
-        yield f"{start}{_named(shares, attribution, evidence)}: {clause}. Probability {shares.probability}, {basis}."
+        named, probability = _named(shares, attribution, evidence), shares.probability
+        if len(shares.first) > 1:
+            each = " and ".join(chance(attribution.shares[one]) for one in shares.first)
+            probability += f" for both together ({each})"
+        yield f"{start}{named}: {clause}. Probability {probability}, {basis}."
 
 
 def _named(shares: Shares, attribution: Attribution, evidence: Evidence) -> str:
@@ -130,7 +134,9 @@ def _basis(attribution: Attribution, evidence: Evidence) -> str:
         by = "by a judge" if attribution.method == "judge" else "from the trace"
         return f"a guess {by}: {f'its {several} do not test it' if replays else 'nothing was run again'}"
     counted = sum(row.runs for row in counted_runs(first_of(attribution), evidence))
-    return f"from the {counted:g} answers that are counted below"
+    re_asked = len(evidence.re_asked) if "format" in attribution.shares else 0
+    beside = f", and the {re_asked} that were asked for once more" if re_asked else ""
+    return f"from the {counted:g} answers that are counted below{beside}"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:
@@ -158,6 +164,8 @@ def _known(told: Explanation) -> Iterator[Said]:
     turn = turn_of(evidence)
     if turn is not None and cause in AT_CALLS and not any(turn_against(cause, told)):
         yield f"Asked at once after its steps, it turns wrong {turn.where}: {turn.counts}."
+    elif cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
+        yield f"{capital(still)}."
     yield from quoted(happened(cause, told).event if cause != "unknown" else last_reply(told), told)
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
@@ -216,8 +224,10 @@ def _apart(rows: list[Row]) -> str:
 
 def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
     if levels := counted_runs("own_error", evidence):
-        mostly = f" Mostly wrong: {'; '.join(row.told for row in low)}." if low else " No kind of run is mostly wrong."
-        yield f"Whatever is changed, {total(levels).came}.{mostly}"
+        mostly = (
+            f" Mostly wrong are {'; '.join(row.told for row in low)}." if low else " No kind of run is mostly wrong."
+        )
+        yield f"Of all runs, whatever is changed, {total(levels).came}.{mostly}"
     if same := same_without_tools(evidence):
         yield f"{same}."
 

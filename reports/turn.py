@@ -75,6 +75,19 @@ def turn_of(evidence: Evidence) -> Turn | None:
     return turn if fell and turn.confidence >= SURE else None
 
 
+def right_until(event: int | None, evidence: Evidence) -> str:
+    """That early answers are mostly right as far as they were asked for, and none was after the event; else empty."""
+    beliefs = asked_at(evidence)
+    if event is None or not beliefs or evidence.steps[beliefs[-1].step] > event:
+        return ""
+    last = count(beliefs[-1:])
+    if last.share <= RIGHT:
+        return ""
+    step = beliefs[-1].step
+    where = f"after event {evidence.steps[step] - 1}" if step else "before any call"
+    return f"asked at once {where}, {last} are right, and none was asked after event {event}"
+
+
 def asked_at(evidence: Evidence) -> Sequence[EarlyAnswers]:
     """Early answers by their steps, without those that are the last reply drawn again."""
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()

@@ -34,7 +34,7 @@ from toolablate.reports.changed_runs import (
     uncounted,
 )
 from toolablate.reports.happened import Said, happened, same_without_tools, sign_in
-from toolablate.reports.turn import AT_CALLS, asked_at, count, turn_of
+from toolablate.reports.turn import AT_CALLS, asked_at, count, right_until, turn_of
 from toolablate.traces.records import Attribution, Mechanism
 
 MOST_ROWS = 5
@@ -94,14 +94,19 @@ def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]
     outset = f"Before any call {right:g} of {asked} early answers are right{whose}"
     if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
         yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'it may need no call'}."
+    own = [each for each in asked_at(evidence) if each.step == 0]
     if cause == "own_error" and 2 * right > asked:
         yield f"{outset}."
+    elif cause == "own_error" and own and count(own).share > RIGHT:
+        yield f"In this trial {count(own)} early answers before any call are right."
     yield from turn_against(cause, told)
 
 
 def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     evidence, attribution = told.explained.evidence, told.explained.attribution
     turn, beliefs = turn_of(evidence), asked_at(evidence)
+    if right_until(happened(cause, told).event, evidence):
+        return
     if turn is None and cause in AT_CALLS and len(beliefs) > 1:
         last = f"after event {evidence.steps[beliefs[-1].step] - 1}"
         ends = f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} {last}"
@@ -151,7 +156,10 @@ def named_shares(told: Explanation, attribution: Attribution) -> Shares:
     evidence = told.explained.evidence
     sign = sign_in(evidence)
     signs: set[Mechanism] = {*outside_signs(evidence.signals, evidence.score), *([sign[0]] if sign else [])}
-    also = {each for each in signs if round(100 * attribution.shares.get(each, 0.0))}
+    also = {each for each in signs if attribution.shares.get(each, 0.0) >= LEAST_LEFT}
+    # None that is likelier is left to the rest.
+    least = min((attribution.shares[each] for each in also), default=1.0)
+    also |= {each for each, share in attribution.shares.items() if share >= least}
     return shares_of(attribution, sorted(also - {"own_error", "unknown"}) if attribution.shares else ())
 
 
@@ -170,6 +178,8 @@ def _raised_by(cause: Mechanism, told: Explanation) -> str:
         said += _side_by_side(cause, evidence)
         if cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause):
             said.append(happened(cause, told).clause)
+        if cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
+            said.append(still)
     listed = "; ".join(each[:1].upper() + each[1:] if place == 0 else each for place, each in enumerate(said))
     return f" {listed}." if listed else " No row tests it apart."
 
@@ -204,7 +214,7 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
     """Weighed rows that are as they would not be if it were so; the rows that are told of it are none of these."""
     levels = levels_of(evidence)
     if cause == "own_error":
-        return [row for row in levels if row.share > RIGHT or (row.changed == WITHOUT_TOOLS and row.share == RIGHT)]
+        return [row for row in levels if row.share > RIGHT]
     if cause == "sampling_noise":
         never = [row for row in unchanged(evidence) if not row.right]
         return never + [row for row in levels if row.changed == WITHOUT_TOOLS and row.share < RIGHT]

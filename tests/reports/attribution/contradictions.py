@@ -169,11 +169,13 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     for least, word in WORDS:
         if verdict.lower().startswith(word) and most < least - 0.006:
             yield f"{word!r} at {most}: {verdict}"
-    unsure = undecided or "No cause is more likely than not" in verdict
-    if (most < 0.5) != unsure and names != "unknown":
+    unsure = "No cause is more likely than not" in verdict
+    if not undecided and (most < 0.5) != unsure and names != "unknown":
         yield f"a word for how sure, or none, at {most}: {verdict}"
+    if undecided and most >= 0.54:
+        yield f"undecided at {most}: {verdict}"
     next_most = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
-    if not undecided and most < 0.5 and most - next_most < 0.04 and next_most >= 0.11 and names != "unknown":
+    if not undecided and most - next_most < 0.04 and next_most >= 0.11 and names != "unknown":
         yield f"ranked, with {most} and {next_most}: {verdict}"
 
 

@@ -151,7 +151,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
         "Very likely what its search found (a search result or page led it to a wrong answer): web_search gave its"
-        " wrong answer, molecular nitrogen (event 1): it took over what misleads. Probability .82, from the 36"
+        " wrong answer, molecular nitrogen (event 1): it believed a misleading result. Probability .82, from the 36"
         " answers that are counted below."
     )
     assert part(told, "How we know") == (
@@ -183,14 +183,14 @@ def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner
     told = explanation(
         explained(evidence(trajectory=believed((0, 0, 0)), flip=None, outset=(1.0,) * 2), mechanism="calling")
     )
-    assert "Before any call 2 of 10 early answers are right (8 asked here, 2 in its other repeats)" in part(
+    assert "Before any call 2 of 10 early answers are right (8 in this trial, 2 in other repeats)" in part(
         told, "What speaks against it"
     )
     assert "no place where they turn wrong: 0 of 8 right before any call, 0 of 8 after" in part(
         told, "What speaks against it"
     )
     rows = rows_of(shown(told))
-    assert "asked at once before any call (8 asked here, 2 in its other 2 of 10" in rows
+    assert "asked at once before any call (8 in this trial, 2 in other 2 of 10" in rows
     assert "before any call 0 of 8 B" in steps_of(shown(told))
 
 
@@ -208,7 +208,7 @@ def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed
     found = evidence(trajectory=believed((1, 0, 0)), flip=None)
     told = explanation(explained(found, mechanism="own_error", confidence=0.4, distraction=None))
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is the model's own error")
-    assert "Whatever is changed, 9 of 32 right. Mostly wrong: " in part(told, "How we know")
+    assert "Of all runs, whatever is changed, 9 of 32 right. Mostly wrong are " in part(told, "How we know")
     assert "without tools: 3 of 4 right" in part(told, "What speaks against it")
     assert "Before any call 1 of 8 early answers are right: it may need no call" in part(
         explanation(explained(found)), "What speaks against it"
