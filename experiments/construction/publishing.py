@@ -78,17 +78,19 @@ def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
 
 
 def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> Path:
-    """Writes into the pipeline's `output`, each file whole or not at all: `card.md`, and of questions `questions.jsonl`
-    and `lpfqa.jsonl`, of statements `statements.jsonl` and the corpora of book worlds. Raises InputError where that
-    cannot be written."""
+    """Writes into the pipeline's `output`, each file whole, and none where one cannot be written: `card.md`, and of
+    questions `questions.jsonl` and `lpfqa.jsonl`, of statements `statements.jsonl` and the corpora of book worlds.
+    Raises InputError where that cannot be written."""
     folder = Path(pipeline.output)
     made = _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
     made["card.md"] = card_of(pipeline, contents, funnel)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        halves = {name: folder / f".{name}.part" for name in made}
         for name, text in made.items():
-            half = folder / f".{name}.part"
-            half.write_text(text, encoding="utf-8")
+            halves[name].write_text(text, encoding="utf-8")
+        # None before all are written: a full disk leaves no new rows beside an old card.
+        for name, half in halves.items():
             half.replace(folder / name)
     except OSError as error:
         raise InputError(f"output: cannot write {folder}: {error.strerror}", code="unwritable") from None
