@@ -140,6 +140,8 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         )
     if decision.verdict == "reject" and not decision.reason.strip():
         raise FaultyError("reason: a rejection needs one")
+    if decision.verdict != "mend" and decision.content:
+        raise LineError(f"content: {decision.verdict} changes nothing", 'Say "mend", or leave it out.')
     if decision.verdict == "mend":
         asked = content[reviewed.part]
         if unknown := sorted(decision.content.keys() - asked.keys()):

@@ -78,6 +78,7 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         ({"verdict": "mend", "content": {"options": "x"}}, "has to be a list"),
         ({"verdict": "mend", "content": {"options": [1, 2, 3, 4, 5]}}, "has to be a list of texts"),
         ({"verdict": "mend", "content": {"right": "x"}}, "exactly one of the options"),
+        ({"verdict": "accept", "content": {"question": "x"}}, "accept changes nothing"),
         ({"verdict": "accept", "seen": "other"}, "the item is another by now"),
         ({"verdict": "accept", "reviewer": " "}, "reviewer"),
         ({"verdict": "accept", "reviewer": ""}, "reviewer"),
