@@ -12,7 +12,7 @@ from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
-from toolablate.experiments.construction.pipeline import Pipeline
+from toolablate.experiments.construction.pipeline import PUBLISHED, Pipeline
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.style_guess import style_told
@@ -79,17 +79,19 @@ def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
 
 
 def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> Path:
-    """Writes into the pipeline's `output`, each file whole or not at all: `card.md`, and of questions `questions.jsonl`
-    and `lpfqa.jsonl`, of statements `statements.jsonl` and the corpora of book worlds. Raises InputError where that
-    cannot be written."""
+    """Writes into the pipeline's `output`, each file whole, and none where one cannot be written: `card.md`, and of
+    questions `questions.jsonl` and `lpfqa.jsonl`, of statements `statements.jsonl` and the corpora of book worlds.
+    Raises InputError where that cannot be written."""
     folder = Path(pipeline.output)
     made = _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
     made["card.md"] = card_of(pipeline, contents, funnel)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        halves = {name: folder / f".{name}.part" for name in made}
         for name, text in made.items():
-            half = folder / f".{name}.part"
-            half.write_text(text, encoding="utf-8")
+            halves[name].write_text(text, encoding="utf-8")
+        # None before all are written: a full disk leaves no new rows beside an old card.
+        for name, half in halves.items():
             half.replace(folder / name)
     except OSError as error:
         raise InputError(f"output: cannot write {folder}: {error.strerror}", code="unwritable") from None
@@ -199,11 +201,23 @@ _PERSONAL = (
 
 
 def told_of_published(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
-    """What its maker should know before it is passed on: items without a licence, and how much of a book or of threads
-    is falsified."""
+    """What its maker should know before it is passed on: items without a licence, how much of a book or of threads is
+    falsified, and files of an earlier build, which may have what was rejected since."""
     bare = sum(not content.get("licence") for content in contents.values())
     of_none = [f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"]
-    return [*(of_none if bare else []), *_told_of_worlds(pipeline, contents)]
+    old = [f"{name} in {pipeline.output} is of an earlier build: delete it" for name in _no_longer_made(pipeline)]
+    return [*(of_none if bare else []), *_told_of_worlds(pipeline, contents), *old]
+
+
+def _no_longer_made(pipeline: Pipeline) -> list[str]:
+    made = {"card.md"}
+    if pipeline.kind == "questions":
+        made |= {"questions.jsonl", "lpfqa.jsonl"}
+        made |= {"threads.jsonl", "falsified_threads.jsonl"} if pipeline.worlds.threads else set()
+    else:
+        made |= {"statements.jsonl"}
+        made |= {"book.jsonl", "falsified_book.jsonl"} if pipeline.worlds.pages else set()
+    return [name for name in PUBLISHED if name not in made and (Path(pipeline.output) / name).exists()]
 
 
 def _told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:

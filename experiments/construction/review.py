@@ -134,15 +134,10 @@ def load_decisions(path: Path, contents: Mapping[str, Content], reviewed: Review
 def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed: Reviewed) -> Decision:
     """Raises LineError: ChangedError where the item is another by now, FaultyError where a rejection lacks its reason
     or a mend leaves faults."""
-    item = str(row.get("item", ""))
-    matches = [known for known in contents if item and known.startswith(item)]
-    if len(matches) != 1:
-        raise LineError(
-            f"item: {item!r} is {'no item' if not matches else 'more than one item'} that was to be reviewed"
-        )
-    content = contents[matches[0]]
+    item = _item_of(row, contents)
+    content = contents[item]
     try:
-        decision = Decision.model_validate({**row, "item": matches[0]})
+        decision = Decision.model_validate({**row, "item": item})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise LineError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -152,6 +147,8 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         )
     if decision.verdict == "reject" and not decision.reason.strip():
         raise FaultyError("reason: a rejection needs one")
+    if decision.verdict != "mend" and decision.content:
+        raise LineError(f"content: {decision.verdict} changes nothing", 'Say "mend", or leave it out.')
     if decision.verdict == "mend":
         asked = reviewed.mendable(content)
         if unknown := sorted(decision.content.keys() - asked.keys()):
@@ -164,6 +161,16 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         if faults := reviewed.faults(reviewed.mended(content, decision.content)):
             raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
     return decision
+
+
+def _item_of(row: Mapping[str, Any], contents: Mapping[str, Content]) -> str:
+    item = str(row.get("item", ""))
+    matches = [known for known in contents if item and known.startswith(item)]
+    if len(matches) != 1:
+        raise LineError(
+            f"item: {item!r} is {'no item' if not matches else 'more than one item'} that was to be reviewed"
+        )
+    return matches[0]
 
 
 def _is_like(value: object, before: object) -> bool:

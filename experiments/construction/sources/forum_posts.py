@@ -111,8 +111,9 @@ def drop_what_is_no_text(root: Element) -> None:
 
 
 def _marked(root: Element) -> list[Element]:
-    """By schema.org's microdata."""
-    return [*root.xpath("//*[@itemprop='text' or @itemprop='articleBody' or @itemprop='commentText']")]
+    """By schema.org's microdata; none is within another."""
+    marked = "@itemprop='text' or @itemprop='articleBody' or @itemprop='commentText'"
+    return [*root.xpath(f"//*[{marked}][not(ancestor::*[{marked}])]")]
 
 
 # The first post, and what is in one block only.

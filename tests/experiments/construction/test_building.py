@@ -392,6 +392,27 @@ def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: Cha
     assert funnel(path)["review"]["kept"] == 2
 
 
+def test_where_one_file_cannot_be_written_all_stay_as_they_were(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    funnel(path)
+    published = tmp_path / "published"
+    before = {each.name: each.read_bytes() for each in published.iterdir()}
+    assert set(before) == {"questions.jsonl", "lpfqa.jsonl", "card.md"}
+    pipeline_of(tmp_path, chat_server, PAIRS[:3], ALONE)
+    (published / ".card.md.part").mkdir()
+    assert isinstance(run(path, code=1).exception, InputError)
+    assert {each.name: each.read_bytes() for each in published.iterdir() if each.suffix in (".jsonl", ".md")} == before
+
+
+def test_files_of_an_earlier_build_are_told_of(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    worlds = f"{ALONE}[worlds]\nthreads = true\n"
+    assert "of an earlier build" not in run(pipeline_of(tmp_path, chat_server, PAIRS[:2], worlds)).stderr
+    told = run(pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)).stderr
+    assert re.findall(r"(\S+) in \S+ is of an earlier build", told) == ["threads.jsonl", "falsified_threads.jsonl"]
+
+
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
     pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS, ALONE))
     contents = {"a": {"licence": "CC BY 4.0"}, "b": {}}

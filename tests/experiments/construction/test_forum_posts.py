@@ -213,3 +213,10 @@ def test_the_command_prints_json_and_fails_where_there_is_no_thread(tmp_path: Pa
     missing = CliRunner().invoke(group, ["build", "posts", str(tmp_path / "nothere.html")])
     assert isinstance(missing.exception, InputError)
     assert "nothere.html: No such file" in missing.exception.message
+
+
+def test_what_is_marked_within_a_marked_post_is_no_post_of_its_own() -> None:
+    said = ["Why does the cell swell in summer?", "Its salt is wet, as mine was.", "It was the salt, thank you all."]
+    first, *others = (f"<div itemprop=text>{text}</div>" for text in said)
+    page = f"<main><div itemprop=articleBody>{first}</div>{''.join(others)}</main>"
+    assert posts_of(page) == said

@@ -84,6 +84,7 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         ({"verdict": "mend", "content": {"kind": "trivia"}}, "kind: one of knowledge, reasoning, computation"),
         ({"verdict": "mend", "content": {"domain": " "}}, "domain: one line that is not blank"),
         ({"verdict": "mend", "content": {"wrong_replies": [""]}}, "wrong_replies: one is blank"),
+        ({"verdict": "accept", "content": {"question": "x"}}, "accept changes nothing"),
         ({"verdict": "accept", "seen": "other"}, "the item is another by now"),
         ({"verdict": "accept", "reviewer": " "}, "reviewer"),
         ({"verdict": "accept", "reviewer": ""}, "reviewer"),
