@@ -125,6 +125,8 @@ def overview(request: Request) -> Response:
         person=person,
         now=now,
         left=left,
+        # A figure that changes with each item would say whether the last one was decided as the other person did.
+        blind=any(left.values()),
         own=own[::-1][:100],
         done=len(own),
         waiting=Counter(now.waiting.values()),

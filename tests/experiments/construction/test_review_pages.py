@@ -90,6 +90,22 @@ def test_two_review_blind_and_a_third_decides_without_their_names(site: Site, pa
     assert (found["kept"], found["dropped"], found["waiting"]) == (1, {"rejected": 1}, {"review": 2})
 
 
+def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> None:
+    mabel, bob = Person(site, "mabel"), Person(site, "bob")
+    hidden = ("Alike", "Cohen", "<dt>Decided", "Wait for a third")
+    for _ in range(4):
+        mabel.says(mabel.next(), "accept")
+    for verdict in ("accept", "reject", "accept"):
+        bob.says(bob.next(), verdict, reason="why not")
+        page = bob.client.get("/").text
+        assert [each for each in hidden if each in page] == []
+        assert "How far people agree stands here when no item waits for you." in page
+    bob.says(bob.next(), "accept")
+    page = bob.client.get("/").text
+    assert [each for each in hidden if each not in page] == []
+    assert "<dt>Alike</dt><dd>75%" in page
+
+
 def test_a_new_person_has_no_alias_of_decisions_from_a_file(site: Site, path: Path, tmp_path: Path) -> None:
     row = json.loads(run("decide", path).output.splitlines()[0])
     decision = {"item": row["item"], "seen": row["seen"], "reviewer": "R1", "verdict": "accept"}
