@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from toolablate.experiments.construction.audit import Audit, audit_in, audit_told
 from toolablate.experiments.construction.building import Built
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
-from toolablate.experiments.construction.review import Agreement, agreement_of
+from toolablate.experiments.construction.review import Agreement, agreement, said_of
+from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, reviewer_figures
 from toolablate.experiments.construction.stages import Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
@@ -42,7 +44,7 @@ class StageFigures:
 class Funnel:
     """`paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
     `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None
-    without one; `paper` is the funnel of the paper, in words."""
+    without one; `reviewers` have no names; `paper` is the funnel of the paper, in words."""
 
     stages: tuple[StageFigures, ...]
     paid_before: Paid
@@ -51,6 +53,7 @@ class Funnel:
     style: StyleGuess
     audit: Audit | None
     agreement: Agreement
+    reviewers: tuple[ReviewerFigures, ...]
     paper: str
 
 
@@ -80,6 +83,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         )
     before = sum((each for step, each in paid.items() if step not in used), Paid())
     contents = (built.published or {}).values()
+    said = said_of(bench.decisions(), built.stages[-1].contents)
     return Funnel(
         stages=tuple(stages),
         paid_before=before,
@@ -88,7 +92,8 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         style=style_guess(groups_of(contents)),
         audit=audit_in(pipeline, built.published or {}),
         paper=PAPERS[pipeline.kind],
-        agreement=agreement_of(bench.decisions(), built.stages[-1].contents),
+        agreement=agreement(said),
+        reviewers=tuple(reviewer_figures(said, Reviewers(Path(pipeline.workbench)).known())),
     )
 
 

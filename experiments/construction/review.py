@@ -189,10 +189,9 @@ class Agreement:
     median_seconds: float | None
 
 
-def agreement_of(decisions: Iterable[Decision], contents: Mapping[str, Content]) -> Agreement:
-    """Of what the items that came to review are now."""
-    seen = {item: content_digest(content) for item, content in contents.items()}
-    return agreement(said_now(decisions, seen))
+def said_of(decisions: Iterable[Decision], contents: Mapping[str, Content]) -> dict[str, list[Decision]]:
+    """Of what the items that came to review are now, by item."""
+    return said_now(decisions, {item: content_digest(content) for item, content in contents.items()})
 
 
 def said_now(decisions: Iterable[Decision], seen: Mapping[str, str]) -> dict[str, list[Decision]]:

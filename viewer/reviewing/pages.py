@@ -105,7 +105,7 @@ def _known(view: ReviewView, alias: str) -> str:
 
 def _entered(view: ReviewView, form: Form) -> Reviewer:
     decided = {each.reviewer for said in view.desk.look(fresh=False).said.values() for each in said}
-    return view.reviewers.enter(form.get("alias", ""), form.get("name", ""), form.get("field", ""), decided)
+    return view.reviewers.enter(*(form.get(key, "") for key in ("alias", "name", "field", "degree")), decided=decided)
 
 
 # How far it is.

@@ -10,7 +10,7 @@ from tests.experiments.construction.writing import PAIRS, Writer, filtered, pipe
 from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions
-from toolablate.experiments.construction.review import Agreement, agreement_of
+from toolablate.experiments.construction.review import Agreement, agreement, said_of
 from toolablate.experiments.construction.workbench import Decision, content_digest
 from toolablate.traces.errors import InputError
 
@@ -143,8 +143,9 @@ def test_agreement_is_cohens_kappa_of_the_first_two() -> None:
 
     rows = [("accept", "accept")] * 6 + [("reject", "reject")] * 2 + [("accept", "reject", "accept")] * 2
     contents = {f"i{n}": {"n": n} for n in range(len(rows))}
-    found = agreement_of((each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)), contents)
+    decisions = [each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)]
+    found = agreement(said_of(decisions, contents))
     # Observed .8, expected .8 * .6 + .2 * .4 = .56.
     assert (found.items, found.alike) == (10, 0.8)
     assert found.kappa == pytest.approx((0.8 - 0.56) / (1 - 0.56))
-    assert agreement_of([], {}) == Agreement(0, None, None, None, None)
+    assert agreement({}) == Agreement(0, None, None, None, None)

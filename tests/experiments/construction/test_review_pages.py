@@ -90,6 +90,31 @@ def test_two_review_blind_and_a_third_decides_without_their_names(site: Site, pa
     assert (found["kept"], found["dropped"], found["waiting"]) == (1, {"rejected": 1}, {"review": 2})
 
 
+def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, path: Path) -> None:
+    mabel = Person(site, "mabel", "Mabel of Delft", field="Electro|chemistry", degree="PhD")
+    bob = Person(site, name="Bob of Leiden")
+    for seconds in ("10", "20", "60"):
+        mabel.says(mabel.next(), "accept", seconds=seconds)
+    bob.says(bob.next(), "accept", seconds="31")
+    assert "<bdi>PhD</bdi>" in bob.client.get("/").text
+    row = json.loads(run("decide", path).output.splitlines()[0])
+    decision = {"item": row["item"], "seen": row["seen"], "reviewer": "file", "verdict": "accept"}
+    (path.parent / "d.jsonl").write_text(json.dumps(decision), encoding="utf-8")
+    run("decide", path, path.parent / "d.jsonl")
+    run(path)
+    card = (path.parent / "published" / "card.md").read_text(encoding="utf-8")
+    table = card.partition("## Reviewers")[2].partition("##")[0]
+    assert [line for line in table.splitlines() if line][2:] == [
+        "| file |  |  | 1 |  |",
+        "| mabel | Electro\\|chemistry | PhD | 3 | 20 |",
+        "| R1 |  |  | 1 | 31 |",
+    ]
+    said = run("status", path, "--json").output
+    assert json.loads(said)["reviewers"][1]["degree"] == "PhD"
+    assert "Delft" not in card + said
+    assert "Leiden" not in card + said
+
+
 def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> None:
     mabel, bob = Person(site, "mabel"), Person(site, "bob")
     hidden = ("Alike", "Cohen", "<dt>Decided", "Wait for a third")
