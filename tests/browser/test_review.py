@@ -160,6 +160,26 @@ def test_what_is_sent_while_no_server_answers_stays_on_the_page(
     complaints[:] = [each for each in complaints if "CONNECTION_REFUSED" not in each and "403" not in each]
 
 
+def test_on_a_phone_there_are_no_keys_and_a_source_that_goes_on_says_so(site: Site, browse: Browse) -> None:
+    page = browse(site, width=375, phone=True)
+    page.set_viewport_size({"width": 375, "height": 500})
+    page.get_by_label("Alias").fill("mabel")
+    page.get_by_role("button", name="Begin").tap()
+    page.get_by_role("link", name="Review the next one").tap()
+    accept = page.get_by_role("button", name="Accept")
+    expect(accept).to_have_text(re.compile("Accept"))
+    page.get_by_text("Reject", exact=False).first.tap()
+    assert [each for each in page.locator("kbd").all() if each.is_visible()] == []
+    for each in page.locator("main :is(button, summary, select, .label-options label, .review-head a)").all():
+        box = each.bounding_box()
+        assert box is None or box["height"] >= 44, each.inner_text()
+    more = page.locator("[data-more]")
+    expect(more).to_be_visible()
+    page.locator("[data-texts]").evaluate("each => each.scrollTo(0, each.scrollHeight)")
+    expect(more).to_be_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
 def _decides_four(page: Page, complaints: list[str]) -> None:
     """Accepts, rejects by number, mends with a fault and then rightly, accepts."""
     _presses(page, "y")

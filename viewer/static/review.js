@@ -118,5 +118,13 @@ async function send(focused) {
   trouble.hidden = false;
   focused?.focus();
 }
+// A source that is cut off says so: on a phone no bar shows that it scrolls.
+const texts = document.querySelector("[data-texts]");
+const look = () => {
+  document.querySelector("[data-more]").hidden = texts.scrollHeight - texts.clientHeight - texts.scrollTop < 8;
+};
+for (const each of ["scroll", "load"]) texts.addEventListener(each, look, { capture: true, passive: true });
+new ResizeObserver(look).observe(texts);
+
 // In view, where something is to be mended.
 document.querySelector(".review-field.faulty textarea")?.focus();

@@ -52,6 +52,7 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         {"item": ids[3], "reviewer": "ann", "verdict": "accept"},
         {"item": ids[3], "reviewer": "bob", "verdict": "reject", "reason": "unclear"},
     ]
+    rows[0]["seen"] = items[0]["seen"][:6]
     assert "8 decisions kept" in decided(path, *rows)
     again = [{**row, "reviewer": f" {row['reviewer'].upper()} "} for row in rows[-2:]]
     assert "2 decisions kept" in decided(path, *again)
@@ -84,7 +85,9 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         ({"verdict": "mend", "content": {"kind": "trivia"}}, "kind: one of knowledge, reasoning, computation"),
         ({"verdict": "mend", "content": {"domain": " "}}, "domain: one line that is not blank"),
         ({"verdict": "mend", "content": {"wrong_replies": [""]}}, "wrong_replies: one is blank"),
-        ({"verdict": "accept", "seen": "other"}, "the item is another by now"),
+        ({"verdict": "accept", "seen": "another"}, "the item is another by now"),
+        ({"verdict": "accept", "seen": "9c1f"}, "is too short"),
+        ({}, "the key 'verdict' is missing"),
         ({"verdict": "accept", "reviewer": " "}, "reviewer"),
         ({"verdict": "accept", "reviewer": ""}, "reviewer"),
     ],
@@ -122,6 +125,20 @@ def test_labels_and_the_wrong_reply_are_mended_as_the_question_is(chat_server: C
         "adversarial": "Twelve volts",
     }
     assert question.prompt == "How many?"
+
+
+def test_two_options_that_are_the_same_are_one_fault_in_their_own_words(
+    waiting: tuple[Path, list[dict[str, Any]]],
+) -> None:
+    path, items = waiting
+    options, right = items[0]["content"]["options"], items[0]["content"]["right"]
+    other = next(each for each in options if each != right)
+    doubled = [right if each == other else each for each in options]
+    told = decided(
+        path, {"item": items[0]["item"], "reviewer": "ann", "verdict": "mend", "content": {"options": doubled}}, code=1
+    )
+    assert f"two are the same: {right!r}" in told
+    assert "exactly one" not in told
 
 
 def test_a_decision_on_what_an_item_was_before_does_not_count(

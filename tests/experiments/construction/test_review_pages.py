@@ -154,6 +154,12 @@ def test_what_cannot_be_kept_is_on_the_page_again(site: Site, path: Path) -> Non
     assert (refused.status_code, "A rejection needs a reason" in refused.text) == (422, True)
     assert "<details data-reasons open>" in refused.text
     assert mabel.says(item, "praise").status_code == 400
+    options = {f"text-options-{n}": "Twice" for n in (1, 3)}
+    assert mabel.post(item, **{**mabel.form(item), **options, "action": "accept"}).text.count('<li class="twice">') == 2
+    page = mabel.client.get(item).text
+    assert "An empty text of a list is left out." in page
+    keys = re.findall(r"<dt>(.*?)</dt>", page.partition('<dl class="keys">')[2].partition("</dl>")[0])
+    assert len(keys) == len(set(keys)), keys
     assert mabel.says(item, "accept", seen="another").status_code == 409
     assert "Which salt?" in mabel.says(item, "accept", seen="another", text_question="Which salt?").text
     assert mabel.post("/item/none", action="accept").status_code == 409
@@ -296,6 +302,7 @@ def test_a_statement_is_reviewed_beside_what_was_changed_in_it(chat_server: Chat
         page = mabel.client.get(item).text
         assert "<ins>" in page.partition("From correct to incorrect")[2].partition("</pre>")[0]
         assert "&#34;box&#34;" not in page, "numbers say nothing to people"
+        assert "An empty text of a list" not in page, "it has no list"
         form = mabel.form(item)
         assert form["text-strategy"] == "concept"
         assert "is blank" in mabel.says(item, "accept", text_reason=" ").text
