@@ -98,9 +98,12 @@ def test_a_review_by_keys(site: Site, browse: Browse, complaints: list[str], loo
     assert cleo.get_by_text("mabel").count() == cleo.get_by_text("hugo").count() == 0
     _is_fine(cleo)
     look_at(cleo, "review-decide")
-    _presses(cleo, "b")
+    taken = cleo.locator(".review-sides > div").nth(1).inner_text().split()[1].removesuffix("ed")
+    cleo.locator("input[name=right]").first.focus()
+    _presses(cleo, "Enter", "b")
     expect(cleo.locator(".label-progress")).to_contain_text("Nothing waits for you")
-    assert _decisions(site)[-1].reviewer == "cleo"
+    last = _decisions(site)[-1]
+    assert (last.reviewer, last.verdict) == ("cleo", taken), "Enter on an option takes nobody's word"
     _is_fine(cleo)
     look_at(cleo, "review")
 
