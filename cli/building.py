@@ -161,12 +161,12 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     """Take what people decided of items: one JSON object a line in DECISIONS. Without it, print what waits for them.
 
     \b
-      {"item": "3f2a91", "seen": "9c1f...", "reviewer": "ann", "verdict": "accept", "seconds": 42}
-      {"item": "77b0c4", "seen": "02ab...", "reviewer": "ann", "verdict": "mend", "content": {"question": "..."}}
-      {"item": "d10e55", "seen": "e77d...", "reviewer": "ann", "verdict": "reject", "reason": "two are right"}
+      {"item": "3f2a91", "seen": "9c1f5a", "reviewer": "ann", "verdict": "accept", "seconds": 42}
+      {"item": "77b0c4", "seen": "02ab7e", "reviewer": "ann", "verdict": "mend", "content": {"question": "..."}}
+      {"item": "d10e55", "seen": "e77d10", "reviewer": "ann", "verdict": "reject", "reason": "two are right"}
 
-    `item` is the beginning of its id, `seen` is printed with it: a decision is on the text that was seen. The next
-    `build` goes on with what is decided.
+    `item` is the beginning of its id, and `seen` that of what is printed with it, at least 6 characters: a decision is
+    on the text that was seen. The next `build` goes on with what is decided.
     """
     import json
 

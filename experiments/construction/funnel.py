@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from toolablate.experiments.construction.audit import Audit, audit_in, audit_told
@@ -11,7 +12,8 @@ from toolablate.experiments.construction.building import Built
 from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
-from toolablate.experiments.construction.review import Agreement, agreement_of
+from toolablate.experiments.construction.review import Agreement, agreement, said_of
+from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, reviewer_figures
 from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
@@ -79,8 +81,8 @@ class Funnel:
     """`rows` are those of `items`, `repeated` how many of them are the same as an earlier one, and so no item of their
     own. `paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
     `sources` are forums or books, those with most items first; `domains` counts what is at the end; `checks` and
-    `style` are over these; `audit` is None without one. `paper` names the paper whose figures stand beside, and
-    `paper_funnel` is its funnel in words."""
+    `style` are over these; `audit` is None without one; `reviewers` have no names. `paper` names the paper whose
+    figures stand beside, and `paper_funnel` is its funnel in words."""
 
     rows: int
     repeated: int
@@ -92,6 +94,7 @@ class Funnel:
     style: StyleGuess
     audit: Audit | None
     agreement: Agreement
+    reviewers: tuple[ReviewerFigures, ...]
     paper: str
     paper_funnel: str
 
@@ -125,6 +128,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     before = sum((each for step, each in paid.items() if step not in used), Paid())
     contents = (built.published or {}).values()
     rows = rows_in(pipeline)
+    said = said_of(bench.decisions(), built.stages[-1].contents)
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),
@@ -137,7 +141,8 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         audit=audit_in(pipeline, built.published or {}),
         paper=paper.name,
         paper_funnel=paper.told,
-        agreement=agreement_of(bench.decisions(), built.stages[-1].contents),
+        agreement=agreement(said),
+        reviewers=tuple(reviewer_figures(said, Reviewers(Path(pipeline.workbench)).known())),
     )
 
 

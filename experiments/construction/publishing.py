@@ -160,6 +160,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         *(f"- {told}" for told in _measured(pipeline, funnel)),
         f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
         "",
+        *_reviewers(funnel),
         "## Sources",
         "",
         f"| source | licence | {pipeline.kind} |",
@@ -187,6 +188,26 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         "",
     ]
     return "\n".join(lines)
+
+
+def _reviewers(funnel: Funnel) -> list[str]:
+    if not funnel.reviewers:
+        return []
+    rows = [
+        (_cell(each.alias), _cell(each.field), _cell(each.degree), str(each.items), _seconds(each.median_seconds))
+        for each in funnel.reviewers
+    ]
+    head = [
+        "## Reviewers",
+        "",
+        "| reviewer | field | degree | items decided | median seconds |",
+        "|---|---|---|---|---|",
+    ]
+    return [*head, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def _seconds(median: float | None) -> str:
+    return "" if median is None else f"{median:.0f}"
 
 
 def _measured(pipeline: Pipeline, funnel: Funnel) -> list[str]:

@@ -61,9 +61,9 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
     alike = Counter(map(normal, options))
     if "" in alike:
         faults.append("options: one is blank")
-    if twice := next((text for text, count in alike.items() if count > 1), None):
-        faults.append(f"options: {twice!r} stands there twice")
-    if alike[normal(asked["right"])] != 1:
+    if twice := next((option for option in options if option.strip() and alike[normal(option)] > 1), None):
+        faults.append(f"options: two are the same: {twice!r}")
+    if not alike[normal(asked["right"])]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
     if any(_ALL_OR_NONE.search(option) for option in options):
         faults.append('options: none may say "all of the above" or "none of the above"')

@@ -131,6 +131,10 @@ def load_decisions(path: Path, contents: Mapping[str, Content], reviewed: Review
     return found
 
 
+FEWEST_SEEN = 6
+"""Characters of a digest that tell one text from what it was before."""
+
+
 def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed: Reviewed) -> Decision:
     """Raises LineError: ChangedError where the item is another by now, FaultyError where a rejection lacks its reason
     or a mend leaves faults."""
@@ -140,8 +144,13 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         decision = Decision.model_validate({**row, "item": item})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise LineError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if decision.seen != content_digest(content):
+        key = ".".join(map(str, first["loc"]))
+        told = f"the key '{key}' is missing" if first["type"] == "missing" else f"{key}: {first['msg']}"
+        raise LineError(told) from None
+    seen = content_digest(content)
+    if len(decision.seen) < FEWEST_SEEN:
+        raise LineError(f"seen: {decision.seen!r} is too short", f"Write at least {FEWEST_SEEN} characters of it.")
+    if not seen.startswith(decision.seen):
         raise ChangedError(
             "seen: the item is another by now, so that this is no decision on it", "`build decide` prints what it is."
         )
@@ -150,17 +159,21 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
     if decision.verdict != "mend" and decision.content:
         raise LineError(f"content: {decision.verdict} changes nothing", 'Say "mend", or leave it out.')
     if decision.verdict == "mend":
-        asked = reviewed.mendable(content)
-        if unknown := sorted(decision.content.keys() - asked.keys()):
-            raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked)}.")
-        mended = {**asked, **decision.content}
-        if mended == asked:
-            raise LineError("content: the mend changes nothing", 'Say "accept".')
-        if wrong := [key for key in asked if not _is_like(mended[key], asked[key])]:
-            raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
-        if faults := reviewed.faults(reviewed.mended(content, decision.content)):
-            raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
-    return decision
+        _check_mend(decision, content, reviewed)
+    return decision.model_copy(update={"seen": seen})
+
+
+def _check_mend(decision: Decision, content: Content, reviewed: Reviewed) -> None:
+    asked = reviewed.mendable(content)
+    if unknown := sorted(decision.content.keys() - asked.keys()):
+        raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked)}.")
+    mended = {**asked, **decision.content}
+    if mended == asked:
+        raise LineError("content: the mend changes nothing", 'Say "accept".')
+    if wrong := [key for key in asked if not _is_like(mended[key], asked[key])]:
+        raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
+    if faults := reviewed.faults(reviewed.mended(content, decision.content)):
+        raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
 
 
 def _item_of(row: Mapping[str, Any], contents: Mapping[str, Content]) -> str:
@@ -197,10 +210,9 @@ class Agreement:
     median_seconds: float | None
 
 
-def agreement_of(decisions: Iterable[Decision], contents: Mapping[str, Content]) -> Agreement:
-    """Of what the items that came to review are now."""
-    seen = {item: content_digest(content) for item, content in contents.items()}
-    return agreement(said_now(decisions, seen))
+def said_of(decisions: Iterable[Decision], contents: Mapping[str, Content]) -> dict[str, list[Decision]]:
+    """Of what the items that came to review are now, by item."""
+    return said_now(decisions, {item: content_digest(content) for item, content in contents.items()})
 
 
 def said_now(decisions: Iterable[Decision], seen: Mapping[str, str]) -> dict[str, list[Decision]]:

@@ -1,14 +1,18 @@
-"""Who reviews: decisions have an alias; the name behind it stays in a file beside the workbench, on this machine."""
+"""Who reviews, and what each has done: decisions have an alias; the name behind it stays in a file beside the
+workbench, on this machine."""
 
 import json
 import os
-from collections.abc import Collection
+import statistics
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import StringConstraints, ValidationError
 
+from toolablate.experiments.construction.workbench import Decision
 from toolablate.traces.database import beside
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Record, clean_text
@@ -20,11 +24,13 @@ Short = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
 
 
 class Reviewer(Record):
-    """`alias` stands in decisions and in all that is published, `name` nowhere else; `field` is that of expertise."""
+    """`alias` stands in decisions and, with `field` and `degree` of expertise, in what is published; `name` nowhere
+    else."""
 
     alias: Alias
     name: Short = ""
     field: Short = ""
+    degree: Short = ""
 
 
 class Reviewers:
@@ -50,7 +56,7 @@ class Reviewers:
             found[each.alias.casefold()] = each
         return found
 
-    def enter(self, alias: str, name: str, field: str, decided: Collection[str] = ()) -> Reviewer:
+    def enter(self, alias: str, name: str, field: str, degree: str = "", *, decided: Collection[str] = ()) -> Reviewer:
         """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file.
         Raises InputError for an alias that somebody has, and for what is none."""
         known = self.known()
@@ -62,7 +68,7 @@ class Reviewers:
                 f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
             )
         try:
-            made = Reviewer(alias=given, name=clean_text(name), field=clean_text(field))
+            made = Reviewer(alias=given, name=clean_text(name), field=clean_text(field), degree=clean_text(degree))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InputError(f"{first['loc'][0]}: {first['msg']}", code="reviewer") from None
@@ -80,6 +86,33 @@ class Reviewers:
                 os.close(file)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}", code="unwritable") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerFigures:
+    """On how many items the person decided, and the median seconds of one (None where nobody measured)."""
+
+    alias: str
+    field: str
+    degree: str
+    items: int
+    median_seconds: float | None
+
+
+def reviewer_figures(said: Mapping[str, Sequence[Decision]], known: Mapping[str, Reviewer]) -> list[ReviewerFigures]:
+    """One for each person, by alias. `said` is what people say of the items as they are now, by item."""
+    by_person: dict[str, list[Decision]] = {}
+    for decisions in said.values():
+        for each in decisions:
+            by_person.setdefault(each.reviewer.casefold(), []).append(each)
+    return [_figures(each, known.get(alias)) for alias, each in sorted(by_person.items())]
+
+
+def _figures(said: Sequence[Decision], known: Reviewer | None) -> ReviewerFigures:
+    alias, field, degree = (known.alias, known.field, known.degree) if known else (said[0].reviewer, "", "")
+    seconds = [each.seconds for each in said if each.seconds is not None]
+    median = statistics.median(seconds) if seconds else None
+    return ReviewerFigures(alias, field, degree, len(said), median)
 
 
 def _free(taken: Collection[str]) -> str:

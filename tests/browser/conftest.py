@@ -161,11 +161,21 @@ def browse(chromium: Browser, complaints: list[str], serve_view: ServeView) -> I
         if request.failure != "net::ERR_ABORTED":
             complaints.append(f"{request.url}: {request.failure}")
 
-    def start(site: Site, path: str = "/", *, width: int = 1280, scheme: str = "light", scripts: bool = True) -> Page:
+    def start(
+        site: Site,
+        path: str = "/",
+        *,
+        width: int = 1280,
+        scheme: str = "light",
+        scripts: bool = True,
+        phone: bool = False,
+    ) -> Page:
         context = chromium.new_context(
             viewport={"width": width, "height": 900},
             color_scheme=scheme,
             java_script_enabled=scripts,
+            is_mobile=phone,
+            has_touch=phone,
             reduced_motion="reduce",
         )
         contexts.append(context)

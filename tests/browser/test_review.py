@@ -98,9 +98,12 @@ def test_a_review_by_keys(site: Site, browse: Browse, complaints: list[str], loo
     assert cleo.get_by_text("mabel").count() == cleo.get_by_text("hugo").count() == 0
     _is_fine(cleo)
     look_at(cleo, "review-decide")
-    _presses(cleo, "b")
+    taken = cleo.locator(".review-sides > div").nth(1).inner_text().split()[1].removesuffix("ed")
+    cleo.locator("input[name=right]").first.focus()
+    _presses(cleo, "Enter", "b")
     expect(cleo.locator(".label-progress")).to_contain_text("Nothing waits for you")
-    assert _decisions(site)[-1].reviewer == "cleo"
+    last = _decisions(site)[-1]
+    assert (last.reviewer, last.verdict) == ("cleo", taken), "Enter on an option takes nobody's word"
     _is_fine(cleo)
     look_at(cleo, "review")
 
@@ -158,6 +161,26 @@ def test_what_is_sent_while_no_server_answers_stays_on_the_page(
         assert _decisions(site)[0].content["question"].startswith("Which salt?")
         page.goto("about:blank")
     complaints[:] = [each for each in complaints if "CONNECTION_REFUSED" not in each and "403" not in each]
+
+
+def test_on_a_phone_there_are_no_keys_and_a_source_that_goes_on_says_so(site: Site, browse: Browse) -> None:
+    page = browse(site, width=375, phone=True)
+    page.set_viewport_size({"width": 375, "height": 500})
+    page.get_by_label("Alias").fill("mabel")
+    page.get_by_role("button", name="Begin").tap()
+    page.get_by_role("link", name="Review the next one").tap()
+    accept = page.get_by_role("button", name="Accept")
+    expect(accept).to_have_text(re.compile("Accept"))
+    page.get_by_text("Reject", exact=False).first.tap()
+    assert [each for each in page.locator("kbd").all() if each.is_visible()] == []
+    for each in page.locator("main :is(button, summary, select, .label-options label, .review-head a)").all():
+        box = each.bounding_box()
+        assert box is None or box["height"] >= 44, each.inner_text()
+    more = page.locator("[data-more]")
+    expect(more).to_be_visible()
+    page.locator("[data-texts]").evaluate("each => each.scrollTo(0, each.scrollHeight)")
+    expect(more).to_be_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
 
 
 def _decides_four(page: Page, complaints: list[str]) -> None:

@@ -47,6 +47,12 @@ class Field:
     def odd(self) -> tuple[str, ...]:
         return tuple(text for text in self.texts if _UNSEEN.search(text.replace("\r\n", "\n")))
 
+    @property
+    def twice(self) -> set[int]:
+        """The places of options that are the same as another one."""
+        said = [normal(text) for text in self.texts] if self.key == "options" else []
+        return {place for place, text in enumerate(said) if text and said.count(text) > 1}
+
 
 def fields_of(reviewed: Reviewed, asked: Content, faults: Sequence[str] = ()) -> list[Field]:
     """With empty places for more texts of a list, and each fault at its field."""

@@ -110,7 +110,7 @@ def _known(view: ReviewView, alias: str) -> str:
 
 def _entered(view: ReviewView, form: Form) -> Reviewer:
     decided = {each.reviewer for said in view.desk.look(fresh=False).said.values() for each in said}
-    return view.reviewers.enter(form.get("alias", ""), form.get("name", ""), form.get("field", ""), decided)
+    return view.reviewers.enter(*(form.get(key, "") for key in ("alias", "name", "field", "degree")), decided=decided)
 
 
 # How far it is.
@@ -130,6 +130,8 @@ def overview(request: Request) -> Response:
         person=person,
         now=now,
         left=left,
+        # A figure that changes with each item would say whether the last one was decided as the other person did.
+        blind=any(left.values()),
         own=own[::-1][:100],
         done=len(own),
         waiting=Counter(now.waiting.values()),

@@ -1,43 +1,29 @@
 """What each person has done in a review, as the first page shows it to another person."""
 
-import statistics
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from toolablate.experiments.construction.review_desk import ToReview
-from toolablate.experiments.construction.reviewers import Reviewer
-from toolablate.experiments.construction.workbench import Decision
+from toolablate.experiments.construction.reviewers import Reviewer, ReviewerFigures, reviewer_figures
 
 
 @dataclass(frozen=True, slots=True)
 class PersonLine:
-    alias: str
-    field: str
-    items: int
+    figures: ReviewerFigures
     verdicts: Counter[str] | None
-    seconds: float | None
 
 
-def person_lines(now: ToReview, known: dict[str, Reviewer], person: str) -> list[PersonLine]:
+def person_lines(now: ToReview, known: Mapping[str, Reviewer], person: str) -> list[PersonLine]:
     """One line a person, by alias. Verdicts of others only where no item waits: from counts that tick one reads what
     a person said before deciding oneself."""
-    said: dict[str, list[Decision]] = {}
+    verdicts: dict[str, Counter[str]] = {}
     for decisions in now.said.values():
-        for each in decisions:
-            said.setdefault(each.reviewer.casefold(), []).append(each)
-    blind = bool(now.waiting)
-    return [
-        _line(each, known.get(alias), shown=not blind or alias == person.casefold())
-        for alias, each in sorted(said.items())
-    ]
-
-
-def _line(said: list[Decision], known: Reviewer | None, *, shown: bool) -> PersonLine:
-    seconds = [each.seconds for each in said if each.seconds is not None]
-    return PersonLine(
-        said[0].reviewer,
-        known.field if known else "",
-        len(said),
-        Counter(each.verdict for each in said) if shown else None,
-        statistics.median(seconds) if seconds else None,
-    )
+        for decision in decisions:
+            verdicts.setdefault(decision.reviewer.casefold(), Counter())[decision.verdict] += 1
+    hidden = verdicts.keys() - {person.casefold()} if now.waiting else set()
+    found = []
+    for each in reviewer_figures(now.said, known):
+        alias = each.alias.casefold()
+        found.append(PersonLine(each, None if alias in hidden else verdicts[alias]))
+    return found

@@ -30,6 +30,8 @@ function act(event) {
   if (going) return (going = false);
   if (key === "Enter" && event.ctrlKey && accept) return (target === why ? reject : accept).click(), true;
   if (event.ctrlKey) return false;
+  // A browser would send the form by its first button, which takes what the first of two said.
+  if (key === "Enter" && target.name === "right") return true;
   if (key === "Escape" && (writing || reasons?.contains(target))) return target.blur(), true;
   if (key === "Enter" && !event.shiftKey && (target === why || target.matches?.("[data-reason]"))) return reject.click(), true;
   // A key that is held down is no second word.
@@ -110,7 +112,7 @@ async function send(focused) {
     if (answer.status === 409 || answer.status === 422) return HTMLFormElement.prototype.submit.call(form);
     const told = new DOMParser().parseFromString(await answer.text(), "text/html");
     const texts = ["h1", "main p"].map((each) => told.querySelector(each)?.textContent.trim().replace(/\.?$/, "."));
-    trouble.textContent = `Not kept. ${texts.join(" ")} What you wrote stays here; try again when that is mended.`;
+    trouble.textContent = `Not kept. ${texts.join(" ")} What you wrote stays here: see to that in another tab, then try again.`;
   } catch {
     trouble.textContent = "Not kept: the server does not answer; try again. What you wrote stays here.";
   }
@@ -118,5 +120,13 @@ async function send(focused) {
   trouble.hidden = false;
   focused?.focus();
 }
+// A source that is cut off says so: on a phone no bar shows that it scrolls.
+const texts = document.querySelector("[data-texts]");
+const look = () => {
+  document.querySelector("[data-more]").hidden = texts.scrollHeight - texts.clientHeight - texts.scrollTop < 8;
+};
+for (const each of ["scroll", "load"]) texts.addEventListener(each, look, { capture: true, passive: true });
+new ResizeObserver(look).observe(texts);
+
 // In view, where something is to be mended.
 document.querySelector(".review-field.faulty textarea")?.focus();

@@ -30,11 +30,11 @@ def reviewing(pipeline: Path, *, port: int = 0, token: str = TOKEN) -> Iterator[
 class Person:
     """A browser without scripts, of one reviewer."""
 
-    def __init__(self, site: Site, alias: str = "", name: str = "") -> None:
+    def __init__(self, site: Site, alias: str = "", name: str = "", **profile: str) -> None:
         self.client = httpx.Client(base_url=site.base, headers={"Origin": site.base}, follow_redirects=True)
         weakref.finalize(self, self.client.close)
         self.client.get(f"/?token={TOKEN}")
-        self.page = self.post("/reviewer", alias=alias, name=name, field="")
+        self.page = self.post("/reviewer", alias=alias, name=name, **profile)
 
     def post(self, path: str, **fields: str) -> httpx.Response:
         headers = {"Content-Type": "application/x-www-form-urlencoded"}

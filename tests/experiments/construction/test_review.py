@@ -10,7 +10,7 @@ from tests.experiments.construction.writing import PAIRS, Writer, filtered, pipe
 from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions
-from toolablate.experiments.construction.review import Agreement, agreement_of
+from toolablate.experiments.construction.review import Agreement, agreement, said_of
 from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
 from toolablate.traces.errors import InputError
 
@@ -52,6 +52,7 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         {"item": ids[3], "reviewer": "ann", "verdict": "accept"},
         {"item": ids[3], "reviewer": "bob", "verdict": "reject", "reason": "unclear"},
     ]
+    rows[0]["seen"] = items[0]["seen"][:6]
     assert "8 decisions kept" in decided(path, *rows)
     again = [{**row, "reviewer": f" {row['reviewer'].upper()} "} for row in rows[-2:]]
     assert "2 decisions kept" in decided(path, *again)
@@ -85,7 +86,9 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         ({"verdict": "mend", "content": {"domain": " "}}, "domain: one line that is not blank"),
         ({"verdict": "mend", "content": {"wrong_replies": [""]}}, "wrong_replies: one is blank"),
         ({"verdict": "accept", "content": {"question": "x"}}, "accept changes nothing"),
-        ({"verdict": "accept", "seen": "other"}, "the item is another by now"),
+        ({"verdict": "accept", "seen": "another"}, "the item is another by now"),
+        ({"verdict": "accept", "seen": "9c1f"}, "is too short"),
+        ({}, "the key 'verdict' is missing"),
         ({"verdict": "accept", "reviewer": " "}, "reviewer"),
         ({"verdict": "accept", "reviewer": ""}, "reviewer"),
     ],
@@ -123,6 +126,20 @@ def test_labels_and_the_wrong_reply_are_mended_as_the_question_is(chat_server: C
         "adversarial": "Twelve volts",
     }
     assert question.prompt == "How many?"
+
+
+def test_two_options_that_are_the_same_are_one_fault_in_their_own_words(
+    waiting: tuple[Path, list[dict[str, Any]]],
+) -> None:
+    path, items = waiting
+    options, right = items[0]["content"]["options"], items[0]["content"]["right"]
+    other = next(each for each in options if each != right)
+    doubled = [right if each == other else each for each in options]
+    told = decided(
+        path, {"item": items[0]["item"], "reviewer": "ann", "verdict": "mend", "content": {"options": doubled}}, code=1
+    )
+    assert f"two are the same: {right!r}" in told
+    assert "exactly one" not in told
 
 
 def test_a_decision_on_what_an_item_was_before_does_not_count(
@@ -166,8 +183,9 @@ def test_agreement_is_cohens_kappa_of_the_first_two() -> None:
 
     rows = [("accept", "accept")] * 6 + [("reject", "reject")] * 2 + [("accept", "reject", "accept")] * 2
     contents = {f"i{n}": {"n": n} for n in range(len(rows))}
-    found = agreement_of((each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)), contents)
+    decisions = [each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)]
+    found = agreement(said_of(decisions, contents))
     # Observed .8, expected .8 * .6 + .2 * .4 = .56.
     assert (found.items, found.alike) == (10, 0.8)
     assert found.kappa == pytest.approx((0.8 - 0.56) / (1 - 0.56))
-    assert agreement_of([], {}) == Agreement(0, None, None, None, None)
+    assert agreement({}) == Agreement(0, None, None, None, None)

@@ -91,6 +91,47 @@ def test_two_review_blind_and_a_third_decides_without_their_names(site: Site, pa
     assert (found["kept"], found["dropped"], found["waiting"]) == (1, {"rejected": 1}, {"review": 2})
 
 
+def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, path: Path) -> None:
+    mabel = Person(site, "mabel", "Mabel of Delft", field="Electro|chemistry", degree="PhD")
+    bob = Person(site, name="Bob of Leiden")
+    for seconds in ("10", "20", "60"):
+        mabel.says(mabel.next(), "accept", seconds=seconds)
+    bob.says(bob.next(), "accept", seconds="31")
+    assert "<bdi>PhD</bdi>" in bob.client.get("/").text
+    row = json.loads(run("decide", path).output.splitlines()[0])
+    decision = {"item": row["item"], "seen": row["seen"], "reviewer": "file", "verdict": "accept"}
+    (path.parent / "d.jsonl").write_text(json.dumps(decision), encoding="utf-8")
+    run("decide", path, path.parent / "d.jsonl")
+    run(path)
+    card = (path.parent / "published" / "card.md").read_text(encoding="utf-8")
+    table = card.partition("## Reviewers")[2].partition("##")[0]
+    assert [line for line in table.splitlines() if line][2:] == [
+        "| file |  |  | 1 |  |",
+        "| mabel | Electro\\|chemistry | PhD | 3 | 20 |",
+        "| R1 |  |  | 1 | 31 |",
+    ]
+    said = run("status", path, "--json").output
+    assert json.loads(said)["reviewers"][1]["degree"] == "PhD"
+    assert "Delft" not in card + said
+    assert "Leiden" not in card + said
+
+
+def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> None:
+    mabel, bob = Person(site, "mabel"), Person(site, "bob")
+    hidden = ("Alike", "Cohen", "<dt>Decided", "Wait for a third")
+    for _ in range(4):
+        mabel.says(mabel.next(), "accept")
+    for verdict in ("accept", "reject", "accept"):
+        bob.says(bob.next(), verdict, reason="why not")
+        page = bob.client.get("/").text
+        assert [each for each in hidden if each in page] == []
+        assert "How far people agree stands here when no item waits for you." in page
+    bob.says(bob.next(), "accept")
+    page = bob.client.get("/").text
+    assert [each for each in hidden if each not in page] == []
+    assert "<dt>Alike</dt><dd>75%" in page
+
+
 def test_a_new_person_has_no_alias_of_decisions_from_a_file(site: Site, path: Path, tmp_path: Path) -> None:
     row = json.loads(run("decide", path).output.splitlines()[0])
     decision = {"item": row["item"], "seen": row["seen"], "reviewer": "R1", "verdict": "accept"}
@@ -137,6 +178,12 @@ def test_what_cannot_be_kept_is_on_the_page_again(site: Site, path: Path) -> Non
     assert (refused.status_code, "A rejection needs a reason" in refused.text) == (422, True)
     assert "<details data-reasons open>" in refused.text
     assert mabel.says(item, "praise").status_code == 400
+    options = {f"text-options-{n}": "Twice" for n in (1, 3)}
+    assert mabel.post(item, **{**mabel.form(item), **options, "action": "accept"}).text.count('<li class="twice">') == 2
+    page = mabel.client.get(item).text
+    assert "An empty text of a list is left out." in page
+    keys = re.findall(r"<dt>(.*?)</dt>", page.partition('<dl class="keys">')[2].partition("</dl>")[0])
+    assert len(keys) == len(set(keys)), keys
     assert mabel.says(item, "accept", seen="another").status_code == 409
     assert "Which salt?" in mabel.says(item, "accept", seen="another", text_question="Which salt?").text
     assert mabel.post("/item/none", action="accept").status_code == 409
@@ -279,6 +326,7 @@ def test_a_statement_is_reviewed_beside_what_was_changed_in_it(chat_server: Chat
         page = mabel.client.get(item).text
         assert "<ins>" in page.partition("From correct to incorrect")[2].partition("</pre>")[0]
         assert "&#34;box&#34;" not in page, "numbers say nothing to people"
+        assert "An empty text of a list" not in page, "it has no list"
         form = mabel.form(item)
         assert form["text-strategy"] == "concept"
         assert "is blank" in mabel.says(item, "accept", text_reason=" ").text
