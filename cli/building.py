@@ -50,6 +50,8 @@ def build_group() -> None:
       provider = "openai"
       name = "gpt"
       model = "gpt-5"
+      [prompts]
+      assess = "assess.txt"   # in the place of what `build prompts assess` prints
       [review]
       reviewers = 2           # 0: nobody reads it
     """
