@@ -50,6 +50,8 @@ def build_group() -> None:
       provider = "openai"
       name = "gpt"
       model = "gpt-5"
+      [prompts]
+      assess = "assess.txt"   # in the place of what `build prompts assess` prints
       [review]
       reviewers = 2           # 0: nobody reads it
     """
@@ -401,7 +403,7 @@ def _table(stages: "Sequence[StageFigures]", paper: str) -> "RenderableType":
             names("stage", [each.stage for each in stages]),
             figures("in", [str(each.came) for each in stages]),
             figures("out", [str(each.kept) for each in stages]),
-            names(paper, [each.paper for each in stages]),
+            figures(paper, [each.paper for each in stages], spare=1),
             names("dropped", [told(each.dropped) for each in stages]),
             names("waiting", [waiting(each) for each in stages]),
             figures("requests", [str(each.requests) for each in stages]),

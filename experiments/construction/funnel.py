@@ -35,14 +35,14 @@ PAPERS = {
         "LPFQA",
         "> 2,000",
         {"review": "~ 1,000 → 430"},
-        "LPFQA's paper: over 2,000 threads of over 50 forums, about 1,000 candidates, 430 questions",
+        "LPFQA's paper: over 2,000 threads of over 50 forums; review about 1,000 candidates → 430 questions",
     ),
     "statements": PaperFunnel(
         "Encyclo-K",
         "",
         {"filter": "25,563 → 21,525", "falsify": "21,525 → 21,494"},
-        "Encyclo-K's paper: 25,563 statements, less 3,269 with figures, 642 with references and 127 that are not clear;"
-        " 21,494 of 21,525 falsified",
+        "Encyclo-K's paper: filter 25,563 → 21,525 statements (3,269 with figures, 642 with references, 127 not clear);"
+        " falsify 21,525 → 21,494",
     ),
 }
 

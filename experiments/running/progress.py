@@ -46,6 +46,7 @@ class GradingProgress:
         self.noun, self.done = _TASKS[task]
         # A build says of each stage what is asked and what it costs.
         self._told = task == "build"
+        self.running = "requests" if task == "build" else "judgements"
         self._total = 0
         self._failed = 0
         self._done = 0
@@ -201,7 +202,7 @@ class RunProgress:
     def stopping(self) -> None:
         if self._gradings.began:
             self._console.print(
-                "Stopping: running judgements finish first; Ctrl-C again cancels them",
+                f"Stopping: running {self._gradings.running} finish first; Ctrl-C again cancels them",
                 style="yellow",
             )
             return

@@ -1,5 +1,6 @@
 """A pipeline from pairs to published questions: each item has one fate, and nothing is paid for twice."""
 
+import io
 import json
 import re
 import signal
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 from tests.experiments.construction.writing import PAIRS, Writer, converted, filtered, pipeline_of
 from tests.servers.chat_server import ChatServer, Until, reply
 
@@ -20,6 +22,7 @@ from toolablate.cli import group
 from toolablate.experiments.construction.pipeline import load_pipeline
 from toolablate.experiments.construction.publishing import canary_of, told_of_published
 from toolablate.experiments.construction.workbench import Workbench
+from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
 
 ALONE = "[review]\nreviewers = 0\n"
@@ -455,3 +458,11 @@ def test_a_file_of_another_command_is_named_so(command: str, chat_server: ChatSe
             refused.message
             == f"{path} is a file of `toolablate {of}`, not of `{f'toolablate build {command}'.strip()}`"
         )
+
+
+def test_a_build_that_is_stopped_speaks_of_requests() -> None:
+    out = io.StringIO()
+    progress = RunProgress(Console(file=out, width=120))
+    progress.grading(3, "build")
+    progress.stopping()
+    assert out.getvalue() == "Stopping: running requests finish first; Ctrl-C again cancels them\n"
