@@ -222,6 +222,20 @@ async def test_scripts_reach_nothing_past_the_guard_and_never_hold_it_up(site: S
         assert error.value.code == "timeout"
 
 
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+def test_pages_without_a_charset_are_drawn_as_what_they_are(tmp_path: Path, site: Site) -> None:
+    said = "Ида пишет: нагрев 700 градусов, потом вода."
+    body = f"<title>Ида</title><p>{said}</p>"
+    site.page("/none", body, Content_Type="text/html")
+    koi = {"Content-Type": "text/html; charset=koi8-r"}, body.encode("koi8-r")
+    site.pages["/koi"] = lambda: (200, *koi)
+    capture(tmp_path, site, ["/none", "/koi"], code=0)
+    one, other = load_capture_items(tmp_path / "captures.jsonl").values()
+    assert (one["title"], one["text"]) == (other["title"], other["text"]) == ("Ида", said)
+    assert one["tiles"] == other["tiles"]
+
+
 async def _copy(source: list[str], into: list[str]) -> None:
     while True:
         into[:] = source
