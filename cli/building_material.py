@@ -84,6 +84,7 @@ def capture_command(plan: Path) -> None:
     from rich.console import Console
 
     from toolablate.experiments.construction.sources.captures import capture_threads, load_capture_plan
+    from toolablate.experiments.construction.sources.forum_threads import alone
     from toolablate.reports.numbers import counted
     from toolablate.tools.web import FetchError
     from toolablate.traces.commands import stopped_cleanly
@@ -103,9 +104,8 @@ def capture_command(plan: Path) -> None:
                 say(f"{told}: {found.message}", "yellow")
             else:
                 cut = f", cut at {loaded.browser.height:,} of {found.height:,} pixels"
-                say(
-                    f"{told}{counted(len(found.tiles), 'picture')}{cut if found.height > loaded.browser.height else ''}"
-                )
+                cut = cut if found.height > loaded.browser.height else ""
+                say(f"{told}: {counted(len(found.tiles), 'picture')}{cut}")
         return failed
 
     if os.geteuid() == 0:
@@ -113,7 +113,7 @@ def capture_command(plan: Path) -> None:
             "You are root, so Chromium runs without its own sandbox: take another user for pages of strangers.",
             "yellow",
         )
-    with stopped_cleanly():
+    with stopped_cleanly(), alone(Path(loaded.output)):
         failed = asyncio.run(capture())
     if failed:
         say(f"{counted(failed, 'page')} not captured; the same command tries again.", "yellow")

@@ -51,8 +51,8 @@ _TEXT = f"(document.body ? document.body.innerText : '').slice(0, {TEXT_CHARS})"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one page: seconds from beginning to end, width and height in pixels. What lies below `height` is not taken.
-    With `scripts` the page's own run."""
+    """Of one page: seconds for what is fetched of it, and as many until it is drawn; width and height in pixels. What
+    lies below `height` is not taken. With `scripts` the page's own run."""
 
     seconds: float = 60.0
     width: int = 1_280
@@ -237,6 +237,7 @@ async def guarded_chromium(policy: WebPolicy, limits: Limits) -> AsyncIterator[G
     except ImportError:
         raise InputError("playwright is not installed", hint=to_install("build"), code="missing_extra") from None
 
+    policy = replace(policy, seconds=min(policy.seconds, limits.seconds))
     client = LiveHttpClient(policy)
     # One page's parts are one visit: of its hosts only the page itself is asked for at their pace.
     parts = LiveHttpClient(replace(policy, robots=False, delay_seconds=0.0))

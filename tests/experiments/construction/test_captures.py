@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 from toolablate.cli import group
 from toolablate.experiments.construction.sources.captures import load_capture_items, pictures_of
 from toolablate.experiments.construction.sources.chromium import Limits, guarded_chromium, parts_of
+from toolablate.experiments.construction.sources.forum_threads import alone
 from toolablate.tools.web import FetchError
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.traces.errors import InputError
@@ -234,6 +235,30 @@ def test_pages_without_a_charset_are_drawn_as_what_they_are(tmp_path: Path, site
     one, other = load_capture_items(tmp_path / "captures.jsonl").values()
     assert (one["title"], one["text"]) == (other["title"], other["text"]) == ("Ида", said)
     assert one["tiles"] == other["tiles"]
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+def test_a_page_is_told_with_its_pictures_and_waited_for_as_long_as_the_plan_says(tmp_path: Path, site: Site) -> None:
+    given_up = threading.Event()
+    site.page("/t/1", "<p>The gasket is dry.</p>")
+
+    def never() -> tuple[int, dict[str, str], bytes]:
+        given_up.wait(25)
+        return 200, {"Content-Type": "text/html"}, b"<p>Late."
+
+    site.pages["/slow"] = never
+    told = capture(tmp_path, site, ["/t/1", "/slow"], code=1, more="[browser]\nseconds = 5").stderr
+    given_up.set()
+    assert f"Stills: {site.url}/t/1: 1 picture" in told
+    assert "/slow took longer than 5 seconds" in told
+
+
+def test_two_at_once_do_not_capture_into_one_output(tmp_path: Path, site: Site) -> None:
+    with alone(tmp_path / "captures.jsonl"):
+        found = capture(tmp_path, site, ["/t/1"], code=1).exception
+    assert isinstance(found, InputError)
+    assert (found.code, site.asked) == ("file_in_use", [])
 
 
 async def _copy(source: list[str], into: list[str]) -> None:
