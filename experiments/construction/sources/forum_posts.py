@@ -306,32 +306,62 @@ def _is_below(element: Element) -> bool:
     return element.tag == "footer" or any(_SIGNATURE.fullmatch(name) for name in _names(element))
 
 
-def text_of(element: Element) -> str:
-    """Its text, with an end of line where a block begins or ends."""
+PICTURE = "[picture]"
+_QUOTE = re.compile(r"(?:(?:block|forum|bbcode)[-_]?)?quoted?(?:box|content|[-_]container)?|bbcodeblock--quote")
+_NO_CONTENT = re.compile(r"emoji|smil(?:ey|ie)|emoticon|avatar|icons?\b|symbol|sprite|spacer|\brank", re.IGNORECASE)
+_SMALL = 40
+"""Pixels: emoticons, flags and icons."""
+
+
+def text_of(element: Element, *, quotes_marked: bool = False) -> str:
+    """Its text, with an end of line where a block begins or ends. A picture leaves a mark; lines that are quoted begin
+    with "> " where that is wanted."""
     pieces: list[str] = []
 
-    def walk(node: Element, mark: str = "* ") -> None:
-        block = _is_block(node.tag)
+    def walk(node: Element, mark: str = "* ", quoted: bool = False) -> None:
+        quotes = quotes_marked and node is not element and not quoted and _is_quote(node, element)
+        begin = len(pieces)
+        block = quotes or _is_block(node.tag)
         if block or node.tag == "br":
             pieces.append("\n")
         if node.tag == "li":
             pieces.append(mark)
+        if node.tag == "img" and _is_content(node):
+            pieces.append(f" {PICTURE} ")
         if isinstance(node.tag, str):
             pieces.append(_flat(node.text, node))
             number = 0
             for child in node:
                 number += child.tag == "li"
                 if not _is_below(child):
-                    walk(child, f"{number}. " if node.tag == "ol" else "* ")
+                    walk(child, f"{number}. " if node.tag == "ol" else "* ", quoted or quotes)
                 pieces.append(_flat(child.tail, node))
-        if block:
+        if quotes:
+            pieces[begin:] = ["\n", *(f"> {line}\n" for line in _lines("".join(pieces[begin:])) if line)]
+        elif block:
             pieces.append("\n")
 
     walk(element, mark="")
-    lines = (line.strip(" ") for line in re.sub(" +", " ", "".join(pieces)).split("\n"))
     # Blanks in programs and tables of plain text mean something.
-    kept = (line.replace(_BLANK, " ").rstrip() for line in lines)
+    kept = (line.replace(_BLANK, " ").rstrip() for line in _lines("".join(pieces)))
     return "\n".join(line for line in kept if line)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip(" ") for line in re.sub(" +", " ", text).split("\n")]
+
+
+def _is_quote(node: Element, post: Element) -> bool:
+    """What has all that the post says is none: vBulletin 4 makes each post a blockquote."""
+    named = node.tag == "blockquote" or (_is_block(node.tag) and any(map(_QUOTE.fullmatch, _names(node))))
+    return named and _said(node.text_content()) != _said(post.text_content())
+
+
+def _is_content(picture: Element) -> bool:
+    """Neither an emoticon nor what forums decorate posts with."""
+    named = _NO_CONTENT.search(f"{picture.get('class', '')} {picture.get('src', '')[:500]}")
+    sides = [int(side) for name in ("width", "height") if (side := picture.get(name, "")).isdecimal()]
+    return not named and not any(side <= _SMALL for side in sides)
 
 
 def _flat(text: str | None, parent: Element) -> str:

@@ -16,7 +16,7 @@ import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
 from pydantic import BaseModel, Field, ValidationError
 
-from toolablate.experiments.construction.sources.forum_posts import drop_what_is_no_text, text_of
+from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_no_text, text_of
 from toolablate.experiments.plans.sections import Section, WebSection, valid_plan
 from toolablate.experiments.plans.written import plan_content, plan_text
 from toolablate.tools.web import FetchError, HttpClient, follow
@@ -121,7 +121,7 @@ def said_in(written: str) -> str:
     except (ParserError, ValueError):
         return ""
     drop_what_is_no_text(post)
-    return text_of(post)
+    return text_of(post, quotes_marked=True)
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -385,7 +385,7 @@ def _thread(
 ) -> Thread | None:
     """None where question or answer have no text: pictures alone."""
     asked, said = said_in(question), said_in(answer)
-    if not asked or not said:
+    if not all(text.replace(PICTURE, "").strip("> \n") for text in (asked, said)):
         return None
     return Thread(
         question=asked,
