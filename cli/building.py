@@ -324,8 +324,14 @@ def posts_command(page: Path, as_json: bool) -> None:
     posts = posts_of(decode(read))
     if as_json:
         click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
-    else:
-        click.echo("\n\n---\n\n".join(map(plain_text, posts)) if posts else "no posts were found", err=not posts)
+    elif posts:
+        click.echo("\n\n---\n\n".join(map(plain_text, posts)))
+    if not posts:
+        click.echo(
+            "no posts were found: nothing repeats, and no block is named as a post; a single post in markup of its own "
+            "is not found, `build capture` takes a picture of it",
+            err=True,
+        )
     raise SystemExit(0 if posts else 1)
 
 

@@ -53,6 +53,9 @@ def posts_of(page: str) -> list[str]:
         nodes = [each for each in root.iter() if isinstance(each.tag, str)]
         prose = _sums(nodes, lambda text: len(text) if _is_prose(text) else 0)
         found = _best(nodes, prose)
+    only = [] if len(marked) > 1 else _only_post(nodes, found, marked, prose)
+    if only:
+        return [text for text in map(_text, only) if text]
     opening = [_text(each) for each in _opening(nodes, found, title, prose)]
     return [text for text in [*opening, *_without_frame(list(map(_text, found)))] if text]
 
@@ -116,6 +119,51 @@ def _marked(root: Element) -> list[Element]:
 
 
 # The first post, and what is in one block only.
+
+# What engines call the text of one post, by class or id: "post_message_7", "postbody", "bbWrapper".
+_BODY = re.compile(
+    r"(?:js-|p-|lia-|ips|md-)?(?:forum|thread|user|entry|single)?[-_]?(?:post|message|msg|comment|question|topic)[-_]*"
+    r"(?:body|content|contents|text|msg|message|inner|prose)(?:[-_]*#)?"
+    r"|msg_#|cooked|bbwrapper|s-prose|usertext-body|ipstype_richtext|markdown-body|entry-content"
+)
+_POST = re.compile(r"(?:forum|thread)?[-_]?(?:post|message|msg|comment)[-_]*#?")
+
+
+def _only_post(nodes: Sequence[Element], found: Group, marked: Group, prose: Sums) -> Group:
+    """The post of a thread that has one only, where the page says plainly which block it is; what else repeats there
+    are then parts of the page. () where it does not, or where there may be others."""
+    around = _around(nodes)
+    talking = [each for each in nodes if _is_block(each.tag) and prose[each] and each not in around]
+    named = [each for each in talking if any(map(_BODY.fullmatch, _called(each)))]
+    loosely = [each for each in talking if each.tag == "article" or any(map(_POST.fullmatch, _called(each)))]
+    for group in (marked, _innermost(named), _innermost(loosely)):
+        if len(group) == 1:
+            only = _narrowed(group[0], prose)
+            within = {only, *only.iterancestors()}
+            others = [each for each in found if each not in within and only not in each.iterancestors()]
+            words = re.split(r"[^a-z]+", " ".join(name for each in others for name in _called(each)))
+            if any(map(_WRITTEN.fullmatch, words)):
+                return ()
+            places = {each: place for place, each in enumerate(nodes)}
+            # No reply stands before the first post: what stands before and behind it is the page's frame.
+            frame = {places[each] < places[only] for each in others} == {False, True} and all(
+                prose[each] < prose[only] for each in others
+            )
+            in_one = len(others) < len(found) or not found
+            return [only] if in_one or frame or prose[only] > sum(prose[each] for each in others) else ()
+        if group:
+            return ()
+    return ()
+
+
+def _called(element: Element) -> list[str]:
+    own = re.sub(r"\d+", "#", (element.get("id") or "").lower())
+    return [*_names(element), *([own] if own else [])]
+
+
+def _innermost(group: Sequence[Element]) -> list[Element]:
+    above = {other for each in group for other in each.iterancestors()}
+    return [each for each in group if each not in above]
 
 
 def _opening(nodes: Sequence[Element], found: Sequence[Element], title: str, prose: Sums) -> list[Element]:

@@ -190,6 +190,33 @@ def test_a_thread_of_one_post_is_that_post() -> None:
     assert posts_of(f"<body><div><a>Home</a></div><div class=p>{parts}</div><div>3 guests</div></body>") == [ASKED]
 
 
+BOARD = (
+    "<body><div class=top><a href=/>Home</a> Welcome to our board about old cars and their engines</div>"
+    "<div class=crumbs>You are here in the section on cooling and heating</div>{}"
+    "<div class=foot>All times are in UTC and follow the clock of the server</div>"
+    "<div class=foot>Powered by a board of our own, all rights are reserved</div></body>"
+)
+ALONE = {
+    "schema.org": "<div><b>ann</b><div itemprop=text>{}</div></div>",
+    "phpBB 3": "<div id=p7 class='post bg2'><dl class=postprofile>ann</dl><div class=postbody><div class=content>{}</div></div></div>",
+    "XenForo": "<article class='message js-post'><div class=message-user>ann</div><div class=bbWrapper>{}</div></article>",
+    "vBulletin 3": "<table id=post7><tr><td>ann</td><td><div id=post_message_7>{}</div></td></tr></table>",
+    "Discourse": "<div class=topic-body><div class=names>ann</div><div class=cooked><p>{}</p></div></div>",
+    "article": "<main><article><header>ann</header><p>{}</p></article></main>",
+    "a name": "<section class=comment><small>ann</small><p>{}</p></section>",
+}
+
+
+@pytest.mark.parametrize("form", ALONE)
+def test_a_thread_of_one_post_is_found_where_the_page_names_it(form: str) -> None:
+    # Who wrote it may stay, where nothing sets what was written apart.
+    assert [post.removeprefix("ann\n") for post in posts_of(BOARD.format(ALONE[form].format(ASKED)))] == [ASKED]
+    # A reply of another form is not lost for it.
+    reply = f"<div class=reply><i>bob</i><p>{REPLIES[1]}</p></div><div class=reply><i>eve</i><p>{REPLIES[0]}</p></div>"
+    found = " ".join(posts_of(BOARD.format(ALONE[form].format(ASKED) + reply)))
+    assert all(each in found for each in REPLIES[:2])
+
+
 def test_hostile_pages_are_bounded() -> None:
     deep = "<div>" * 5_000 + "text" + "</div>" * 5_000
     assert isinstance(posts_of(f"<html><body>{deep}</body></html>"), list)
@@ -210,7 +237,8 @@ def test_the_command_prints_json_and_fails_where_there_is_no_thread(tmp_path: Pa
     found = CliRunner().invoke(group, ["build", "posts", str(page), "--json"])
     assert (found.exit_code, [each["text"] for each in json.loads(found.stdout)["posts"]]) == (0, said)
     page.write_text("<p>404</p>", encoding="utf-8")
-    assert CliRunner().invoke(group, ["build", "posts", str(page)]).exit_code == 1
+    none = CliRunner().invoke(group, ["build", "posts", str(page)])
+    assert (none.exit_code, "no posts were found" in none.stderr, "build capture" in none.stderr) == (1, True, True)
     missing = CliRunner().invoke(group, ["build", "posts", str(tmp_path / "nothere.html")])
     assert isinstance(missing.exception, InputError)
     assert "nothere.html: No such file" in missing.exception.message
