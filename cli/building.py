@@ -321,6 +321,11 @@ def posts_command(page: Path, as_json: bool) -> None:
         read = sys.stdin.buffer.read() if str(page) == "-" else page.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {page}: {why_unreadable(error)}", code="unreadable") from None
+    why = _why_no_html(read)
+    if why:
+        raise InputError(
+            f"{page} is no HTML: {why}", hint="name the page of a thread, as a browser gets it", code="not_html"
+        )
     posts = posts_of(decode(read))
     if as_json:
         click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
@@ -333,6 +338,20 @@ def posts_command(page: Path, as_json: bool) -> None:
             err=True,
         )
     raise SystemExit(0 if posts else 1)
+
+
+def _why_no_html(content: bytes) -> str:
+    """ "" for what may be HTML: also a part of a page, and what begins with a blank."""
+    from toolablate.tools.extraction.kinds import Unreadable, decode, kind_of
+
+    try:
+        kind = kind_of(content, "")
+    except Unreadable as error:
+        return error.reason
+    if kind == "pdf":
+        return "it is a PDF file"
+    begins = decode(content[:4_096]).lstrip()[:1]
+    return "" if kind == "html" or begins in ("<", "") else "it does not begin with a tag"
 
 
 def _show(funnel: "Funnel", *, as_json: bool) -> None:

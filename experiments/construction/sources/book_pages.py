@@ -73,6 +73,9 @@ def title_of(path: Path) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     try:
+        with path.open("rb") as file:
+            if b"%PDF-" not in file.read(1_024):
+                raise InputError(f"{path} is no PDF file", hint="name a book as a PDF file", code="not_pdf")
         document = opened_pdf(path)
     except Unreadable as error:
         raise InputError(

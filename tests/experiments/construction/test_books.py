@@ -134,7 +134,12 @@ def test_pages_and_regions_are_what_a_pipeline_of_statements_reads(tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("content", "code"),
-    [(b"# No PDF", "pdf_broken"), (None, "pdf_missing"), (book([[], []]), "pdf_no_text")],
+    [
+        (b"<html>No PDF", "not_pdf"),
+        (b"%PDF-1.4 cut off", "pdf_broken"),
+        (None, "pdf_missing"),
+        (book([[], []]), "pdf_no_text"),
+    ],
 )
 def test_what_is_no_book_is_refused_by_name(content: bytes | None, code: str, tmp_path: Path) -> None:
     path = tmp_path / "x.pdf"

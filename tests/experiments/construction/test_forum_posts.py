@@ -239,6 +239,17 @@ def test_the_command_prints_json_and_fails_where_there_is_no_thread(tmp_path: Pa
     page.write_text("<p>404</p>", encoding="utf-8")
     none = CliRunner().invoke(group, ["build", "posts", str(page)])
     assert (none.exit_code, "no posts were found" in none.stderr, "build capture" in none.stderr) == (1, True, True)
+    for content, why in (
+        (b"html = '<div class=post>Why does it stop?</div>'", "does not begin with a tag"),
+        (b'{"posts": ["<p>One.</p>"]}', "does not begin with a tag"),
+        (b"%PDF-1.4", "a PDF file"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0", "it is"),
+    ):
+        page.write_bytes(content)
+        refused = CliRunner().invoke(group, ["build", "posts", str(page)]).exception
+        assert isinstance(refused, InputError)
+        assert refused.code == "not_html"
+        assert why in refused.message
     missing = CliRunner().invoke(group, ["build", "posts", str(tmp_path / "nothere.html")])
     assert isinstance(missing.exception, InputError)
     assert "nothere.html: No such file" in missing.exception.message
