@@ -25,7 +25,7 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
     from collections import Counter
 
     from toolablate.experiments.construction.sources.book_pages import pages_of, title_of
-    from toolablate.experiments.construction.sources.book_regions import regions_of
+    from toolablate.experiments.construction.sources.book_regions import regions_of, seen_in
     from toolablate.formats.exporting import new_file
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
@@ -53,6 +53,8 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
         file.writelines(f"{json.dumps(each.row() | about, ensure_ascii=False)}\n".encode() for each in found)
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in found).most_common())
     click.echo(f"{counted(len(found), 'region')}{f' ({kinds})' if kinds else ''}: {regions}", err=True)
+    if not found:
+        click.echo(seen_in(pages), err=True)
 
 
 @click.command("capture", epilog=options.example("toolablate build capture captures.toml"))

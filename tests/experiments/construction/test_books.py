@@ -115,6 +115,28 @@ def test_regions_are_cut_where_the_book_sets_them_apart(turned: bool, tmp_path: 
     assert 250 < right < 350
 
 
+def test_regions_of_a_book_of_short_paragraphs_are_found(tmp_path: Path) -> None:
+    """The gap between two paragraphs is the commonest step there."""
+    said = "Theorem {}. A tree of so many vertices has one edge less than that", "and is not a ring."
+    short = [lines(60 + 24 * n, "A tree is green.") for n in range(8)]
+    longer = [lines(260 + 36 * n, said[0].format(n), said[1]) for n in range(3)]
+    path = tmp_path / "short.pdf"
+    path.write_bytes(book([[line for each in (*short, *longer) for line in each]]))
+    found = list(regions_of(list(pages_of(path))))
+    assert [each.text for each in found] == [
+        "Theorem:\nA tree of so many vertices has one edge less than that and is not a ring."
+    ] * 3
+
+
+def test_a_book_without_regions_says_what_was_seen(tmp_path: Path) -> None:
+    path = tmp_path / "plain.pdf"
+    path.write_bytes(book([[*lines(60, "They walked on.", "It rained."), *lines(110, "return 0;", font="C")]]))
+    told = run("pages", path, "-o", tmp_path / "b.jsonl", "--regions", tmp_path / "r.jsonl", "--discipline", "E").stderr
+    assert "0 regions" in told
+    assert "2 blocks were told apart by gaps and indents: 1 in the type of most text, 0 headings, 1 programs" in told
+    assert "0 with a head in bold type, 0 named a definition or theorem" in told
+
+
 def test_pages_and_regions_are_what_a_pipeline_of_statements_reads(tmp_path: Path) -> None:
     path = tmp_path / "trees.pdf"
     path.write_bytes(book(PAGES))
