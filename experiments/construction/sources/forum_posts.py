@@ -228,6 +228,8 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\
 """Chinese and Japanese put no blanks between their words, of which most have two signs."""
 _LEAST_OPENING = 60
 """Signs."""
+_OFTEN = 2
+"""Times."""
 _NEAR = 0.8
 """Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something."""
 
@@ -314,11 +316,15 @@ def _worth(form: str, group: Group) -> float:
     common = max(2.0, 0.2 * talking)
     worth = 0.0
     for own in parts:
+        # What a block says several times in one form is of panels on those who wrote within it, or of a log.
+        often = Counter(_DIGITS.sub("#", text) for text, _ in own)
         for text, linked in own:
             if members[_DIGITS.sub("#", text)] > common:
                 worth -= 3 * len(text) + 5
             elif times[text] > common:
                 worth -= len(text)
+            elif often[_DIGITS.sub("#", text)] > _OFTEN:
+                continue
             elif linked or not _is_prose(text):
                 worth += 0.1 * len(text)
             else:

@@ -134,6 +134,32 @@ def test_posts_without_blanks_between_words_are_posts() -> None:
     assert set(said) <= set(posts_of(f"<body><h1>水温</h1><div>{rows}</div></body>"))
 
 
+def test_short_posts_with_panels_are_not_taken_for_one_block() -> None:
+    said = [
+        "搬到车库以后转盘低速时晃得厉害，应该先检查轴承还是皮带？",
+        "先看地面平不平，车库的水泥地很少是水平的，脚下要垫一点东西。",
+        "我去年也遇到过，是皮带放了一个冬天变形了，换一条新的就好了。",
+        "果然是脚的问题，垫了一块皮子以后完全好了，谢谢大家。",
+    ]
+    rows = "".join(
+        f"<div class=lou><div class=who><a>u{n}</a><p>积分 {n}</p></div><div class=right><div class=said>{each}</div>"
+        f"<div class=xx>发表于 2026-3-{n} {n}楼 <a>回复</a></div></div></div>"
+        for n, each in enumerate(said, start=1)
+    )
+    foot = "<div>All times are local to the club house. Run by volunteers of the pottery club.</div>"
+    assert posts_of(f"<body><div><a href=/>Start</a></div><div class=all>{rows}</div>{foot}</body>") == said
+
+
+def test_a_log_within_a_post_costs_no_post() -> None:
+    log = "<br>".join(f"usb {n}-{n}: device error {n * 7} on the bus" for n in range(30))
+    rows = "".join(
+        f"<div class=q><div class=t>{each}<br>{log if not n else ''}</div></div>" for n, each in enumerate(REPLIES)
+    )
+    found = " ".join(posts_of(f"<body><div>Welcome to a board about printers</div>{rows}</body>"))
+    assert all(each in found for each in REPLIES)
+    assert "usb 29-29: device error 203 on the bus" in found
+
+
 REPLIES = [
     "Have you bled the system since? Air near the sensor gives exactly that reading, and it takes three or four goes.",
     "You were right, the ground strap was loose; I feel rather silly now, since I had the whole dashboard out for it.",
