@@ -336,11 +336,22 @@ def posts_command(page: Path, as_json: bool) -> None:
         read = sys.stdin.buffer.read() if str(page) == "-" else page.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {page}: {why_unreadable(error)}", code="unreadable") from None
+    why = _why_no_html(read)
+    if why:
+        raise InputError(
+            f"{page} is no HTML: {why}", hint="name the page of a thread, as a browser gets it", code="not_html"
+        )
     posts = posts_of(decode(read))
     if as_json:
         click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
-    else:
-        click.echo("\n\n---\n\n".join(map(plain_text, posts)) if posts else "no posts were found", err=not posts)
+    elif posts:
+        click.echo("\n\n---\n\n".join(map(plain_text, posts)))
+    if not posts:
+        click.echo(
+            "no posts were found: nothing repeats, and no block is named as a post; a single post in markup of its own "
+            "is not found, `build capture` takes a picture of it",
+            err=True,
+        )
     raise SystemExit(0 if posts else 1)
 
 
@@ -367,6 +378,20 @@ def _list(stages: "Sequence[Passed]", *, as_json: bool) -> None:
             click.echo(f"{item[:ID_DIGITS]} {stage} {'dropped' if dropped else 'waits'}: {told} | {text}")
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False, indent=2))
+
+
+def _why_no_html(content: bytes) -> str:
+    """ "" for what may be HTML: also a part of a page, and what begins with a blank."""
+    from toolablate.tools.extraction.kinds import Unreadable, decode, kind_of
+
+    try:
+        kind = kind_of(content, "")
+    except Unreadable as error:
+        return error.reason
+    if kind == "pdf":
+        return "it is a PDF file"
+    begins = decode(content[:4_096]).lstrip()[:1]
+    return "" if kind == "html" or begins in ("<", "") else "it does not begin with a tag"
 
 
 def _show(funnel: "Funnel", *, as_json: bool) -> None:

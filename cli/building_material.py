@@ -25,7 +25,7 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
     from collections import Counter
 
     from toolablate.experiments.construction.sources.book_pages import pages_of, title_of
-    from toolablate.experiments.construction.sources.book_regions import regions_of
+    from toolablate.experiments.construction.sources.book_regions import regions_of, seen_in
     from toolablate.formats.exporting import new_file
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
@@ -53,6 +53,8 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
         file.writelines(f"{json.dumps(each.row() | about, ensure_ascii=False)}\n".encode() for each in found)
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in found).most_common())
     click.echo(f"{counted(len(found), 'region')}{f' ({kinds})' if kinds else ''}: {regions}", err=True)
+    if not found:
+        click.echo(seen_in(pages), err=True)
 
 
 @click.command("capture", epilog=options.example("toolablate build capture captures.toml"))
@@ -84,6 +86,7 @@ def capture_command(plan: Path) -> None:
     from rich.console import Console
 
     from toolablate.experiments.construction.sources.captures import capture_threads, load_capture_plan
+    from toolablate.experiments.construction.sources.forum_threads import alone
     from toolablate.reports.numbers import counted
     from toolablate.tools.web import FetchError
     from toolablate.traces.commands import stopped_cleanly
@@ -103,9 +106,8 @@ def capture_command(plan: Path) -> None:
                 say(f"{told}: {found.message}", "yellow")
             else:
                 cut = f", cut at {loaded.browser.height:,} of {found.height:,} pixels"
-                say(
-                    f"{told}{counted(len(found.tiles), 'picture')}{cut if found.height > loaded.browser.height else ''}"
-                )
+                cut = cut if found.height > loaded.browser.height else ""
+                say(f"{told}: {counted(len(found.tiles), 'picture')}{cut}")
         return failed
 
     if os.geteuid() == 0:
@@ -113,7 +115,7 @@ def capture_command(plan: Path) -> None:
             "You are root, so Chromium runs without its own sandbox: take another user for pages of strangers.",
             "yellow",
         )
-    with stopped_cleanly():
+    with stopped_cleanly(), alone(Path(loaded.output)):
         failed = asyncio.run(capture())
     if failed:
         say(f"{counted(failed, 'page')} not captured; the same command tries again.", "yellow")

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,9 @@ def title_of(path: Path) -> str:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     try:
+        with path.open("rb") as file:
+            if b"%PDF-" not in file.read(1_024):
+                raise InputError(f"{path} is no PDF file", hint="name a book as a PDF file", code="not_pdf")
         document = opened_pdf(path)
     except Unreadable as error:
         raise InputError(
@@ -108,7 +112,7 @@ def _page(document: Any, index: int, section: str) -> BookPage:
     except pypdfium2.PdfiumError:
         return BookPage(index, number, section, "", ())  # one broken page does not spoil the others
     written = shown.get_text_range()
-    lines = _joined(_lines(page, shown, written))
+    lines = _with_bullets(_joined(_lines(page, shown, written)), _small_shapes(page, shown))
     shown.close()
     page.close()
     said = [line for line in plain_text(whole_words(written)).split("\n") if line.strip()]
@@ -177,6 +181,11 @@ class _Place:
         across, down = [x for x, _ in corners], [y for _, y in corners]
         return min(across), min(down), max(across), max(down)
 
+    def box_of(self, left: float, top: float, right: float, bottom: float) -> Box:
+        """As the page is shown, of what the file says."""
+        (x, y), (other_x, other_y) = self._seen(left, top), self._seen(right, bottom)
+        return min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
+
     def _baseline(self, at: int) -> float:
         x, y = ctypes.c_double(), ctypes.c_double()
         self._pdfium.FPDFText_GetCharOrigin(self._shown, at, x, y)
@@ -221,6 +230,46 @@ def _joined(lines: Iterator[Line]) -> list[Line]:
         else:
             found.append(line)
     return found
+
+
+def _small_shapes(page: Any, shown: Any) -> list[Box]:
+    """Where something small is drawn: browsers that print draw the bullets of lists."""
+    import pypdfium2.raw as pdfium
+
+    place = _Place(page, shown)
+    found = []
+    for shape in islice(page.get_objects([pdfium.FPDF_PAGEOBJ_PATH], max_depth=1), _MOST_SHAPES):
+        left, bottom, right, top = sides = [ctypes.c_float() for _ in range(4)]
+        if (
+            pdfium.FPDFPageObj_GetBounds(shape.raw, *sides)
+            and max(right.value - left.value, top.value - bottom.value) < _SMALL
+        ):
+            found.append(place.box_of(left.value, top.value, right.value, bottom.value))
+    return found
+
+
+_SMALL = 15
+"""Points."""
+_MOST_SHAPES = 20_000
+"""Of a page; drawings may have many more."""
+BULLET = "•"
+
+
+def _with_bullets(lines: list[Line], shapes: list[Box]) -> list[Line]:
+    return [_with_bullet(line, shapes) for line in lines] if shapes else lines
+
+
+def _with_bullet(line: Line, shapes: list[Box]) -> Line:
+    """A line with a shape before it, at its middle, that is about as wide as high and no higher than a letter."""
+    left, top, _, bottom = line.box
+    height = bottom - top
+    for shape in shapes:
+        across, down = shape[2] - shape[0], shape[3] - shape[1]
+        before = left - 1.5 * height <= shape[2] <= left and top <= (shape[1] + shape[3]) / 2 <= bottom
+        if before and 0.15 * height <= down <= 0.7 * height and 0.6 * down <= across <= 1.6 * down:
+            head = line.head + len(BULLET) + 1 if line.head else 0
+            return replace(line, text=f"{BULLET} {line.text}", box=around(line.box, shape), head=head)
+    return line
 
 
 def around(one: Box, other: Box) -> Box:

@@ -54,6 +54,23 @@ def regions_of(pages: Sequence[BookPage]) -> Iterator[Region]:
         at += 1
 
 
+def seen_in(pages: Sequence[BookPage]) -> str:
+    """What regions would be made of, counted: why there are none."""
+    body = _body_size(pages)
+    blocks = list(_over_pages(_blocks(pages, _leading(pages, body))))
+    texts = [block for block in blocks if block.is_set_as_body(body)]
+    seen = {
+        "in the type of most text": len(texts),
+        "headings": sum(block.is_heading(body) for block in blocks),
+        "programs": sum(block.is_code for block in blocks),
+        "items of lists": sum(bool(block.marker) for block in texts),
+        "with a head in bold type": sum(bool(_bold_head(block, block.text)) for block in texts),
+        "named a definition or theorem": sum(bool(_NAMED.match(block.text)) for block in texts),
+    }
+    told = ", ".join(f"{count} {what}" for what, count in seen.items())
+    return f"{len(blocks)} blocks were told apart by gaps and indents: {told}"
+
+
 # Blocks: lines that belong together.
 
 
@@ -110,8 +127,13 @@ def _body_size(pages: Sequence[BookPage]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
+_COMMON = 0.25
+"""Of the commonest step's count."""
+
+
 def _leading(pages: Sequence[BookPage], body: float) -> float:
-    """The step from line to line of what is set as most is, in points."""
+    """The step from line to line of what is set as most is, in points: the least of the common ones. Where paragraphs
+    are of a line or two, the gap between two of them is the commonest step."""
     steps = [
         step
         for page in pages
@@ -119,8 +141,9 @@ def _leading(pages: Sequence[BookPage], body: float) -> float:
         if not one.mono and _near(one.size, body) and 0 < (step := other.baseline - one.baseline) < 3 * body
     ]
     # By whole points, since the least of them is not the same from font to font.
-    usual = Counter(map(round, steps)).most_common(1)
-    return statistics.median(step for step in steps if abs(step - usual[0][0]) <= 1) if steps else 0.0
+    times = Counter(map(round, steps))
+    common = [step for step, count in times.items() if count >= _COMMON * max(times.values())]
+    return statistics.median(step for step in steps if abs(step - min(common)) <= 1) if steps else 0.0
 
 
 def _near(size: float, body: float) -> bool:

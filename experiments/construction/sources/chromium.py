@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from toolablate.tools.extraction.kinds import Unreadable, kind_of
+from toolablate.tools.extraction.kinds import Unreadable, decode, kind_of
 from toolablate.tools.text import one_line, plain_text
 from toolablate.tools.web import Fetched, FetchError, HttpClient, LiveHttpClient, follow
 from toolablate.tools.web.policy import WebPolicy
@@ -54,8 +54,8 @@ _TEXT = f"(document.body ? document.body.innerText : '').slice(0, {TEXT_CHARS})"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one page: seconds from beginning to end, width and height in pixels. What lies below `height` is not taken.
-    With `scripts` the page's own run."""
+    """Of one page: seconds for what is fetched of it, and as many until it is drawn; width and height in pixels. What
+    lies below `height` is not taken. With `scripts` the page's own run."""
 
     seconds: float = 60.0
     width: int = 1_280
@@ -182,6 +182,13 @@ def _require_page(fetched: Fetched) -> None:
         raise FetchError(f"{one_line(fetched.url, 300)} is no page but {kind}", code="not_html")
 
 
+def _in_utf8(page: Fetched) -> tuple[str, bytes]:
+    """Chromium takes a page that names no charset for Western. It is told what all other readers of pages here find."""
+    kind = page.content_type.partition(";")[0].strip()
+    body = decode(page.body, page.content_type).encode("utf-8", "replace")
+    return f"{kind or 'text/html'}; charset=utf-8", body
+
+
 class _HandOver:
     """Answers each request of a page: the page itself with what was fetched, its parts with what the guard lets
     through. The page goes nowhere else."""
@@ -200,8 +207,11 @@ class _HandOver:
                 # "aborted", because any other failure of a page's own going on would show an error in its place.
                 await route.abort("aborted")
             else:
-                headers = {"content-type": found.content_type, "access-control-allow-origin": "*"}
-                await route.fulfill(status=200, headers=headers, body=found.body)
+                content_type, body = found.content_type, found.body
+                if route.request.resource_type == "document":
+                    content_type, body = _in_utf8(found)
+                headers = {"content-type": content_type, "access-control-allow-origin": "*"}
+                await route.fulfill(status=200, headers=headers, body=body)
         except Error:
             return  # the page is closed by now
 
@@ -233,6 +243,7 @@ async def guarded_chromium(policy: WebPolicy, limits: Limits) -> AsyncIterator[G
     except ImportError:
         raise InputError("playwright is not installed", hint=to_install("build"), code="missing_extra") from None
 
+    policy = replace(policy, seconds=min(policy.seconds, limits.seconds))
     client = LiveHttpClient(policy)
     # One page's parts are one visit: of its hosts only the page itself is asked for at their pace.
     parts = LiveHttpClient(replace(policy, robots=False, delay_seconds=0.0))

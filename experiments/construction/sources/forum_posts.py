@@ -53,6 +53,9 @@ def posts_of(page: str) -> list[str]:
         nodes = [each for each in root.iter() if isinstance(each.tag, str)]
         prose = _sums(nodes, lambda text: len(text) if _is_prose(text) else 0)
         found = _best(nodes, prose)
+    only = [] if len(marked) > 1 else _only_post(nodes, found, marked, prose)
+    if only:
+        return [text for text in map(_text, only) if text]
     opening = [_text(each) for each in _opening(nodes, found, title, prose)]
     return [text for text in [*opening, *_without_frame(list(map(_text, found)))] if text]
 
@@ -118,6 +121,51 @@ def _marked(root: Element) -> list[Element]:
 
 # The first post, and what is in one block only.
 
+# What engines call the text of one post, by class or id: "post_message_7", "postbody", "bbWrapper".
+_BODY = re.compile(
+    r"(?:js-|p-|lia-|ips|md-)?(?:forum|thread|user|entry|single)?[-_]?(?:post|message|msg|comment|question|topic)[-_]*"
+    r"(?:body|content|contents|text|msg|message|inner|prose)(?:[-_]*#)?"
+    r"|msg_#|cooked|bbwrapper|s-prose|usertext-body|ipstype_richtext|markdown-body|entry-content"
+)
+_POST = re.compile(r"(?:forum|thread)?[-_]?(?:post|message|msg|comment)[-_]*#?")
+
+
+def _only_post(nodes: Sequence[Element], found: Group, marked: Group, prose: Sums) -> Group:
+    """The post of a thread that has one only, where the page says plainly which block it is; what else repeats there
+    are then parts of the page. () where it does not, or where there may be others."""
+    around = _around(nodes)
+    talking = [each for each in nodes if _is_block(each.tag) and prose[each] and each not in around]
+    named = [each for each in talking if any(map(_BODY.fullmatch, _called(each)))]
+    loosely = [each for each in talking if each.tag == "article" or any(map(_POST.fullmatch, _called(each)))]
+    for group in (marked, _innermost(named), _innermost(loosely)):
+        if len(group) == 1:
+            only = _narrowed(group[0], prose)
+            within = {only, *only.iterancestors()}
+            others = [each for each in found if each not in within and only not in each.iterancestors()]
+            words = re.split(r"[^a-z]+", " ".join(name for each in others for name in _called(each)))
+            if any(map(_WRITTEN.fullmatch, words)):
+                return ()
+            places = {each: place for place, each in enumerate(nodes)}
+            # No reply stands before the first post: what stands before and behind it is the page's frame.
+            frame = {places[each] < places[only] for each in others} == {False, True} and all(
+                prose[each] < prose[only] for each in others
+            )
+            in_one = len(others) < len(found) or not found
+            return [only] if in_one or frame or prose[only] > sum(prose[each] for each in others) else ()
+        if group:
+            return ()
+    return ()
+
+
+def _called(element: Element) -> list[str]:
+    own = re.sub(r"\d+", "#", (element.get("id") or "").lower())
+    return [*_names(element), *([own] if own else [])]
+
+
+def _innermost(group: Sequence[Element]) -> list[Element]:
+    above = {other for each in group for other in each.iterancestors()}
+    return [each for each in group if each not in above]
+
 
 def _opening(nodes: Sequence[Element], found: Sequence[Element], title: str, prose: Sums) -> list[Element]:
     """The first post, where its form is another than that of the replies: the block between the thread's title and the
@@ -181,6 +229,8 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\
 """Chinese and Japanese put no blanks between their words, of which most have two signs."""
 _LEAST_OPENING = 60
 """Signs."""
+_OFTEN = 2
+"""Times."""
 _NEAR = 0.8
 """Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something."""
 
@@ -267,11 +317,15 @@ def _worth(form: str, group: Group) -> float:
     common = max(2.0, 0.2 * talking)
     worth = 0.0
     for own in parts:
+        # What a block says several times in one form is of panels on those who wrote within it, or of a log.
+        often = Counter(_DIGITS.sub("#", text) for text, _ in own)
         for text, linked in own:
             if members[_DIGITS.sub("#", text)] > common:
                 worth -= 3 * len(text) + 5
             elif times[text] > common:
                 worth -= len(text)
+            elif often[_DIGITS.sub("#", text)] > _OFTEN:
+                continue
             elif linked or not _is_prose(text):
                 worth += 0.1 * len(text)
             else:
@@ -307,32 +361,62 @@ def _is_below(element: Element) -> bool:
     return element.tag == "footer" or any(_SIGNATURE.fullmatch(name) for name in _names(element))
 
 
-def text_of(element: Element) -> str:
-    """Its text, with an end of line where a block begins or ends."""
+PICTURE = "[picture]"
+_QUOTE = re.compile(r"(?:(?:block|forum|bbcode)[-_]?)?quoted?(?:box|content|[-_]container)?|bbcodeblock--quote")
+_NO_CONTENT = re.compile(r"emoji|smil(?:ey|ie)|emoticon|avatar|icons?\b|symbol|sprite|spacer|\brank", re.IGNORECASE)
+_SMALL = 40
+"""Pixels: emoticons, flags and icons."""
+
+
+def text_of(element: Element, *, quotes_marked: bool = False) -> str:
+    """Its text, with an end of line where a block begins or ends. A picture leaves a mark; lines that are quoted begin
+    with "> " where that is wanted."""
     pieces: list[str] = []
 
-    def walk(node: Element, mark: str = "* ") -> None:
-        block = _is_block(node.tag)
+    def walk(node: Element, mark: str = "* ", quoted: bool = False) -> None:
+        quotes = quotes_marked and node is not element and not quoted and _is_quote(node, element)
+        begin = len(pieces)
+        block = quotes or _is_block(node.tag)
         if block or node.tag == "br":
             pieces.append("\n")
         if node.tag == "li":
             pieces.append(mark)
+        if node.tag == "img" and _is_content(node):
+            pieces.append(f" {PICTURE} ")
         if isinstance(node.tag, str):
             pieces.append(_flat(node.text, node))
             number = 0
             for child in node:
                 number += child.tag == "li"
                 if not _is_below(child):
-                    walk(child, f"{number}. " if node.tag == "ol" else "* ")
+                    walk(child, f"{number}. " if node.tag == "ol" else "* ", quoted or quotes)
                 pieces.append(_flat(child.tail, node))
-        if block:
+        if quotes:
+            pieces[begin:] = ["\n", *(f"> {line}\n" for line in _lines("".join(pieces[begin:])) if line)]
+        elif block:
             pieces.append("\n")
 
     walk(element, mark="")
-    lines = (line.strip(" ") for line in re.sub(" +", " ", "".join(pieces)).split("\n"))
     # Blanks in programs and tables of plain text mean something.
-    kept = (line.replace(_BLANK, " ").rstrip() for line in lines)
+    kept = (line.replace(_BLANK, " ").rstrip() for line in _lines("".join(pieces)))
     return "\n".join(line for line in kept if line)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip(" ") for line in re.sub(" +", " ", text).split("\n")]
+
+
+def _is_quote(node: Element, post: Element) -> bool:
+    """What has all that the post says is none: vBulletin 4 makes each post a blockquote."""
+    named = node.tag == "blockquote" or (_is_block(node.tag) and any(map(_QUOTE.fullmatch, _names(node))))
+    return named and _said(node.text_content()) != _said(post.text_content())
+
+
+def _is_content(picture: Element) -> bool:
+    """Neither an emoticon nor what forums decorate posts with."""
+    named = _NO_CONTENT.search(f"{picture.get('class', '')} {picture.get('src', '')[:500]}")
+    sides = [int(side) for name in ("width", "height") if (side := picture.get(name, "")).isdecimal()]
+    return not named and not any(side <= _SMALL for side in sides)
 
 
 def _flat(text: str | None, parent: Element) -> str:

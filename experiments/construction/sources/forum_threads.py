@@ -17,7 +17,7 @@ from lxml.etree import ParserError  # type: ignore[import-untyped]
 from pydantic import BaseModel, Field, ValidationError
 
 from toolablate.experiments.construction.plan_files import load_plan
-from toolablate.experiments.construction.sources.forum_posts import drop_what_is_no_text, text_of
+from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_no_text, text_of
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError, HttpClient, follow
 from toolablate.traces.errors import InputError
@@ -122,7 +122,7 @@ def said_in(written: str) -> str:
     except (ParserError, ValueError):
         return ""
     drop_what_is_no_text(post)
-    return text_of(post)
+    return text_of(post, quotes_marked=True)
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -400,7 +400,7 @@ def _thread(
 ) -> Thread | None:
     """None where question or answer have no text: pictures alone."""
     asked, said = said_in(question), said_in(answer)
-    if not asked or not said:
+    if not all(text.replace(PICTURE, "").strip("> \n") for text in (asked, said)):
         return None
     return Thread(
         question=asked,

@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from toolablate.cli import group
 from toolablate.experiments.construction.sources.captures import load_capture_items, pictures_of
 from toolablate.experiments.construction.sources.chromium import Limits, guarded_chromium, parts_of
+from toolablate.experiments.construction.sources.forum_threads import alone
 from toolablate.tools.web import FetchError
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.traces.errors import InputError
@@ -266,6 +267,20 @@ async def test_webrtc_sends_nothing_past_the_guard(site: Site) -> None:
 
 @pytest.mark.deep
 @pytest.mark.usefixtures("_needs_chromium")
+def test_pages_without_a_charset_are_drawn_as_what_they_are(tmp_path: Path, site: Site) -> None:
+    said = "Ида пишет: нагрев 700 градусов, потом вода."
+    body = f"<title>Ида</title><p>{said}</p>"
+    site.page("/none", body, Content_Type="text/html")
+    koi = {"Content-Type": "text/html; charset=koi8-r"}, body.encode("koi8-r")
+    site.pages["/koi"] = lambda: (200, *koi)
+    capture(tmp_path, site, ["/none", "/koi"], code=0)
+    one, other = load_capture_items(tmp_path / "captures.jsonl").values()
+    assert (one["title"], one["text"]) == (other["title"], other["text"]) == ("Ида", said)
+    assert one["tiles"] == other["tiles"]
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
 async def test_a_page_that_ends_what_steers_chromium_costs_no_other(site: Site) -> None:
     site.page("/heavy", "<title>x</title><script>document.title = 'x'.repeat(4e8)</script>")
     site.page("/fine", "<p>Fine.")
@@ -274,6 +289,30 @@ async def test_a_page_that_ends_what_steers_chromium_costs_no_other(site: Site) 
         with pytest.raises(FetchError):
             await chromium.capture(f"{site.url}/heavy")
         assert (await chromium.capture(f"{site.url}/fine")).text == "Fine."
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+def test_a_page_is_told_with_its_pictures_and_waited_for_as_long_as_the_plan_says(tmp_path: Path, site: Site) -> None:
+    given_up = threading.Event()
+    site.page("/t/1", "<p>The gasket is dry.</p>")
+
+    def never() -> tuple[int, dict[str, str], bytes]:
+        given_up.wait(25)
+        return 200, {"Content-Type": "text/html"}, b"<p>Late."
+
+    site.pages["/slow"] = never
+    told = capture(tmp_path, site, ["/t/1", "/slow"], code=1, more="[browser]\nseconds = 5").stderr
+    given_up.set()
+    assert f"Stills: {site.url}/t/1: 1 picture" in told
+    assert "/slow took longer than 5 seconds" in told
+
+
+def test_two_at_once_do_not_capture_into_one_output(tmp_path: Path, site: Site) -> None:
+    with alone(tmp_path / "captures.jsonl"):
+        found = capture(tmp_path, site, ["/t/1"], code=1).exception
+    assert isinstance(found, InputError)
+    assert (found.code, site.asked) == ("file_in_use", [])
 
 
 async def _copy(source: list[str], into: list[str]) -> None:

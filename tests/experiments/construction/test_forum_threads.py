@@ -289,6 +289,33 @@ def test_posts_in_html_become_text() -> None:
     assert said_in("") == ""
 
 
+def test_pictures_leave_a_mark_and_quotes_are_marked() -> None:
+    assert said_in("<p>740 C <img src=a.png> and <code>x</code>") == "740 C [picture] and x"
+    assert said_in("<blockquote>quoted<p>twice</blockquote><p>ok</p>") == "> quoted\n> twice\nok"
+    quote = "<aside class='quote no-group'><div class=title>ann:</div><blockquote><p>At 700?</blockquote></aside>"
+    assert said_in(f"{quote}<p>Yes.<pre>a  b</pre>") == "> ann:\n> At 700?\nYes.\na  b"
+    # Emoticons and avatars are no content; a post that is all quote is not marked.
+    smiles = "<img class=emoji src=/images/emoji/x.png title=':x:'><img src=/i/smilies/4.gif><img src=u.png width=20>"
+    assert said_in(f"<p>Fine.{smiles}</p>") == "Fine."
+    assert said_in("<blockquote class=postcontent>All of it.</blockquote>") == "All of it."
+
+
+def test_a_thread_of_pictures_alone_is_no_item(forums: Forums, tmp_path: Path) -> None:
+    answer = forums.answer
+
+    def of_pictures(path: str, query: dict[str, list[str]]) -> Any:
+        found = answer(path, query)
+        if path.startswith("/t/1"):
+            for post in found["post_stream"]["posts"]:
+                post["cooked"] = "<blockquote><p><img src=plot.png></blockquote><p><img src=plot.png>"
+        return found
+
+    forums.answer = of_pictures  # type: ignore[method-assign]
+    fetch(written(tmp_path, forums))
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["url"].rpartition("/")[2] for row in rows] == ["2", "5", "7", "9"]
+
+
 def test_two_at_once_do_not_add_to_one_output(tmp_path: Path) -> None:
     output = tmp_path / "pairs.jsonl"
     with alone(output), pytest.raises(InputError, match="another process adds"), alone(output):
