@@ -158,6 +158,7 @@ def merge_command(stores: tuple[Path, ...], output: Path, keep: str | None, as_j
 
     from toolablate.analysis.from_store import changed_kernels, environments
     from toolablate.experiments.environment.recording import shown_progress
+    from toolablate.traces.store import Store
     from toolablate.traces.store.merging import merge
 
     if len(stores) < 2:
@@ -169,9 +170,11 @@ def merge_command(stores: tuple[Path, ...], output: Path, keep: str | None, as_j
     if as_json:
         click.echo(json.dumps(asdict(report), indent=2))
         return
-    from toolablate.reports.terminal.problems import merge_lines, verify_view
+    from toolablate.reports.terminal.problems import differing_models, merge_lines, verify_view
 
-    for line in merge_lines(report):
+    with Store(output) as joined:
+        models = joined.models()
+    for line in (*merge_lines(report), *differing_models(models)):
         click.echo(plain_text(line))
     Console().print(verify_view(report.checked))
 

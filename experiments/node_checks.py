@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from toolablate.experiments.cluster.opening import PlanOpener, absolute
+from toolablate.experiments.cluster.fleet import INSTALL_THERE
+from toolablate.experiments.cluster.opening import KEYS_OF_NODES, PlanOpener, absolute
 from toolablate.experiments.doctor import CheckResult, State, cgroup_findings, key_findings
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
@@ -70,6 +71,7 @@ def as_json(nodes: Sequence[CheckedNode]) -> str:
 def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     """All at once; those without enough processors have no workers, and are not tried. "" is the plan's own address.
     Raises InputError for a plan that cannot be on a cluster, and for a cluster that cannot be had."""
+    from toolablate.experiments.cluster.joining import too_few_cpus
     from toolablate.experiments.cluster.on_ray import try_each_node
     from toolablate.experiments.cluster.services import lent_to_be
 
@@ -84,9 +86,7 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
     with ExitStack() as stack:
         said = try_each_node(plan.cluster, check, NODE_SECONDS, stack, tell)
     if not any(node.works for node in said):
-        raise InputError(
-            f"cluster.cpus: no node has {plan.cluster.cpus:g} CPUs", hint="lower it, or add nodes", code="no_cluster"
-        )
+        raise too_few_cpus(plan.cluster)
     first: Environment | None = None
     checked = []
     for node in said:
@@ -94,8 +94,8 @@ def examine_nodes(plan: Plan, address: str, *, tell: Tell) -> list[CheckedNode]:
             lacks = f"no worker is started there: it has {node.cpus:g} CPUs, cluster.cpus = {plan.cluster.cpus:g}"
             checked.append(CheckedNode(node.name, (CheckResult("node", "processors", "ok", lacks),)))
         elif node.error:
-            remedy = "install toolablate there as it is here (versions, extras), and see that the node has free memory"
-            checked.append(CheckedNode(node.name, (CheckResult("node", "worker", "missing", node.error, remedy),)))
+            result = CheckResult("node", "worker", "missing", node.error, INSTALL_THERE)
+            checked.append(CheckedNode(node.name, (result,)))
         else:
             findings, environment = node.found
             first = first or environment
@@ -135,7 +135,8 @@ class NodeCheck:
         opened, environment = await self._open()
         findings += opened
         # Now that the plan's `.env` is read. Judges are the driver's.
-        findings += key_findings(self.opener.plan.model_copy(update={"judges": ()}))
+        keys = key_findings(self.opener.plan.model_copy(update={"judges": ()}))
+        findings += [replace(key, remedy=KEYS_OF_NODES) if key.state == "missing" else key for key in keys]
         return findings, environment
 
     def _packages(self) -> Iterator[CheckResult]:

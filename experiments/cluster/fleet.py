@@ -21,6 +21,7 @@ from toolablate.experiments.cluster.messages import (
     Start,
     ToDriver,
     WorkerLost,
+    WorkerUnfit,
 )
 from toolablate.experiments.cluster.node import Engine, Node, differing, first_ended, within
 from toolablate.experiments.cluster.services import Desk, Services
@@ -45,6 +46,7 @@ FIRST_REST_SECONDS = 1.0
 LONGEST_REST_SECONDS = 30.0
 # What was left out is tried again after so long: a node may have lacked memory for a moment.
 LEFT_OUT_SECONDS = 300.0
+INSTALL_THERE = "install toolablate there as it is here (versions, extras), and see that the node has free memory"
 # Of the workers that were lost the last ones are told of.
 LOST_TOLD = 20
 
@@ -123,7 +125,9 @@ class FleetExecutor:
                 while len(self._ready) + len(self._left_out) < self._workers:
                     await self._change()
         if not self._ready:
-            raise next(iter(self._left_out.values())).error
+            refused = next(iter(self._left_out.values()))
+            refused.error.message = f"no worker can be started; at {refused.name}: {refused.error.message}"
+            raise refused.error
 
     async def close(self) -> None:
         for slot in self._slots:
@@ -211,9 +215,17 @@ class FleetExecutor:
             try:
                 async with self._started(slot) as node:
                     await first_ended(self._listen(node), node.send())
+            except WorkerUnfit as unfit:
+                error = InputError(unfit.args[0], hint=INSTALL_THERE, code="unfit_node")
+                with suppress(_LeftOut):
+                    self._leave_out(slot, Refused(unfit.args[1], error))
+                await asyncio.sleep(LEFT_OUT_SECONDS)
+                continue
             except WorkerLost as lost:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
                     next_up = "its trials are tried again, and another is started"
+                    if not self._ready:
+                        next_up += f". No worker is left: the run ends if there is none within {self._patience:.0f} s"
                     self._warn(f"the worker at {node_name} was lost: {lost.args[0]}; {next_up}")
                     rest = FIRST_REST_SECONDS
                 else:
@@ -238,6 +250,8 @@ class FleetExecutor:
         node = Node(await self._engine.start(), slot)
         try:
             yield node
+        except WorkerUnfit:
+            raise
         except WorkerLost as lost:
             raise WorkerLost(lost.args[0], node.name) from None
         except _LeftOut:
@@ -268,7 +282,7 @@ class FleetExecutor:
             self._admit(node, message)
             return
         if isinstance(message, Refused):
-            self._leave_out(node, message)
+            self._leave_out(node.slot, message)
         trial = node.trials.get(message.attempt)
         if trial is None or trial.ended.done():
             return
@@ -289,16 +303,16 @@ class FleetExecutor:
                 hint="install the same packages on each node",
                 code="other_environment",
             )
-            self._leave_out(node, Refused(ready.name, error))
+            self._leave_out(node.slot, Refused(ready.name, error))
         self._left_out.pop(node.slot, None)
         self._told_unstarted = False
         node.name = ready.name
         self._ready.append(node)
         self._tell_change()
 
-    def _leave_out(self, node: Node, refused: Refused) -> NoReturn:
-        before = self._left_out.get(node.slot)
-        self._left_out[node.slot] = refused
+    def _leave_out(self, slot: int, refused: Refused) -> NoReturn:
+        before = self._left_out.get(slot)
+        self._left_out[slot] = refused
         if before is None or str(before.error) != str(refused.error):
             self._warn(f"the worker at {refused.name} is left out: {refused.error}")
         self._tell_change()

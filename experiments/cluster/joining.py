@@ -42,20 +42,44 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
     if ray.is_initialized():
         return
     tell("Starting Ray on this machine ..." if local else f"Joining the cluster ({address}) ...")
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "address": address}
-    if local:
-        workers = section.workers or LOCAL_WORKERS
-        options |= {"num_cpus": workers * max(1, math.ceil(section.cpus)), "include_dashboard": False}
     try:
         if not local:
             _require_same_token(address, tell)
-        ray.init(**options)
+        _enter(section)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - of many kinds, and all are about the address
         raise no_cluster(address, f"{type(error).__name__}: {one_line(str(error), 300)}") from None
     stack.callback(ray.shutdown)
     _hush()
+
+
+def _enter(section: ClusterSection) -> None:
+    import ray
+
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "address": section.address}
+    if section.address == "local":
+        workers = section.workers or LOCAL_WORKERS
+        options |= {"num_cpus": workers * max(1, math.ceil(section.cpus)), "include_dashboard": False}
+    ray.init(**options)
+
+
+def rejoin(section: ClusterSection) -> None:
+    """Where the node is gone by which this process joined: with it Ray counts the process as gone, and gives it no
+    worker on any other. Raises whatever Ray does where there is no other node yet."""
+    import ray
+
+    if not _is_in():
+        ray.shutdown()
+        _enter(section)
+
+
+def _is_in() -> bool:
+    import ray
+
+    # Nothing is asked of a node that is gone.
+    own = ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""
+    return any(identity == own for identity, _, _ in nodes())
 
 
 def _hush() -> None:
@@ -241,4 +265,10 @@ def no_cluster(address: str, why: str) -> InputError:
         f"cluster.address: there is no cluster to join at {address!r}: {why}",
         hint='start one with `ray start --head`, and run this on one of its nodes; or try address = "local"',
         code="no_cluster",
+    )
+
+
+def too_few_cpus(section: ClusterSection) -> InputError:
+    return InputError(
+        f"cluster.cpus: no node has {section.cpus:g} CPUs", hint="lower it, or add nodes", code="no_cluster"
     )

@@ -134,6 +134,11 @@ class WorkerLost(Exception):
     """Nothing more will be heard of this worker."""
 
 
+class WorkerUnfit(WorkerLost):
+    """What a worker is made of is not where it was to be started, and would not be the next time; `args` are why, and
+    where."""
+
+
 class Channel(Protocol):
     """One worker, as the driver sees it."""
 

@@ -4,13 +4,14 @@ import asyncio
 import gc
 import os
 import pickle
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.experiments.cluster.joining import LOCAL_WORKERS, join, no_cluster, nodes
-from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost
+from toolablate.experiments.cluster.joining import LOCAL_WORKERS, join, nodes, rejoin, too_few_cpus
+from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost, WorkerUnfit
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.sections import ClusterSection
@@ -73,6 +74,8 @@ class RayChannel:
         try:
             return await reference
         except ray.exceptions.RayError as error:
+            if isinstance(error, ray.exceptions.RayActorError) and error.actor_init_failed:
+                raise WorkerUnfit(_reason(error), _place(error)) from None
             raise WorkerLost(_reason(error)) from None
 
     async def close(self) -> None:
@@ -89,16 +92,25 @@ class RayChannel:
 class RayEngine:
     """An `Engine`. Whatever a worker needs is an argument of its actor: a `runtime_env` shows in logs."""
 
-    def __init__(self, workers: int, cpus: float, opener: Opener, lines: Mapping[str, bool]) -> None:
+    def __init__(self, workers: int, section: ClusterSection, opener: Opener, lines: Mapping[str, bool]) -> None:
         self.workers = workers
-        self._cpus = cpus
+        self._section = section
         self._packed = pickle.dumps((opener, dict(lines)))
 
     async def start(self) -> RayChannel:
         import ray
         import ray.exceptions
 
-        options = {"num_cpus": self._cpus, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
+        options = {
+            "num_cpus": self._section.cpus,
+            "max_restarts": 0,
+            "max_task_retries": 0,
+            "scheduling_strategy": "SPREAD",
+        }
+        try:
+            rejoin(self._section)
+        except Exception as error:  # noqa: BLE001 - of many kinds, and all are that there is no node yet
+            raise WorkerLost(f"no node of the cluster answers: {one_line(str(error), 200)}") from None
         try:
             given = self._packed, os.environ.get(_THREADS), gc.get_threshold()
             actor = ray.remote(RayWorker).options(**options).remote(*given)
@@ -116,8 +128,8 @@ def open_ray(
     if section.workers is None and section.address != "local":
         workers = sum(cpus >= section.cpus for _, _, cpus in nodes())
         if not workers:
-            raise no_cluster(section.address, f"no node has {section.cpus:g} CPUs, as cluster.cpus asks for")
-    return RayEngine(workers, section.cpus, opener, lines)
+            raise too_few_cpus(section)
+    return RayEngine(workers, section, opener, lines)
 
 
 class RayNode:
@@ -184,7 +196,15 @@ def _reason(error: Exception) -> str:
     that is not for people."""
     import ray.exceptions
 
+    if isinstance(error, ray.exceptions.ActorUnavailableError):
+        return "it cannot be reached any more"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if lines and "Error" in lines[-1]:
         return one_line(lines[-1], 200)
     return "its process ended" if isinstance(error, ray.exceptions.RayActorError) else one_line(str(error), 200)
+
+
+def _place(error: Exception) -> str:
+    """Of a process that could not be made, where: Ray says so in its text alone."""
+    found = re.search(r"\bip=([^,)\s]+)", str(error))
+    return f"the node {found[1]}" if found else "a node"

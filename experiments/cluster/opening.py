@@ -33,6 +33,11 @@ def opens_of(plan: Plan) -> Opens:
     return open_executor if plan.cluster is None else partial(_open_fleet, plan.cluster)
 
 
+KEYS_OF_NODES = (
+    "set it where `ray start` is called on that node, or in a .env beside the plan there: none is sent to nodes"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PlanOpener:
     """An `Opener` of a plan's executor. `file` is the plan's, whose folder is the same on each node; `lent` is what the
@@ -50,7 +55,12 @@ class PlanOpener:
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
         _refuse_difference(recorded_versions(), self.versions)
         plan, web = self.lent.unrecorded(self.plan), await self.lent.web(self.plan)
-        executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=web)
+        try:
+            executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=web)
+        except InputError as error:
+            if error.code == "missing_key":
+                error.hint = KEYS_OF_NODES
+            raise
         return replace(executor, sources=self.lent.recording(executor.sources, self.plan.models))
 
 

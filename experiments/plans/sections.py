@@ -306,7 +306,9 @@ class ClusterSection(Section):
     @classmethod
     def _address_is_one(cls, address: str) -> str:
         host, _, port = address.rpartition(":")
-        if address not in ("auto", "local") and not (host and port.isdecimal() and 0 < int(port) < 65_536):
+        # `ray://` is Ray's client, whose driver would run on the cluster.
+        named = host and "/" not in host and port.isdecimal() and 0 < int(port) < 65_536
+        if address not in ("auto", "local") and not named:
             raise ValueError(
                 f"cluster.address: found {one_line(address, 80)!r}, allowed is 'auto', 'local' or HOST:PORT with a port"
                 " up to 65535, as 10.0.0.1:6379; and on the command line 'none'"

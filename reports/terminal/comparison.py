@@ -425,7 +425,9 @@ def comparison_table(
     Rows `of_models` compare two models: what is a model elsewhere is a condition in them, and the reverse.
     """
     if not comparisons:
-        why = Text("Nothing to compare: only the baseline has finished trials.", style="yellow")
+        finished = not alone or any(each.questions for each in alone)
+        which = "only the baseline has finished trials" if finished else "no trial has finished"
+        why = Text(f"Nothing to compare: {which}.", style="yellow")
         return Group(*(_scores_alone(alone) if alone else ()), why)
     return _Comparisons(tuple(comparisons), footnotes, show_harm, of_models)
 

@@ -1,6 +1,8 @@
 """What went wrong: failed trials, damage and differences of stores, calls of tools not offered, misses of the web."""
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -10,7 +12,7 @@ from toolablate.analysis.misses import CutInputs, MissDifference, MissRate, Refu
 from toolablate.reports import numbers
 from toolablate.reports.numbers import counted
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.records import Refusal
+from toolablate.traces.records import Model, Refusal
 from toolablate.traces.store import FailureCount, VerifyReport
 from toolablate.traces.store.merging import MergeReport
 from toolablate.traces.store.same_as import SameReport, TraceDifference
@@ -120,6 +122,17 @@ def merge_lines(report: MergeReport) -> Iterator[str]:
         yield f"  and {len(report.left_out) - MAX_DIFFERING:,} more (--json lists them)"
     if report.renamed:
         yield f"Names or prices of {counted(report.renamed, 'record')} differ; those of the first store count."
+
+
+def differing_models(models: Iterable[Model]) -> Iterator[str]:
+    """Of models that share a name, in what they differ: a comparison shows each apart."""
+    named: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for model in models:
+        named[model.name].append(model.model_dump(mode="json"))
+    for name, several in named.items():
+        if keys := sorted(key for key in several[0] if any(each.get(key) != several[0][key] for each in several)):
+            of = f"{len(several)} models are named {one_line(name)}, which differ in {', '.join(keys)}"
+            yield f"Warning: {of}: a comparison shows each of them apart."
 
 
 # Warns of models that called tools which their condition does not let them call.

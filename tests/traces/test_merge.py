@@ -32,8 +32,9 @@ from tests.traces.test_counterfactuals import resumed, trial_under
 from tests.traces.test_judgements import diagnosis
 
 from toolablate.cli import group
+from toolablate.reports.terminal.problems import differing_models
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.records import ChoiceTarget, Failure, Label, Outcome, Question, Trace, Trial, Usage
+from toolablate.traces.records import ChoiceTarget, Failure, Label, OpenAIModel, Outcome, Question, Trace, Trial, Usage
 from toolablate.traces.store import Recorder, Store, verify
 from toolablate.traces.store.merging import merge
 
@@ -253,6 +254,13 @@ async def test_the_command_tells_what_it_took_and_what_to_do(tmp_path: Path) -> 
     again = CliRunner().invoke(group, [*words[:-1], str(tmp_path / "again.db"), "--keep", "first", "--json"])
     assert json.loads(again.stdout)["taken"] == {str(one): 2, str(other): 0}
     assert CliRunner().invoke(group, ["merge", str(one), "-o", str(tmp_path / "x.db")]).exit_code == 2
+
+
+def test_models_that_share_a_name_are_named_with_what_differs() -> None:
+    one = OpenAIModel(name="m", endpoint="http://e/v1")
+    other = one.model_copy(update={"endpoint": "http://f/v1"})
+    assert list(differing_models([one, OpenAIModel(name="n", endpoint="http://e/v1")])) == []
+    assert "2 models are named m, which differ in endpoint" in next(differing_models([one, other]))
 
 
 async def _trace(path: Path, number: int) -> Trace:

@@ -33,6 +33,7 @@ from toolablate.experiments.cluster.messages import (
     ToWorker,
     Unpacker,
     WorkerLost,
+    WorkerUnfit,
 )
 from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
@@ -436,6 +437,25 @@ async def test_that_no_worker_can_be_started_is_told_once_in_whatever_words() ->
         engine.started[0].kill()
         await until(lambda: engine.tries == 6 and executor._ready)
     assert warned[1:] == ["a worker could not be started: no room for actor 2"]
+
+
+async def test_where_no_node_has_what_a_worker_is_made_of_nothing_is_waited_for() -> None:
+    class Bare(Workers):
+        async def start(self) -> Tapped:
+            raise WorkerUnfit("ModuleNotFoundError: No module named 'toolablate.traces'", "the node 10.0.0.2")
+
+    with pytest.raises(InputError, match=r"at the node 10\.0\.0\.2: ModuleNotFoundError") as refused:
+        async with fleet(Bare()):
+            pass
+    assert "install toolablate there" in refused.value.hint
+
+
+async def test_that_no_worker_is_left_is_told_with_how_long_the_run_waits() -> None:
+    engine = Workers()
+    async with fleet(engine, 1, patience=50) as (executor, warned, _):
+        engine.started[0].kill()
+        await until(lambda: len(engine.started) == 2 and executor._ready)
+    assert warned[0].endswith("No worker is left: the run ends if there is none within 50 s")
 
 
 async def test_what_trials_share_is_sent_once_and_forgotten() -> None:

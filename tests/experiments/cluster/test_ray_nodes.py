@@ -1,18 +1,22 @@
-"""Nodes of a real Ray that are not as a plan needs them, and commands that the cluster does not take."""
+"""Nodes of a real Ray that are not as a plan needs them, that are lost, and commands that the cluster does not take."""
 
 import os
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import Cli
-from tests.experiments.plan_files import endpoint_plan, right
+from tests.experiments.plan_files import endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(400)]
@@ -20,20 +24,31 @@ pytest.importorskip("ray")
 RIGHT, OTHER = "a" * 64, "b" * 64
 
 
+START = [str(Path(sys.executable).parent / "ray"), "start", "--num-cpus=1", "--object-store-memory=80000000"]
+QUIET = ["--disable-usage-stats", "--include-dashboard=false"]
+PASSED = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+        return port
+
+
+def in_folder(folder: Path) -> dict[str, str]:
+    return {"RAY_TMPDIR": str(folder), "RAY_raylet_start_wait_time_s": "180"}
+
+
 @contextmanager
 def head(env: Mapping[str, str]) -> Iterator[str]:
     """The address of a cluster of one node that is started with this environment and no other."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     # Short, since sockets lie in it.
     folder = Path(tempfile.mkdtemp(prefix="tr", dir="/tmp"))
-    passed = {name: os.environ[name] for name in ("HOME", "PYTHONPATH") if name in os.environ}
     # Not `ray stop`, which ends every Ray of the machine.
-    command = [str(Path(sys.executable).parent / "ray"), "start", "--head", "--block", f"--port={port}", "--num-cpus=1"]
-    options = ["--disable-usage-stats", "--include-dashboard=false", "--object-store-memory=80000000"]
     started = subprocess.Popen(
-        [*command, *options],
-        env={**passed, **env, "RAY_TMPDIR": str(folder), "RAY_raylet_start_wait_time_s": "180"},
+        [*START, *QUIET, "--head", "--block", f"--port={port}"],
+        env={**PASSED, **env, **in_folder(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -74,6 +89,7 @@ def test_what_a_node_lacks_is_named_by_doctor_and_by_a_run_and_another_token_is_
     assert "does not work" in shown
     assert "bubblewrap" in shown
     assert "MY_KEY is not set" in shown
+    assert "where `ray start` is called on that node" in shown
     assert "sk-mine" not in shown
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert "is left out" in " ".join(ran.stderr.split())
@@ -91,3 +107,70 @@ def test_a_cluster_that_takes_any_token_is_refused(chat_server: ChatServer, tmp_
     assert ran.returncode == 2, ran.stdout + ran.stderr
     port = address.rpartition(":")[2]
     assert f":{port}' has none" in " ".join(ran.stderr.split())
+
+
+def test_a_node_without_toolablate_is_named_at_once_with_what_to_do(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli
+) -> None:
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1)
+    mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    (tmp_path / "toolablate").mkdir()
+    (tmp_path / "toolablate" / "__init__.py").touch()
+    with head({**mine, "PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}) as address:
+        ran = cli("run", plan, "--cluster", address, env=mine)
+    told = " ".join(ran.stderr.split())
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert re.search(r"no worker can be started; at the node \S+: ModuleNotFoundError", told), told
+    assert "install toolablate there as it is here" in told
+
+
+@contextmanager
+def without_block(env: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    """A cluster whose other processes stay where its node is killed: its address and its folder."""
+    folder, port = Path(tempfile.mkdtemp(prefix="tr", dir="/tmp")), free_port()
+    own = {**PASSED, "PATH": os.environ["PATH"], **env, **in_folder(folder)}
+    try:
+        subprocess.run([*START, *QUIET, "--head", f"--port={port}"], env=own, capture_output=True, check=True)
+        yield f"127.0.0.1:{port}", folder
+    finally:
+        for process in of_ray(folder):
+            os.kill(process, signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def of_ray(folder: Path, name: str = "") -> list[int]:
+    """Processes of the Ray that keeps its files there."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            ours = f"RAY_TMPDIR={folder}".encode() in (process / "environ").read_bytes()
+            if ours and name.encode() in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_where_the_only_node_is_lost_the_next_one_that_joins_goes_on(chat_server: ChatServer, tmp_path: Path) -> None:
+    """By its node Ray knows the driver: with it Ray would give that no worker any more."""
+
+    def slowly(request: dict[str, Any]) -> Any:
+        time.sleep(0.3)
+        return right(request)
+
+    chat_server.answers(slowly)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=40)
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    with without_block(token) as (address, folder):
+        own = {**os.environ, **token, **in_folder(folder)}
+        command = [sys.executable, "-m", "toolablate", "run", str(plan), "--cluster", address]
+        with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+            wait_for(lambda: len(chat_server.requests) > 4)
+            for process in of_ray(folder, "raylet/raylet"):
+                os.kill(process, signal.SIGKILL)
+            joins = [*START, "--disable-usage-stats", f"--address={address}"]
+            subprocess.run(joins, env=own, capture_output=True, check=True)
+            told = running.communicate(timeout=200)[0]
+    assert running.returncode == 0, told
+    assert "is unavailable" not in told
+    assert set(outcomes(tmp_path / "runs" / "plan.sqlite").values()) == {("answered", "correct")}

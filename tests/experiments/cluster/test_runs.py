@@ -185,7 +185,7 @@ def test_a_cluster_that_cannot_be_had_is_refused_before_a_store_is_made(
     assert not store.exists()
 
 
-@pytest.mark.parametrize("address", ["somewhere", "10.0.0.1:", "10.0.0.1:99999", ""])
+@pytest.mark.parametrize("address", ["somewhere", "10.0.0.1:", "10.0.0.1:99999", "ray://10.0.0.1:10001", ""])
 def test_an_address_that_is_none_names_the_key(write_plan: WritePlan, address: str) -> None:
     plan, _ = load_plan(write_plan({}))
     with pytest.raises(InputError, match=r"cluster\.address"):
