@@ -223,6 +223,9 @@ def _apart(rows: list[Row]) -> str:
 
 
 def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
+    bare = without_tools(evidence)
+    if bare is not None and bare not in low:
+        yield f"{capital(bare.told)}."
     if levels := counted_runs("own_error", evidence):
         mostly = (
             f" Mostly wrong are {'; '.join(row.told for row in low)}." if low else " No kind of run is mostly wrong."

@@ -85,7 +85,7 @@ def right_until(event: int | None, evidence: Evidence) -> str:
         return ""
     step = beliefs[-1].step
     where = f"after event {evidence.steps[step] - 1}" if step else "before any call"
-    return f"asked at once {where}, {last} are right, and none was asked after event {event}"
+    return f"{last} early answers {where} are right, and none was asked for after event {event}"
 
 
 def asked_at(evidence: Evidence) -> Sequence[EarlyAnswers]:
