@@ -130,8 +130,8 @@ def _hundredths(probability: float) -> int:
 
 
 def as_likely(shares: Shares) -> tuple[Mechanism, int] | None:
-    """The next cause, where it is as likely as the first, or nearly so."""
-    next_one = shares.others[0] if shares.others else None
+    """The next cause, where it is as likely as the first, or nearly so. What is not known is set against none."""
+    next_one = shares.others[0] if shares.others and "unknown" not in shares.first else None
     close = next_one is not None and abs(shares.hundredths - next_one[1]) <= CLOSE
     return next_one if close else None
 
