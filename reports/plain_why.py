@@ -50,7 +50,7 @@ from toolablate.reports.happened import (
 )
 from toolablate.reports.run_groups import total
 from toolablate.reports.turn import AT_CALLS, right_until, turn_of
-from toolablate.reports.why_against import against, turn_against
+from toolablate.reports.why_against import against, named_shares, turn_against
 from toolablate.reports.would_tell import would_tell
 from toolablate.traces.records import Attribution, Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
@@ -106,24 +106,27 @@ def _verdict(told: Explanation) -> Iterator[str]:
     sure = how_sure(shares.hundredths / 100)
     if rival := as_likely(shares):
         yield (
-            f"Undecided between {_named(shares, attribution, evidence)}: {shares.probability}, and {defined(rival[0])}:"
+            f"Undecided between {_named(shares, attribution, told)}: {shares.probability}, and {defined(rival[0])}:"
             f" {hundred(rival[1])}; {basis}. {capital(clause)}."
         )
     else:
         start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
-        named, probability = _named(shares, attribution, evidence), shares.probability
+        named, probability = _named(shares, attribution, told), shares.probability
         if len(shares.first) > 1:
             each = " and ".join(chance(attribution.shares[one]) for one in shares.first)
             probability += f" for both together ({each})"
         yield f"{start}{named}: {clause}. Probability {probability}, {basis}."
 
 
-def _named(shares: Shares, attribution: Attribution, evidence: Evidence) -> str:
+def _named(shares: Shares, attribution: Attribution, told: Explanation) -> str:
     """With what no run tells it from."""
     names = [defined(each) for each in shares.first]
     if len(names) > 1:
         return " or ".join(names)
-    beside = not_apart(shares.first[0], evidence) if attribution.method == "replay" else ()
+    found = not_apart(shares.first[0], told.explained.evidence) if attribution.method == "replay" else ()
+    # What is told with a probability of its own is defined there.
+    apart = [each for each, _ in named_shares(told, attribution).others]
+    beside = [each for each in found if each not in apart]
     return f"{' or '.join((*names, *map(defined, beside)))}{', which no run tells apart' if beside else ''}"
 
 
