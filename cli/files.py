@@ -158,6 +158,7 @@ def merge_command(stores: tuple[Path, ...], output: Path, keep: str | None, as_j
 
     from toolablate.analysis.from_store import changed_kernels, environments
     from toolablate.experiments.environment.recording import shown_progress
+    from toolablate.reports.terminal.problems import differing_models
     from toolablate.traces.store import Store
     from toolablate.traces.store.merging import merge
 
@@ -165,16 +166,18 @@ def merge_command(stores: tuple[Path, ...], output: Path, keep: str | None, as_j
         raise click.UsageError("Name two stores or more.")
     with shown_progress(Console(stderr=True), "copying trials") as tell:
         report = merge(stores, output, keep_first=keep == "first", tell=tell)
+    with Store(output) as joined:
+        warnings = list(differing_models(joined.models()))
     if changed := changed_kernels(environments(output)):
-        click.echo(plain_text(f"Warning: {changed}"), err=True)
+        warnings.append(f"Warning: {changed}")
+    for warning in warnings:
+        click.echo(plain_text(warning), err=True)
     if as_json:
         click.echo(json.dumps(asdict(report), indent=2))
         return
-    from toolablate.reports.terminal.problems import differing_models, merge_lines, verify_view
+    from toolablate.reports.terminal.problems import merge_lines, verify_view
 
-    with Store(output) as joined:
-        models = joined.models()
-    for line in (*merge_lines(report), *differing_models(models)):
+    for line in merge_lines(report):
         click.echo(plain_text(line))
     Console().print(verify_view(report.checked))
 

@@ -130,7 +130,8 @@ def differing_models(models: Iterable[Model]) -> Iterator[str]:
     for model in models:
         named[model.name].append(model.model_dump(mode="json"))
     for name, several in named.items():
-        if keys := sorted(key for key in several[0] if any(each.get(key) != several[0][key] for each in several)):
+        known = {key for each in several for key in each}
+        if keys := sorted(key for key in known if any(each.get(key) != several[0].get(key) for each in several)):
             of = f"{len(several)} models are named {one_line(name)}, which differ in {', '.join(keys)}"
             yield f"Warning: {of}: a comparison shows each of them apart."
 

@@ -261,6 +261,8 @@ def test_models_that_share_a_name_are_named_with_what_differs() -> None:
     other = one.model_copy(update={"endpoint": "http://f/v1"})
     assert list(differing_models([one, OpenAIModel(name="n", endpoint="http://e/v1")])) == []
     assert "2 models are named m, which differ in endpoint" in next(differing_models([one, other]))
+    # What only a later one has is named as well.
+    assert "ability" in next(differing_models([one, SIMULATED.model_copy(update={"name": "m"})]))
 
 
 async def _trace(path: Path, number: int) -> Trace:
