@@ -105,7 +105,7 @@ def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]
 def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     evidence, attribution = told.explained.evidence, told.explained.attribution
     turn, beliefs = turn_of(evidence), asked_at(evidence)
-    if right_until(happened(cause, told).event, evidence):
+    if cause in AT_CALLS and right_until(happened(cause, told).event, evidence):
         return
     if turn is None and cause in AT_CALLS and len(beliefs) > 1:
         last = f"after event {evidence.steps[beliefs[-1].step] - 1}"
