@@ -5,7 +5,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.levels import EXTENDED, LAST_REPLY, REPAIRED, SHAM, WITHOUT_TOOLS, swapped_results
+from toolablate.analysis.attribution.levels import (
+    EXTENDED,
+    LAST_REPLY,
+    REPAIRED,
+    SHAM,
+    WITHOUT_TOOLS,
+    Level,
+    swapped_results,
+    told_levels,
+)
 from toolablate.analysis.attribution.replay_rules import LIKELY, deciding, levels_without, taken_together
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.statistics.intervals import wilson_interval
@@ -56,10 +65,10 @@ CAUSES: Mapping[Mechanism, tuple[str, str]] = {
     "budget": ("a limit that ended it", "with more room it would have come to the right answer"),
     "tool_fault": ("a tool that failed", "with a tool that works it would have come to the right answer"),
     "format": ("the form of its answer", "it had the right answer, and gave it in no form that counts"),
-    "sampling_noise": ("chance", "it answers this question mostly right without tools, and wrong now and then"),
+    "sampling_noise": ("chance", "asked again without tools, it would mostly be right"),
     "own_error": (
         "the model's own error",
-        "it answers this question mostly wrong without tools as well",
+        "asked again without tools, it would mostly be wrong as well",
     ),
     "unknown": ("something that the condition brings", "it is not known what"),
 }
@@ -179,7 +188,18 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     if found is None:
         return None
     undone, before = found
+    if cause in ("availability", "prompt"):
+        before = _just_before(undone, evidence)
     return row_of(undone, evidence), None if before is None or is_alone(before) else row_of(before, evidence)
+
+
+def _just_before(undone: Level, evidence: Evidence) -> Level | None:
+    """What differs least from runs without tools, or without the offer of them."""
+    for levels in told_levels(evidence):
+        if undone in levels:
+            place = levels.index(undone)
+            return levels[place - 1] if place else None
+    return None
 
 
 _KEPT = (AFTER_FIRST, LAST_REPLY, EXTENDED, REPAIRED)

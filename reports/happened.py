@@ -154,7 +154,8 @@ def _of_faults(evidence: Evidence) -> Happened:
     again = f"{'it' if len(tools) == 1 else 'none of them'} {'never worked' if len(tools) == 1 else 'worked'}"
     again += " again" if worked else ""
     for_a_time = [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]
-    also = f"; {one_line(for_a_time[0].tool)} failed for a time (event {for_a_time[0].event})" if for_a_time else ""
+    which = " and ".join(dict.fromkeys(one_line(each.tool) for each in for_a_time))
+    also = f"; {which} failed for a time ({events_named(sorted(each.event for each in for_a_time))})" if which else ""
     return Happened(f"{' and '.join(tools)} failed ({events_named(events)}), and {again}{also}", events[0])
 
 
@@ -197,8 +198,10 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         gave = sum(call.gave for call in calls) or "none"
         return Happened(f"it made {_many(len(calls))}, {gave} of which gave something")
     adopted = evidence.signals.adoption
-    if cause in BY_CHANCE and adopted is not None and adopted.is_new and evidence.score.verdict != "unparsed":
-        given = f"as {_tool(adopted.event, told)} had given it (event {adopted.event})"
+    alone = adopted is not None and not (adopted.in_question or adopted.others)
+    if cause in BY_CHANCE and adopted is not None and alone and evidence.score.verdict != "unparsed":
+        gave = "had given it" if adopted.is_new else "gave it too"
+        given = f"as {_tool(adopted.event, told)} {gave} (event {adopted.event})"
         return Happened(f"{answered}, {given}", adopted.event)
     return Happened(f"{answered}, after {_many(len(calls))}", last)
 

@@ -115,6 +115,9 @@ def _verdict(told: Explanation) -> Iterator[str]:
         if len(shares.first) > 1:
             each = " and ".join(chance(attribution.shares[one]) for one in shares.first)
             probability += f" for both together ({each})"
+            if shares.others:
+                likeliest, most = shares.others[0]
+                probability += f"; the likeliest single cause is {name_of(likeliest)} ({hundred(most)})"
         yield f"{start}{named}: {clause}. Probability {probability}, {basis}."
 
 
@@ -228,7 +231,7 @@ def _apart(rows: list[Row]) -> str:
 def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
     bare = without_tools(evidence)
     if bare is not None and bare not in low:
-        yield f"{capital(bare.told)}."
+        yield f"{capital(bare.told)}{', which speaks against it' if bare.share > RIGHT else ''}."
     if levels := counted_runs("own_error", evidence):
         mostly = (
             f" Mostly wrong are {'; '.join(row.told for row in low)}." if low else " No kind of run is mostly wrong."

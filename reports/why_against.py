@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.causes import (
@@ -24,16 +23,19 @@ from toolablate.reports.causes import (
     without_tools,
 )
 from toolablate.reports.changed_runs import (
+    AS_WAS,
     ASKED_OTHERWISE,
     BEFORE,
     IGNORING,
     REPEATS,
     Row,
+    capital,
     levels_of,
     of_scores,
     uncounted,
 )
 from toolablate.reports.happened import Said, happened, same_without_tools, sign_in
+from toolablate.reports.run_groups import total
 from toolablate.reports.turn import AT_CALLS, asked_at, count, right_until, turn_of
 from toolablate.traces.records import Attribution, Mechanism
 
@@ -53,7 +55,7 @@ def against(told: Explanation) -> Iterator[Said]:
             said = "; ".join((happened(cause, told).clause, *gone))
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
         elif (cause, hundredths) == as_likely(shares):
-            yield f"For {name_of(cause)}.{_raised_by(cause, told)}"
+            yield f"What speaks for {name_of(cause)}:{_raised_by(cause, told, capitals=False)}"
         else:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
     cause = shares.first[0]
@@ -163,8 +165,8 @@ def named_shares(told: Explanation, attribution: Attribution) -> Shares:
     return shares_of(attribution, sorted(also - {"own_error", "unknown"}) if attribution.shares else ())
 
 
-def _raised_by(cause: Mechanism, told: Explanation) -> str:
-    """The rows and signs for it."""
+def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) -> str:
+    """The rows and signs for it, as a sentence or as the rest of one."""
     evidence = told.explained.evidence
     said: list[str] = []
     sign = sign_in(evidence)
@@ -180,16 +182,17 @@ def _raised_by(cause: Mechanism, told: Explanation) -> str:
             said.append(happened(cause, told).clause)
         if cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
             said.append(still)
-    listed = "; ".join(each[:1].upper() + each[1:] if place == 0 else each for place, each in enumerate(said))
-    return f" {listed}." if listed else " No row tests it apart."
+    listed = "; ".join(said) or "no row tests it apart"
+    return f" {capital(listed) if capitals else listed[:1].lower() + listed[1:]}."
 
 
 def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
     if len(rows) > 1:
-        shown = "" if restores(cause, evidence) else "not shown by its rows: "
         counts = [f"{row.count} right ({row.changed})" for row in rows]
-        yield f"{shown}without it {counts[0]}, with it {counts[1]}"
+        whole = [total(each) for each in sides(cause, evidence) if each]
+        beside = f"; of all such runs {whole[0].came}, and {whole[1].came}" if len(whole) > 1 and whole != rows else ""
+        yield f"without it {counts[0]}, with it {counts[1]}{beside}"
 
 
 def _rows_of(cause: Mechanism, evidence: Evidence) -> list[Row]:
@@ -216,8 +219,9 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
     if cause == "own_error":
         return [row for row in levels if row.share > RIGHT]
     if cause == "sampling_noise":
-        never = [row for row in unchanged(evidence) if not row.right]
-        return never + [row for row in levels if row.changed == WITHOUT_TOOLS and row.share < RIGHT]
+        return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS]
+    if cause == "format" and evidence.re_asked:
+        return [row for row in unchanged(evidence) if row.share > RIGHT]
     if cause == "unknown":
         return []
     if attribution.method != "replay":

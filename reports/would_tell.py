@@ -8,6 +8,7 @@ from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
 from toolablate.reports.causes import FEW, name_of, ranked, shares_of
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
+from toolablate.reports.turn import asked_at
 from toolablate.traces.records import Mechanism, ModelCall
 from toolablate.traces.terminal_text import ID_CHARS
 
@@ -44,24 +45,48 @@ def would_tell(told: Explanation) -> Iterator[Said]:
         return
     first, rival = _pair(told)
     test = _test(first, rival, told)
-    if test is None:
+    if test is None or _made(test, told):
         within = any(call.by_provider for call in told.explained.evidence.signals.calls)
         why = (
             "results within a reply of the provider's nobody can keep or exchange. Add a condition with a tool of ours."
             if within
-            else "more trials of this question, under conditions that differ in one of these alone, would."
+            else _conditions(told)
         )
         yield f"No replay can tell {name_of(first)} from {name_of(rival)}: {why}"
         return
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
+    # Whatever is changed, what is chance comes out right and what is its own error comes out wrong.
+    for_right, for_wrong = _or("sampling_noise", test.right, test, told), _or("own_error", test.wrong, test, told)
     yield (
-        f"{FEW} replays {test.what} (about {requests} requests). Mostly right speaks for"
-        f" {name_of(test.right)}, mostly wrong for {name_of(test.wrong)}."
+        f"{FEW} replays {test.what} (about {requests} requests). Mostly right speaks for {for_right}, mostly wrong for"
+        f" {for_wrong}."
     )
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
     change = f" {test.change}" if test.change else ""
     yield Apart(f"toolablate replay {shlex.quote(told.store)} {trial} --from {test.event}{change} --repeats {FEW}")
+
+
+def _conditions(told: Explanation) -> str:
+    arms = told.explained.evidence.inputs.arms
+    if arms.offered or arms.sham or arms.placebo:
+        return "more repeats of this question, under the plan's control conditions, would."
+    return "control conditions would, which differ in one of these alone: give its plan a ladder."
+
+
+def _made(test: _Test, told: Explanation) -> bool:
+    """Early answers before any call are such replays."""
+    own = [each for each in asked_at(told.explained.evidence) if each.step == 0]
+    return (test.event, test.change) == (0, "--answer-now") and sum(each.samples for each in own) >= FEW
+
+
+def _or(also: Mechanism, cause: Mechanism, test: _Test, told: Explanation) -> str:
+    """A cause, and the one of those that the page names that speaks the same way."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    shares = shares_of(attribution)
+    named = {*shares.first, *(each for each, _ in shares.others)} - {test.right, test.wrong}
+    return f"{name_of(cause)} or {name_of(also)}" if also in named else name_of(cause)
 
 
 def _pair(told: Explanation) -> tuple[Mechanism, Mechanism]:

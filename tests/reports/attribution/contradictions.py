@@ -14,7 +14,8 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
-from toolablate.reports.causes import CAUSES, WORDS, ranked
+from toolablate.reports.causes import CAUSES, WORDS, ranked, sides
+from toolablate.reports.changed_runs import Row
 from toolablate.reports.run_groups import COUNTED, WITH, WITHOUT, run_groups
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, turn_of
@@ -99,6 +100,7 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
         return
     evidence = told.explained.evidence
     known = {_right_of(count) for each in run_groups(told) for _, count in each.rows} | {*_totals(told).values()}
+    known |= {_sum(rows) for cause in CAUSES for rows in sides(cause, evidence) if rows}
     known.add(_at_outset(evidence))
     known.add((int(evidence.inputs.score + sum(evidence.repeats)), 1 + len(evidence.repeats)))
     known |= {(line.right, line.samples) for line in step_lines(told) if line.samples}
@@ -107,6 +109,10 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
     for found in _RIGHT.findall(whole):
         if (int(found[0]), int(found[1])) not in known:
             yield f"{found} is not in the table, {sorted(known)}: {whole}"
+
+
+def _sum(rows: list[Row]) -> tuple[int, int]:
+    return int(sum(row.right for row in rows)), int(sum(row.runs for row in rows))
 
 
 def _at_outset(evidence: Evidence) -> tuple[int, int]:
@@ -201,7 +207,7 @@ def _of_rivals(attribution: Attribution, against: str) -> Iterator[str]:
         if share >= 0.105 and CAUSES[cause][0] not in against and cause not in BY_CHANCE:
             yield f"silent on {cause}, {share}: {against}"
     if "Nothing found" in against and re.search(
-        "It may be|Less likely|do not fit|^For |arly answers|same wrong answer", against
+        "It may be|Less likely|do not fit|What speaks for|arly answers|same wrong answer", against
     ):
         yield f"nothing, and something: {against}"
     if not against.strip():
