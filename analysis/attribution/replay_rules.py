@@ -89,8 +89,8 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     was right, a wrong trial would have been right without it with the probability (q - p) / (1 - p): the probability of
     necessity (Pearl 1999, "Probabilities of causation", Synthese 121; Tian and Pearl 2000, Annals of Mathematics and
     AI 28) under monotonicity. Along the chain each part gets what it adds to the highest chance before it. What no part
-    restores is `sampling_noise` where the question without tools is right more often than not, else `own_error`. Over
-    the draws of what is known of the chances, that is averaged; over orders of kinds of tools as well.
+    restores is `sampling_noise` where any level, as the trial was or without tools, is right more often than not, else
+    `own_error`. Over the draws of what is known of the chances, that is averaged; over orders of kinds of tools as well.
 
     An answer that could not be read is right with the share of those that were asked for once more: that is `format`,
     and the others share the rest.
@@ -244,8 +244,8 @@ def _shared(
         for part, likely in rates.items():
             found[part] += restored * likely / math.fsum(rates.values())
     left: Floats = (1 - highest[:, -1]) / wrong
-    no_tools = chances[:, -1] >= RIGHT
-    return found, {"sampling_noise": float(np.mean(left * no_tools)), "own_error": float(np.mean(left * ~no_tools))}
+    known = highest[:, -1] >= RIGHT
+    return found, {"sampling_noise": float(np.mean(left * known)), "own_error": float(np.mean(left * ~known))}
 
 
 _TOGETHER = 0.1
