@@ -90,7 +90,7 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     necessity (Pearl 1999, "Probabilities of causation", Synthese 121; Tian and Pearl 2000, Annals of Mathematics and
     AI 28) under monotonicity. Along the chain each part gets what it adds to the highest chance before it. What no part
     restores is `sampling_noise` where any level, as the trial was or without tools, is right more often than not, else
-    `own_error`. Over the draws of what is known of the chances, that is averaged; over orders of kinds of tools as well.
+    `own_error`. That is averaged over draws of what is known of the chances, and over orders of kinds of tools.
 
     An answer that could not be read is right with the share of those that were asked for once more: that is `format`,
     and the others share the rest.
