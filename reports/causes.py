@@ -57,10 +57,7 @@ CAUSES: Mapping[Mechanism, tuple[str, str]] = {
     "interaction": ("the results of two kinds of tools together", "both had a part in the wrong answer"),
     "volume": ("the length of its results", "so much text, whatever it says, cost it the right answer"),
     "calling": ("calling tools at all", "making calls, whatever they return, cost it the right answer"),
-    "availability": (
-        "the offer of tools",
-        "that they are there, called or not, cost it the right answer",
-    ),
+    "availability": ("the offer of tools", "their mere presence, called or not, cost it the right answer"),
     "prompt": ("the condition's prompt", "its words, without any tool, cost it the right answer"),
     "budget": ("a limit that ended it", "with more room it would have come to the right answer"),
     "tool_fault": ("a tool that failed", "with a tool that works it would have come to the right answer"),
@@ -81,14 +78,19 @@ def how_sure(probability: float) -> str:
 
 
 def ranked(attribution: Attribution) -> list[tuple[Mechanism, float]]:
-    """Causes with their probabilities, the most probable first; before it what needs no tool, where it is attributed to
-    that and both its names outweigh any other cause together. What is not known is a cause only where it is the one
+    """Causes with their probabilities, the most probable first. What is not known is a cause only where it is the one
     that a trial is attributed to."""
     shares = dict(attribution.shares) or {attribution.mechanism: attribution.confidence}
     found = {each: share for each, share in shares.items() if each != "unknown" or attribution.mechanism == each}
-    together = math.fsum(found.get(each, 0.0) for each in BY_CHANCE)
-    first = attribution.mechanism if attribution.mechanism in BY_CHANCE and together >= max(found.values()) else None
-    return sorted(found.items(), key=lambda each: (each[0] != first, -each[1], each[0] != attribution.mechanism))
+    return sorted(found.items(), key=lambda each: (-each[1], each[0] != attribution.mechanism))
+
+
+def chance_together(attribution: Attribution) -> float | None:
+    """The probability of chance and the model's own error together, where a trial counts as one of them though another
+    cause is likelier than either."""
+    if attribution.mechanism not in BY_CHANCE or first_of(attribution) in BY_CHANCE:
+        return None
+    return math.fsum(dict(ranked(attribution)).get(each, 0.0) for each in BY_CHANCE)
 
 
 def first_of(attribution: Attribution) -> Mechanism:
@@ -97,10 +99,10 @@ def first_of(attribution: Attribution) -> Mechanism:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What a page says of probabilities, in hundredths that add to 100: of the cause that it names first (of chance
-    and own error together, where only both outweigh the next), of others that it names, and of the rest."""
+    """What a page says of probabilities, in hundredths that add to 100: of the likeliest cause, of others that it
+    names, and of the rest."""
 
-    first: tuple[Mechanism, ...]
+    cause: Mechanism
     hundredths: int
     others: tuple[tuple[Mechanism, int], ...]
     rest: int
@@ -109,26 +111,24 @@ class Shares:
     def probability(self) -> str:
         return hundred(self.hundredths)
 
+    @property
+    def named(self) -> tuple[Mechanism, ...]:
+        return self.cause, *(each for each, _ in self.others)
+
 
 def shares_of(attribution: Attribution, also: Collection[Mechanism] = ()) -> Shares:
     """`also` are named however improbable they are."""
     (cause, probability), *others = ranked(attribution)
-    first: tuple[Mechanism, ...] = (cause,)
-    if cause in BY_CHANCE and others and others[0][1] > probability:
-        both = dict(ranked(attribution))
-        first = tuple(each for each in BY_CHANCE if each in both)
-        probability = math.fsum(both[each] for each in first)
-        others = [each for each in others if each[0] not in first]
     known = {each: _hundredths(share) for each, share in others}
     named = [(each, known.get(each, 0)) for each in (*known, *(each for each in also if each not in known))]
-    told = [each for each in named if each[0] not in first and (each[1] >= POSSIBLE or each[0] in also)]
+    told = [each for each in named if each[0] != cause and (each[1] >= POSSIBLE or each[0] in also)]
     whole = _hundredths(probability)
     rest = 100 - whole - sum(share for _, share in told)
     if rest < 0:
         # Two that end in a half were both rounded up.
         most = max(range(len(told)), key=lambda place: told[place][1])
         told[most] = (told[most][0], told[most][1] + rest)
-    return Shares(first, whole, tuple(told), max(rest, 0))
+    return Shares(cause, whole, tuple(told), max(rest, 0))
 
 
 def _hundredths(probability: float) -> int:
@@ -138,11 +138,11 @@ def _hundredths(probability: float) -> int:
     return min(99, round(100 * probability)) if probability < 1 else 100
 
 
-def as_likely(shares: Shares) -> tuple[Mechanism, int] | None:
-    """The next cause, where it is as likely as the first, or nearly so. What is not known is set against none."""
-    next_one = shares.others[0] if shares.others and "unknown" not in shares.first else None
-    close = next_one is not None and abs(shares.hundredths - next_one[1]) <= CLOSE
-    return next_one if close else None
+def as_likely(shares: Shares) -> tuple[tuple[Mechanism, int], ...]:
+    """Other causes that are as likely as the first, or nearly so. What is not known is set against none."""
+    if shares.cause == "unknown":
+        return ()
+    return tuple(each for each in shares.others if shares.hundredths - each[1] <= CLOSE)
 
 
 def hundred(of: int) -> str:

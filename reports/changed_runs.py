@@ -1,7 +1,7 @@
 """What came of one trial with one thing changed, and of others of its question: the table that a page is made of."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.decomposition import Scores
@@ -95,6 +95,13 @@ def uncounted(evidence: Evidence) -> list[Row]:
     if evidence.outset and levels.isdisjoint({BEFORE, OUTSET_ELSEWHERE}):
         found.append((OUTSET_ELSEWHERE, evidence.outset, ""))
     return [Row(changed, len(scores), sum(scores), graded, aside=aside) for changed, scores, aside in found if scores]
+
+
+def repeats_told(evidence: Evidence, fits: Callable[[Row], bool]) -> Iterator[str]:
+    """The other repeats of its condition, where they fit."""
+    row = next((row for row in uncounted(evidence) if row.changed == REPEATS), None)
+    if row is not None and fits(row):
+        yield f"{capital(row.told)}."
 
 
 def replays_of(evidence: Evidence) -> int:

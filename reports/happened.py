@@ -229,6 +229,16 @@ def same_without_tools(evidence: Evidence) -> str:
     return f"Without tools it gave the same wrong answer, {answer}, in {times} of {of} trial{'' if of == 1 else 's'}"
 
 
+def never_without_tools(evidence: Evidence) -> str:
+    """Where no trial without tools gives its answer; empty where one does, or it gave none."""
+    own, scored = evidence.score.extracted, [each.score for each in evidence.no_tools if each.score.value is not None]
+    if not own or not scored or any(_alike(each.extracted, own) for each in scored):
+        return ""
+    answer = one_line(", ".join(own), max_chars=60)
+    many = f"None of {len(scored)} trials" if len(scored) > 1 else "The one trial"
+    return f"{many} without tools {'answers' if len(scored) > 1 else 'does not answer'} {answer}"
+
+
 def _alike(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whatever sign of a currency or between thousands they are written with."""
     return [_UNWRITTEN.sub("", each.lower()) for each in one] == [_UNWRITTEN.sub("", each.lower()) for each in other]

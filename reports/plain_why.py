@@ -3,13 +3,13 @@
 Rules, so that no sentence contradicts another, or the table of all runs:
 
 - Every sentence is made from the same rows, early answers and probabilities as the table; none from a recorded note.
-- The cause that is named is the most probable one. Chance and the model's own error need no tool, and count together.
+- The cause that is named is the most probable one. Where a trial counts as another, the page says why.
 - Of one cause there is one probability, and those of a page add to 1.
 - What early answers say against a cause stands with all else that speaks against it.
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
@@ -20,6 +20,7 @@ from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.causes import (
     Shares,
     as_likely,
+    chance_together,
     counted_runs,
     deciding_rows,
     defined,
@@ -37,12 +38,13 @@ from toolablate.reports.causes import (
     unchanged,
     without_tools,
 )
-from toolablate.reports.changed_runs import Row, capital, replays_of
+from toolablate.reports.changed_runs import Row, capital, repeats_told, replays_of
 from toolablate.reports.happened import (
     Said,
     events_named,
     happened,
     last_reply,
+    never_without_tools,
     noted,
     quoted,
     same_without_tools,
@@ -79,10 +81,17 @@ def in_short(told: Explanation) -> str:
     if attribution is None or first_of(attribution) == "unknown":
         return next(_verdict(told))
     shares = shares_of(attribution)
-    sure, names = how_sure(shares.hundredths / 100), " or ".join(map(name_of, shares.first))
-    if rival := as_likely(shares):
-        return f"Undecided between {names} ({shares.probability}) and {name_of(rival[0])} ({hundred(rival[1])})."
-    return f"{capital(f'{sure} {names}'.strip())}: probability {shares.probability}."
+    sure, name = how_sure(shares.hundredths / 100), name_of(shares.cause)
+    if as_likely(shares):
+        return f"Undecided between {_several(shares, name_of)}."
+    return f"{capital(f'{sure} {name}'.strip())}: probability {shares.probability}."
+
+
+def _several(shares: Shares, naming: Callable[[Mechanism], str]) -> str:
+    """Those that are as likely, with their probabilities."""
+    *some, last = ((shares.cause, shares.hundredths), *as_likely(shares))
+    listed = ", ".join(f"{naming(cause)}: {hundred(share)}" for cause, share in some)
+    return f"{listed}, and {naming(last[0])}: {hundred(last[1])}"
 
 
 # What went wrong, and how sure that is.
@@ -96,41 +105,36 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield from _gains(evidence)
         return
     shares, basis = shares_of(attribution), _basis(attribution, evidence)
-    if shares.first == ("unknown",):
+    if shares.cause == "unknown":
         yield (
             "The cause is not known. That it is something that the condition brings, and neither chance nor the model's"
             f" own error: probability {shares.probability}, {basis}."
         )
         return
-    clause = happened(shares.first[0], told).clause
+    clause = happened(shares.cause, told).clause
     sure = how_sure(shares.hundredths / 100)
-    if rival := as_likely(shares):
-        yield (
-            f"Undecided between {_named(shares, attribution, told)}: {shares.probability}, and {defined(rival[0])}:"
-            f" {hundred(rival[1])}; {basis}. {capital(clause)}."
-        )
+    if as_likely(shares):
+        yield f"Undecided between {_several(shares, defined)}; {basis}. {capital(clause)}."
     else:
         start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
-        named, probability = _named(shares, attribution, told), shares.probability
-        if len(shares.first) > 1:
-            each = " and ".join(chance(attribution.shares[one]) for one in shares.first)
-            probability += f" for both together ({each})"
-            if shares.others:
-                likeliest, most = shares.others[0]
-                probability += f"; the likeliest single cause is {name_of(likeliest)} ({hundred(most)})"
-        yield f"{start}{named}: {clause}. Probability {probability}, {basis}."
+        named = _named(shares, attribution, told)
+        yield f"{start}{named}: {clause}. Probability {shares.probability}, {basis}."
+    if together := chance_together(attribution):
+        yield (
+            f"It counts as {name_of(attribution.mechanism)}: this and"
+            f" {name_of('own_error' if attribution.mechanism == 'sampling_noise' else 'sampling_noise')}, which need no"
+            f" tool, are likelier together ({chance(together)})."
+        )
 
 
 def _named(shares: Shares, attribution: Attribution, told: Explanation) -> str:
     """With what no run tells it from."""
-    names = [defined(each) for each in shares.first]
-    if len(names) > 1:
-        return " or ".join(names)
-    found = not_apart(shares.first[0], told.explained.evidence) if attribution.method == "replay" else ()
+    found = not_apart(shares.cause, told.explained.evidence) if attribution.method == "replay" else ()
     # What is told with a probability of its own is defined there.
-    apart = [each for each, _ in named_shares(told, attribution).others]
+    apart = named_shares(told, attribution).named
     beside = [each for each in found if each not in apart]
-    return f"{' or '.join((*names, *map(defined, beside)))}{', which no run tells apart' if beside else ''}"
+    names = " or ".join(map(defined, (shares.cause, *beside)))
+    return f"{names}{', which no run tells apart' if beside else ''}"
 
 
 def _basis(attribution: Attribution, evidence: Evidence) -> str:
@@ -172,7 +176,10 @@ def _known(told: Explanation) -> Iterator[Said]:
         yield f"Asked at once after its steps, it turns wrong {turn.where}: {turn.counts}."
     elif cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
         yield f"{capital(still)}."
-    yield from quoted(happened(cause, told).event if cause != "unknown" else last_reply(told), told)
+    if cause in AT_CALLS and (never := never_without_tools(evidence)):
+        yield f"{never}."
+    event = happened(cause, told).event if cause not in (*BY_CHANCE, "unknown") else last_reply(told)
+    yield from quoted(event, told)
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
 
@@ -229,26 +236,29 @@ def _apart(rows: list[Row]) -> str:
 
 
 def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
-    bare = without_tools(evidence)
-    if bare is not None and bare not in low:
-        yield f"{capital(bare.told)}{', which speaks against it' if bare.share > RIGHT else ''}."
+    bare, same = without_tools(evidence), same_without_tools(evidence)
     if levels := counted_runs("own_error", evidence):
-        mostly = (
-            f" Mostly wrong are {'; '.join(row.told for row in low)}." if low else " No kind of run is mostly wrong."
-        )
-        yield f"Of all runs, whatever is changed, {total(levels).came}.{mostly}"
-    if same := same_without_tools(evidence):
+        kinds = [row for row in levels if row.share < RIGHT]
+        more = len(kinds) - len(low)
+        beside = f"; and {more} more kind{'' if more == 1 else 's'}" if more > 0 else ""
+        mostly = f" Mostly wrong: {'; '.join(row.told for row in low)}{beside}." if low else " No kind is mostly wrong."
+        yield f"Of the counted answers, whatever is changed, {total(levels).came}.{mostly}"
+    if bare is not None and bare.share == RIGHT:
+        yield f"{capital(bare.told)}."
+    if same:
         yield f"{same}."
+    yield from repeats_told(evidence, lambda row: row.share < RIGHT)
 
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
-    if bare is not None and bare.share > RIGHT:
-        yield f"{capital(bare.told)}: it can answer the question."
     if came := [row for row in again if row.right]:
         yield f"In the same state it can come out right: {'; '.join(row.told for row in came)}."
-    else:
-        yield "No run shows it by itself: it is what is left, as no one change explains the answer better."
+    if bare is not None and bare.share > RIGHT:
+        yield f"{capital(bare.told)}: it can answer the question."
+    yield from repeats_told(evidence, lambda row: row.share > RIGHT)
+    if not came:
+        yield "No run shows chance by itself: it is what is left, as no one change explains the answer better."
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

@@ -9,7 +9,7 @@ from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.causes import counted_runs, first_of, name_of, sides
 from toolablate.reports.changed_runs import AS_WAS, Row, levels_of, uncounted
 
-COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "In no sum", "Other runs"
+COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "Not counted", "Other runs"
 WITHOUT, WITH = "Without", "With"
 
 

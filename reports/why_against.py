@@ -54,15 +54,13 @@ def against(told: Explanation) -> Iterator[Said]:
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
             said = "; ".join((happened(cause, told).clause, *gone))
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
-        elif (cause, hundredths) == as_likely(shares):
-            yield f"What speaks for {name_of(cause)}:{_raised_by(cause, told, capitals=False)}"
+        elif (cause, hundredths) in as_likely(shares):
+            yield f"{capital(name_of(cause))}:{_raised_by(cause, told, capitals=False)}"
         else:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
-    cause = shares.first[0]
+    cause = shares.cause
     told_rows = [row for other, _ in shares.others for row in _rows_of(other, evidence)]
-    # Of two that are named together, what speaks against one of them speaks for the other.
-    one = len(shares.first) == 1
-    rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows] if one else []
+    rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
     rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
     early = list(_early_answers_against(cause, told))
     # Early answers before any call are a row as well.
@@ -79,7 +77,7 @@ def against(told: Explanation) -> Iterator[Said]:
         yield "Nothing found."
     if shares.rest >= 100 * LEAST_LEFT:
         which = "All others together" if shares.others else "All other causes together"
-        named = {*shares.first, *(each for each, _ in shares.others)}
+        named = shares.named
         left = [(each, share) for each, share in ranked(attribution) if each not in named and share >= LEAST_LEFT]
         most = f" (the likeliest of them: {name_of(left[0][0])})" if left else ""
         if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in named:
@@ -137,8 +135,10 @@ _OF_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other
 def _repeats_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
     """Other repeats have the same tools and the same prompt, whatever they called."""
     row = next((row for row in uncounted(evidence) if row.changed == REPEATS), None)
-    shared = cause in ("availability", "prompt", "own_error") and attribution.method == "replay"
-    return [row] if shared and row is not None and row.share > RIGHT else []
+    if row is None or attribution.method != "replay":
+        return []
+    shared = cause in ("availability", "prompt", "own_error") and row.share > RIGHT
+    return [row] if shared or (cause == "sampling_noise" and row.share < RIGHT) else []
 
 
 def _ignoring(cause: Mechanism, evidence: Evidence) -> list[Row]:
@@ -207,8 +207,9 @@ def _rows_of(cause: Mechanism, evidence: Evidence) -> list[Row]:
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
     if again:
-        few = not any(row.right for row in again) and sum(row.runs for row in again) < FEW
-        yield f"{'; '.join(row.told for row in again)}{', too few to rule it out' if few else ''}"
+        whole = total(again)
+        against = "too few to rule it out" if whole.runs < FEW and not whole.right else "which speaks against chance"
+        yield f"{'; '.join(row.told for row in again)}{f', {against}' if whole.share < RIGHT else ''}"
     elif bare is not None and bare.share >= RIGHT:
         yield f"{bare.told}, so it can answer the question"
 

@@ -1,15 +1,19 @@
 """The one command that tells the likeliest cause of a wrong trial from its strongest rival."""
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
+from toolablate.analysis.attribution.levels import LAST_REPLY
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
-from toolablate.reports.causes import FEW, name_of, ranked, shares_of
+from toolablate.reports.cause_wording import chance
+from toolablate.reports.causes import FEW, POSSIBLE, name_of, ranked
+from toolablate.reports.changed_runs import BEFORE, REPEATS, Row, levels_of, uncounted
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
-from toolablate.reports.turn import asked_at
-from toolablate.traces.records import Mechanism, ModelCall
+from toolablate.reports.why_against import named_shares
+from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS
 
 _NEVER_ASKED: Mapping[str, str] = {
@@ -43,24 +47,27 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     if told.provider in _NEVER_ASKED:
         yield _NEVER_ASKED[told.provider]
         return
-    first, rival = _pair(told)
-    test = _test(first, rival, told)
-    if test is None or _made(test, told):
+    tests = list(_tests(told))
+    test = next((test for test in tests if (row := _so_far(test, told)) is None or row.runs < FEW), None)
+    if test is None:
         within = any(call.by_provider for call in told.explained.evidence.signals.calls)
         why = (
             "results within a reply of the provider's nobody can keep or exchange. Add a condition with a tool of ours."
             if within
             else _conditions(told)
         )
-        yield f"No replay can tell {name_of(first)} from {name_of(rival)}: {why}"
+        first, rival, *_ = _candidates(told)
+        yield f"No further replay can tell {name_of(first)} from {name_of(rival)}: {why}"
         return
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
+    row = _so_far(test, told)
+    so_far = f" So far {row.count} right ({row.changed})." if row is not None else ""
     # Whatever is changed, what is chance comes out right and what is its own error comes out wrong.
     for_right, for_wrong = _or("sampling_noise", test.right, test, told), _or("own_error", test.wrong, test, told)
     yield (
-        f"{FEW} replays {test.what} (about {requests} requests). Mostly right speaks for {for_right}, mostly wrong for"
-        f" {for_wrong}."
+        f"{FEW} replays {test.what} (about {requests} requests).{so_far} Mostly right speaks for {for_right}, mostly"
+        f" wrong for {for_wrong}."
     )
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
     change = f" {test.change}" if test.change else ""
@@ -74,31 +81,55 @@ def _conditions(told: Explanation) -> str:
     return "control conditions would, which differ in one of these alone: give its plan a ladder."
 
 
-def _made(test: _Test, told: Explanation) -> bool:
-    """Early answers before any call are such replays."""
-    own = [each for each in asked_at(told.explained.evidence) if each.step == 0]
-    return (test.event, test.change) == (0, "--answer-now") and sum(each.samples for each in own) >= FEW
+def _shares(told: Explanation) -> dict[Mechanism, float]:
+    attribution = told.explained.attribution
+    assert attribution is not None
+    return dict(ranked(attribution))
+
+
+def _candidates(told: Explanation) -> list[Mechanism]:
+    """The likeliest, and the others in order; of those that need no tool both, if improbable."""
+    known = list(_shares(told))
+    return [known[0], *(each for each in dict.fromkeys((*known[1:], *BY_CHANCE)) if each not in (known[0], "unknown"))]
+
+
+def _tests(told: Explanation) -> Iterator[_Test]:
+    """Of the likeliest cause beside each other one. First those of causes that the page names, by how evenly the two
+    outcomes share the probability; of the others the likelier first."""
+    first, *rivals = _candidates(told)
+    shares = _shares(told)
+
+    def worth(pair: tuple[Mechanism, _Test]) -> tuple[bool, float]:
+        share, test = shares.get(pair[0], 0.0), pair[1]
+        sides = {test.right, "sampling_noise"}, {test.wrong, "own_error"}
+        even = min(math.fsum(shares.get(each, 0.0) for each in side) for side in sides)
+        return (True, even) if 100 * share >= POSSIBLE else (False, share)
+
+    found = [(rival, test) for rival in rivals if (test := _test(first, rival, told)) is not None]
+    yield from (test for _, test in sorted(found, key=worth, reverse=True))
+
+
+def _so_far(test: _Test, told: Explanation) -> Row | None:
+    """What has come of such replays; None of none, or where the page has no row of these alone."""
+    evidence, last = told.explained.evidence, last_reply(told)
+    if test.event == 0 and test.change == "--answer-now":
+        asked, right = evidence.at_outset
+        return Row(BEFORE, asked, right) if asked else None
+    if test.change:
+        return None
+    calls = any(isinstance(event, ToolCall) for event in told.conversation[: test.event])
+    what = REPEATS if test.event == 0 else LAST_REPLY if calls and test.event == last else ""
+    return next((row for row in (*levels_of(evidence), *uncounted(evidence)) if row.changed == what), None)
 
 
 def _or(also: Mechanism, cause: Mechanism, test: _Test, told: Explanation) -> str:
-    """A cause, and the one of those that the page names that speaks the same way."""
+    """A cause, and the one of those that the page names that speaks the same way; with the probability of what it does
+    not name."""
     attribution = told.explained.attribution
     assert attribution is not None
-    shares = shares_of(attribution)
-    named = {*shares.first, *(each for each, _ in shares.others)} - {test.right, test.wrong}
-    return f"{name_of(cause)} or {name_of(also)}" if also in named else name_of(cause)
-
-
-def _pair(told: Explanation) -> tuple[Mechanism, Mechanism]:
-    """The likeliest and its strongest rival; where no other is known, the one of the two that need no tool."""
-    attribution = told.explained.attribution
-    assert attribution is not None
-    shares = shares_of(attribution)
-    first, *both = shares.first
-    if both:
-        return first, shares.others[0][0] if shares.others else both[0]
-    rival = next((each for each, _ in ranked(attribution) if each not in (first, "unknown")), None)
-    return first, rival or ("own_error" if first == "sampling_noise" else "sampling_noise")
+    named, share = named_shares(told, attribution).named, _shares(told).get(cause, 0.0)
+    name = name_of(cause) if cause in named or share < 0.005 else f"{name_of(cause)} ({chance(share)})"
+    return f"{name} or {name_of(also)}" if also in named and also not in (test.right, test.wrong) else name
 
 
 def _test(first: Mechanism, rival: Mechanism, told: Explanation) -> _Test | None:

@@ -23,11 +23,10 @@ from toolablate.reports.turn import last_reply_step, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
-EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS = 5, 10, 11
+EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS = 5, 10, 12
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 NO_ANSWER = "(none)"
-SEVERAL = "several"
 _SKIPPED = ("import ", "from ", "#")
 
 
@@ -175,12 +174,12 @@ def _line(step: int, event: int | None, what: str, belief: EarlyAnswers | None) 
 
 
 def _leading(belief: EarlyAnswers) -> str:
-    """What most say; of two that as many say, both."""
-    name, share = max(belief.options.items(), key=lambda item: item[1].mean, default=("", belief.unreadable))
-    if not name or belief.unreadable.mean > share.mean:
-        return NO_ANSWER
-    leading = [each for each, other in belief.options.items() if other.mean == share.mean]
-    return one_line(name if len(leading) == 1 else " or ".join(leading) if len(leading) == 2 else SEVERAL)
+    """What was said and how often: two answers, or of more the most frequent."""
+    said = sorted(((each.mean, name) for name, each in belief.options.items() if each.mean), key=lambda each: -each[0])
+    if belief.unreadable.mean:
+        said.append((belief.unreadable.mean, NO_ANSWER))
+    several = [f"{name} ({round(share * belief.samples)})" if len(said) > 1 else name for share, name in said]
+    return one_line(", ".join(several) if len(several) < 3 else f"{several[0]}, others")
 
 
 def _belief(line: BeliefStep) -> tuple[Text, Text]:

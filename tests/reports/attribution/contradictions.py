@@ -156,33 +156,31 @@ def _graded(told: Explanation) -> bool:
 def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     """The most probable cause, with its probability, and a word that this bears."""
     shares = dict(ranked(attribution))
-    together = sum(shares.get(each, 0.0) for each in BY_CHANCE)
-    names = max(shares, key=lambda each: shares[each])
-    most = shares[names]
-    if attribution.mechanism in BY_CHANCE and most <= together and shares.get(attribution.mechanism, 0.0) < most:
-        most, names = together, attribution.mechanism
-    elif attribution.mechanism in BY_CHANCE and together >= most:
-        names, most = attribution.mechanism, shares[attribution.mechanism]
+    most = max(shares.values())
     undecided = verdict.startswith("Undecided between")
     first = verdict.partition(";" if undecided else "robability ")[0]
-    named = "The cause is not known" if names == "unknown" else CAUSES[names][0]
-    likeliest = [CAUSES[each][0] for each, share in shares.items() if share == shares.get(names)]
-    if named not in first and not any(each in first for each in likeliest):
+    likeliest = ["The cause is not known" if each == "unknown" else CAUSES[each][0] for each in shares]
+    likeliest = [name for name, share in zip(likeliest, shares.values(), strict=True) if share == most]
+    if not any(name in first for name in likeliest):
         yield f"not the most probable cause, of {shares}: {verdict}"
-    said = re.search(r"(?:robability|\):|apart:) (\d?\.\d+)", verdict)
+    said = re.search(r"(?:robability|\):) (\d?\.\d+)", verdict)
     if said is None or abs(float(said[1]) - most) > 0.011:
         yield f"another probability than {most}: {verdict}"
     for least, word in WORDS:
         if verdict.lower().startswith(word) and most < least - 0.006:
             yield f"{word!r} at {most}: {verdict}"
-    unsure = "No cause is more likely than not" in verdict
-    if not undecided and (most < 0.5) != unsure and names != "unknown":
+    unsure, unknown = "No cause is more likely than not" in verdict, "not known" in verdict
+    if not undecided and (most < 0.5) != unsure and not unknown:
         yield f"a word for how sure, or none, at {most}: {verdict}"
     if undecided and most >= 0.54:
         yield f"undecided at {most}: {verdict}"
     next_most = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
-    if not undecided and most - next_most < 0.04 and next_most >= 0.11 and names != "unknown":
+    if most - next_most < 0.04 and next_most >= 0.11 and not unknown:
         yield f"ranked, with {most} and {next_most}: {verdict}"
+    counted = [CAUSES[each][0] for each in BY_CHANCE if f"It counts as {CAUSES[each][0]}:" in verdict]
+    other = attribution.mechanism in BY_CHANCE and ranked(attribution)[0][0] not in BY_CHANCE
+    if counted != ([CAUSES[attribution.mechanism][0]] if other else []):
+        yield f"counted as {counted}, and it is {attribution.mechanism}: {verdict}"
 
 
 def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
@@ -204,10 +202,10 @@ def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
 def _of_rivals(attribution: Attribution, against: str) -> Iterator[str]:
     """All that are likely enough are named; nothing is found only where nothing is."""
     for cause, share in ranked(attribution)[1:]:
-        if share >= 0.105 and CAUSES[cause][0] not in against and cause not in BY_CHANCE:
+        if share >= 0.105 and CAUSES[cause][0] not in against.lower():
             yield f"silent on {cause}, {share}: {against}"
     if "Nothing found" in against and re.search(
-        "It may be|Less likely|do not fit|What speaks for|arly answers|same wrong answer", against
+        "It may be|Less likely|do not fit|arly answers|same wrong answer", against
     ):
         yield f"nothing, and something: {against}"
     if not against.strip():

@@ -25,7 +25,7 @@ from toolablate.analysis.shapley import ShapleyEstimate
 from toolablate.reports.happened import telling_line
 from toolablate.reports.plain_why import why_parts
 from toolablate.reports.terminal.explanation import explanation_view
-from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, NumberTarget
+from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"
 
@@ -70,8 +70,8 @@ def test_each_call_and_each_result_has_a_row_with_the_belief_after_it() -> None:
     assert steps_of(shown())[:5] == [
         "event right says",
         "before any call 8 of 8 A",
-        "0 calls web_search: which gas do plants take 7 of 8 A",
-        "1 web_search gives: …ants take molecular nitrogen … 0 of 8 B",
+        "0 calls web_search: which gas do plants take 7 of 8 A (7), B (1)",
+        "1 web_search gives: …ants take molecular nitrogen… 0 of 8 B",
         "2 replies: Answer: B wrong B",
     ]
 
@@ -159,6 +159,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " The closest comparison: with no result at event 1: 3 of 4 right; with all replies after its first result drawn"
         " again: 2 of 8 right."
         " Asked at once after its steps, it turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
+        " None of 4 trials without tools answers B."
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
     )
     assert part(told, "What speaks against it") == (
@@ -208,7 +209,7 @@ def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed
     found = evidence(trajectory=believed((1, 0, 0)), flip=None)
     told = explanation(explained(found, mechanism="own_error", confidence=0.4, distraction=None))
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is the model's own error")
-    assert "Of all runs, whatever is changed, 9 of 32 right. Mostly wrong are " in part(told, "How we know")
+    assert "Of the counted answers, whatever is changed, 9 of 32 right. Mostly wrong: " in part(told, "How we know")
     assert "without tools: 3 of 4 right" in part(told, "What speaks against it")
     assert "Before any call 1 of 8 early answers are right: it may need no call" in part(
         explanation(explained(found)), "What speaks against it"
@@ -362,3 +363,29 @@ def test_calls_are_told_by_what_they_say_first() -> None:
 def test_a_simulated_model_is_announced() -> None:
     assert "SIMULATED" in shown(explanation(provider="simulated"))
     assert "SIMULATED" not in shown()
+
+
+def test_a_trial_that_counts_as_chance_says_so_where_another_cause_is_likelier() -> None:
+    shares: dict[Mechanism, float] = {"lock_in": 0.42, "sampling_noise": 0.31, "own_error": 0.27}
+    told = explanation(explained(shares=shares, mechanism="sampling_noise", confidence=0.58, distraction=None))
+    assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is its computation")
+    assert "It counts as chance: this and the model's own error, which need no tool, are likelier together (.58)." in (
+        part(told, "Verdict")
+    )
+
+
+def test_what_would_tell_says_what_has_come_of_it_and_is_not_asked_for_twice() -> None:
+    """All of it drawn again is what its other repeats are."""
+    shares: dict[Mechanism, float] = {"own_error": 0.6, "sampling_noise": 0.4}
+    few, many = (
+        part(
+            explanation(
+                explained(evidence(repeats=repeats), shares=shares, mechanism="own_error", distraction=None),
+            ),
+            "What would tell",
+        )
+        for repeats in ((0.0,), (0.0,) * 8)
+    )
+    assert "of all of it, drawn again" in few
+    assert "So far 0 of 1 right (its other repeats)." in few
+    assert "of all of it, drawn again" not in many
