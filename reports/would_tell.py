@@ -10,7 +10,7 @@ from toolablate.analysis.attribution.levels import LAST_REPLY
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import FEW, POSSIBLE, name_of, ranked
-from toolablate.reports.changed_runs import BEFORE, REPEATS, Row, levels_of, uncounted
+from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, REPEATS, Row, levels_of, uncounted
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
 from toolablate.reports.why_against import named_shares
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
@@ -117,9 +117,11 @@ def _so_far(test: _Test, told: Explanation) -> Row | None:
         return Row(BEFORE, asked, right) if asked else None
     if test.change:
         return None
-    calls = any(isinstance(event, ToolCall) for event in told.conversation[: test.event])
-    what = REPEATS if test.event == 0 else LAST_REPLY if calls and test.event == last else ""
-    return next((row for row in (*levels_of(evidence), *uncounted(evidence)) if row.changed == what), None)
+    calls = sum(isinstance(event, ToolCall) for event in told.conversation[: test.event])
+    which = {REDRAWN, REPEATS} if test.event == 0 else set[str]()
+    which |= {LAST_REPLY} if calls and test.event == last else set()
+    which |= {AFTER_FIRST} if calls == 1 else set()
+    return next((row for row in (*levels_of(evidence), *uncounted(evidence)) if row.changed in which), None)
 
 
 def _or(also: Mechanism, cause: Mechanism, test: _Test, told: Explanation) -> str:

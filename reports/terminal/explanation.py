@@ -23,7 +23,7 @@ from toolablate.reports.turn import last_reply_step, turn_of
 from toolablate.traces.records import Event, ModelCall, Score, ToolCall, ToolRequest
 from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
-EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS = 5, 10, 12
+EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS = 5, 10, 13
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 NO_ANSWER = "(none)"

@@ -71,7 +71,7 @@ def test_each_call_and_each_result_has_a_row_with_the_belief_after_it() -> None:
         "event right says",
         "before any call 8 of 8 A",
         "0 calls web_search: which gas do plants take 7 of 8 A (7), B (1)",
-        "1 web_search gives: …ants take molecular nitrogen… 0 of 8 B",
+        "1 web_search gives: …ants take molecular nitroge… 0 of 8 B",
         "2 replies: Answer: B wrong B",
     ]
 
