@@ -188,13 +188,13 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     if found is None:
         return None
     undone, before = found
-    if cause in ("availability", "prompt"):
+    if cause in ("availability", "prompt", "volume"):
         before = _just_before(undone, evidence)
     return row_of(undone, evidence), None if before is None or is_alone(before) else row_of(before, evidence)
 
 
 def _just_before(undone: Level, evidence: Evidence) -> Level | None:
-    """What differs least from runs without tools, or without the offer of them."""
+    """The level that differs from this one by the cause alone, where there is one: a part of it each."""
     for levels in told_levels(evidence):
         if undone in levels:
             place = levels.index(undone)

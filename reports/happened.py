@@ -48,6 +48,7 @@ _FORMS: Mapping[Mechanism, tuple[Form, ...]] = {
     "retrieval_distraction": ("search", "page"),
     "other_results": ("other",),
 }
+OF_FORMS: Mapping[Form, Mechanism] = {form: cause for cause, forms in _FORMS.items() for form in forms}
 _HOW: Mapping[Distraction, str] = {
     "misleading_adoption": "it believed a misleading result",
     "existence_as_norm": "it took what exists for what is right",
@@ -153,10 +154,15 @@ def _of_faults(evidence: Evidence) -> Happened:
     worked = any(call.gave for call in evidence.signals.calls if one_line(call.tool) in tools)
     again = f"{'it' if len(tools) == 1 else 'none of them'} {'never worked' if len(tools) == 1 else 'worked'}"
     again += " again" if worked else ""
-    for_a_time = [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]
-    which = " and ".join(dict.fromkeys(one_line(each.tool) for each in for_a_time))
-    also = f"; {which} failed for a time ({events_named(sorted(each.event for each in for_a_time))})" if which else ""
+    also = "".join(f"; {each}" for each in [failed_for_a_time(evidence)] if each)
     return Happened(f"{' and '.join(tools)} failed ({events_named(events)}), and {again}{also}", events[0])
+
+
+def failed_for_a_time(evidence: Evidence) -> str:
+    """Tools that worked again, and when they did not; empty where none failed so."""
+    troubles = [each for each in evidence.signals.troubles if each.recovered is not None and each.kind in _OF_TOOLS]
+    which = " and ".join(dict.fromkeys(one_line(each.tool) for each in troubles))
+    return f"{which} failed for a time ({events_named(sorted(each.event for each in troubles))})" if which else ""
 
 
 _OF_TOOLS = ("timeout", "dead_kernel", "search_failed", "injected", "infrastructure")
@@ -203,7 +209,8 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         gave = "had given it" if adopted.is_new else "gave it too"
         given = f"as {_tool(adopted.event, told)} {gave} (event {adopted.event})"
         return Happened(f"{answered}, {given}", adopted.event)
-    return Happened(f"{answered}, after {_many(len(calls))}", last)
+    nothing = "" if any(call.gave for call in calls) else ", none of which gave anything"
+    return Happened(f"{answered}, after {_many(len(calls))}{nothing}", last)
 
 
 def _answered(told: Explanation) -> str:

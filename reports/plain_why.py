@@ -146,7 +146,7 @@ def _basis(attribution: Attribution, evidence: Evidence) -> str:
     counted = sum(row.runs for row in counted_runs(first_of(attribution), evidence))
     re_asked = len(evidence.re_asked) if "format" in attribution.shares else 0
     beside = f", and the {re_asked} that were asked for once more" if re_asked else ""
-    return f"from the {counted:g} answers that are counted below{beside}"
+    return f"from the {counted:g} answers that are counted below{beside}, and how often each cause shows in this store"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:

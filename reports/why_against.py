@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.levels import SHAM
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.causes import (
@@ -34,7 +35,15 @@ from toolablate.reports.changed_runs import (
     of_scores,
     uncounted,
 )
-from toolablate.reports.happened import Said, happened, same_without_tools, sign_in
+from toolablate.reports.happened import (
+    OF_FORMS,
+    Said,
+    failed_for_a_time,
+    happened,
+    never_without_tools,
+    same_without_tools,
+    sign_in,
+)
 from toolablate.reports.run_groups import total
 from toolablate.reports.turn import AT_CALLS, asked_at, count, right_until, turn_of
 from toolablate.traces.records import Attribution, Mechanism
@@ -52,7 +61,7 @@ def against(told: Explanation) -> Iterator[Said]:
     for cause, hundredths in shares.others:
         if hundredths < POSSIBLE:
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
-            said = "; ".join((happened(cause, told).clause, *gone))
+            said = "; ".join((happened(cause, told).clause, *(list(_side_by_side(cause, evidence)) or gone)))
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
         elif (cause, hundredths) in as_likely(shares):
             yield f"{capital(name_of(cause))}:{_raised_by(cause, told, capitals=False)}"
@@ -66,15 +75,16 @@ def against(told: Explanation) -> Iterator[Said]:
     # Early answers before any call are a row as well.
     rows = [row for row in rows if not (early and row.changed == BEFORE)]
     more = f"; and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
-    if rows:
-        yield f"Rows that do not fit it: {'; '.join(row.told for row in rows[:MOST_ROWS])}{more}."
-    told_so = any(other == "own_error" for other, _ in shares.others)
-    same = same_without_tools(evidence) if cause not in BY_CHANCE and not told_so else ""
-    if same:
-        yield f"{same}: it may need no tool."
-    yield from early
-    if not shares.others and not rows and not same and not early:
-        yield "Nothing found."
+    found = [f"Rows that do not fit {name_of(cause)}: {'; '.join(row.told for row in rows[:MOST_ROWS])}{more}."]
+    found = [*(found if rows else []), *_answers_without_tools(cause, shares, evidence), *early]
+    signs = list(_signs_of_others(told, shares))
+    yield from found if found or shares.others or signs else ["Nothing found."]
+    yield from _rest(attribution, shares)
+    if signs:
+        yield f"The trace has signs of causes that are less likely: {'; '.join(signs)}."
+
+
+def _rest(attribution: Attribution, shares: Shares) -> Iterator[str]:
     if shares.rest >= 100 * LEAST_LEFT:
         which = "All others together" if shares.others else "All other causes together"
         named = shares.named
@@ -83,6 +93,26 @@ def against(told: Explanation) -> Iterator[Said]:
         if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in named:
             most = " (mostly something that the condition brings, of which there is no sign)"
         yield f"{which}: {hundred(shares.rest)}{most}."
+
+
+def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence) -> Iterator[str]:
+    """Where trials without tools answer otherwise than they would if it were so."""
+    if cause not in BY_CHANCE and "own_error" not in shares.named and (same := same_without_tools(evidence)):
+        yield f"{same}: it may need no tool."
+    elif cause == "own_error" and (never := never_without_tools(evidence)):
+        yield f"{never}."
+
+
+def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
+    """What stands in the trace of causes that the page does not name, or names last."""
+    evidence = told.explained.evidence
+    adopted = evidence.signals.adoption
+    if adopted is not None and adopted.is_new and shares.cause not in BY_CHANCE:
+        cause = OF_FORMS[adopted.form]
+        if cause not in shares.named and "interaction" not in shares.named:
+            yield happened(cause, told).clause
+    if "tool_fault" not in shares.named and (failed := failed_for_a_time(evidence)):
+        yield failed
 
 
 def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
@@ -191,7 +221,10 @@ def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     if len(rows) > 1:
         counts = [f"{row.count} right ({row.changed})" for row in rows]
         whole = [total(each) for each in sides(cause, evidence) if each]
-        beside = f"; of all such runs {whole[0].came}, and {whole[1].came}" if len(whole) > 1 and whole != rows else ""
+        beside = f"; of all without it {whole[0].came}, of all with it {whole[1].came}" if len(whole) > 1 else ""
+        sham = [row for row in levels_of(evidence) if row.changed == SHAM]
+        neither = sham if cause == "tool_fault" and beside else []
+        beside += "".join(f" ({row.told}, which is neither)" for row in neither)
         yield f"without it {counts[0]}, with it {counts[1]}{beside}"
 
 
@@ -218,7 +251,7 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
     """Weighed rows that are as they would not be if it were so; the rows that are told of it are none of these."""
     levels = levels_of(evidence)
     if cause == "own_error":
-        return [row for row in levels if row.share > RIGHT]
+        return [row for row in levels if row.share >= RIGHT]
     if cause == "sampling_noise":
         return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS]
     if cause == "format" and evidence.re_asked:

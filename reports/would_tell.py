@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import FEW, POSSIBLE, name_of, ranked
 from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, REPEATS, Row, levels_of, uncounted
@@ -156,9 +156,14 @@ def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
     last = last_reply(told)
     if cause == "format" and last is not None:
         return _Test(last, "", "of its last reply, drawn again", "sampling_noise", cause)
+    forced = last is not None and isinstance(end := told.conversation[last], ModelCall) and end.purpose == "final"
+    if cause == "budget" and last is not None and forced:
+        return _Test(last, "", "of its last reply, drawn again within the limit", "sampling_noise", cause)
     if cause in ("availability", "prompt", "calling", "budget"):
         return _Test(0, "", "of all of it, drawn again", "sampling_noise", cause)
     at = happened(cause, told).event
+    if cause == "tool_fault":
+        at = max((each.event for each in unrecovered(told.explained.evidence.signals.troubles)), default=None)
     within = any(call.by_provider and call.event == at for call in told.explained.evidence.signals.calls)
     after = None if at is None or within else reply_after(at, told)
     if after is None:

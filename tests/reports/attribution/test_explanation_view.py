@@ -152,7 +152,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     assert part(told, "Verdict") == (
         "Very likely what its search found (a search result or page led it to a wrong answer): web_search gave its"
         " wrong answer, molecular nitrogen (event 1): it believed a misleading result. Probability .82, from the 36"
-        " answers that are counted below."
+        " answers that are counted below, and how often each cause shows in this store."
     )
     assert part(told, "How we know") == (
         "Without this cause 17 of 20 right, with it 2 of 16 right (95 % Wilson intervals 64 to 95 % and 3 to 36 %)."
