@@ -33,7 +33,6 @@ from toolablate.reports.causes import (
     of_kinds,
     overlap,
     restores,
-    shares_of,
     sides,
     unchanged,
     without_tools,
@@ -80,7 +79,7 @@ def in_short(told: Explanation) -> str:
     attribution = told.explained.attribution
     if attribution is None or first_of(attribution) == "unknown":
         return next(_verdict(told))
-    shares = shares_of(attribution)
+    shares = named_shares(told, attribution)
     sure, name = how_sure(shares.hundredths / 100), name_of(shares.cause)
     if as_likely(shares):
         return f"Undecided between {_several(shares, name_of)}."
@@ -104,7 +103,7 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield "The answer is right." if right else "The answer has no score, so no cause is looked for."
         yield from _gains(evidence)
         return
-    shares, basis = shares_of(attribution), _basis(attribution, evidence)
+    shares, basis = named_shares(told, attribution), _basis(attribution, evidence)
     if shares.cause == "unknown":
         yield (
             "The cause is not known. That it is something that the condition brings, and neither chance nor the model's"

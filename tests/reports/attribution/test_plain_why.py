@@ -29,6 +29,7 @@ from toolablate.analysis.attribution.trace_rules import attribute_by_trace
 from toolablate.reports.causes import counted_runs, overlap, ranked, shares_of, sides
 from toolablate.reports.changed_runs import levels_of
 from toolablate.reports.happened import Happened
+from toolablate.reports.why_against import named_shares
 from toolablate.reports.would_tell import _Test
 from toolablate.traces.records import Event, Mechanism, ReplayDesign
 
@@ -179,8 +180,8 @@ FAULTS: Mapping[str, tuple[str, Any]] = {
     "surer than it is": ("plain_why.how_sure", lambda _: "almost certainly"),
     "another cause first": ("causes.ranked", lambda of: list(reversed(ranked(of)))),
     "probabilities that do not add to 1": (
-        "plain_why.shares_of",
-        lambda *of: replace(shares_of(*of), hundredths=min(99, shares_of(*of).hundredths + 7)),
+        "plain_why.named_shares",
+        lambda *of: replace(named_shares(*of), hundredths=min(99, named_shares(*of).hundredths + 7)),
     ),
     "a rival left out": ("why_against.named_shares", lambda told, of: replace(shares_of(of), others=(), rest=40)),
     "measured, of a trace": ("plain_why._basis", lambda *_: "from the 4 answers that are counted below"),
