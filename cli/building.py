@@ -288,20 +288,24 @@ def threads_command(forums: Path) -> None:
 
     from toolablate.experiments.construction.sources.forum_threads import (
         ForumUnreadableError,
+        LeftOut,
         alone,
         fetch_threads,
         load_forums,
     )
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
+    from toolablate.traces.terminal_text import one_line
 
     plan, console = load_forums(forums), Console(stderr=True)
-    found, failed = Counter({forum.name: 0 for forum in plan.forums}), list[str]()
+    found, left_out, failed = Counter({forum.name: 0 for forum in plan.forums}), list[LeftOut](), list[str]()
 
     async def fetch() -> None:
         async for name, thread in fetch_threads(plan):
             if isinstance(thread, ForumUnreadableError):
                 failed.append(f"{name}: {thread}")
+            elif isinstance(thread, LeftOut):
+                left_out.append(thread)
             else:
                 found[name] += 1
 
@@ -309,6 +313,9 @@ def threads_command(forums: Path) -> None:
         asyncio.run(fetch())
     for name, count in found.items():
         console.print(f"{name}: {counted(count, 'new thread')}", markup=False, highlight=False)
+    for each in left_out:
+        line = one_line(f"{each.forum}: left out: {each.reason}", max_chars=1_000)
+        console.print(line, style="yellow", markup=False, soft_wrap=True)
     for line in failed:
         console.print(f"{line}; the same command goes on.", style="yellow", markup=False, soft_wrap=True)
     raise SystemExit(1 if failed else 0)
