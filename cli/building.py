@@ -333,6 +333,7 @@ def posts_command(page: Path, as_json: bool) -> None:
     import json
     import sys
 
+    from toolablate.experiments.construction.sources.apart import OF_A_PAGE, read_apart
     from toolablate.experiments.construction.sources.forum_posts import posts_of
     from toolablate.tools.extraction.kinds import decode
     from toolablate.traces.errors import InputError
@@ -348,7 +349,7 @@ def posts_command(page: Path, as_json: bool) -> None:
         raise InputError(
             f"{page} is no HTML: {why}", hint="name the page of a thread, as a browser gets it", code="not_html"
         )
-    posts = posts_of(decode(read))
+    posts = read_apart(str(page), OF_A_PAGE, posts_of, decode(read))
     if as_json:
         click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
     elif posts:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from html import unescape
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
@@ -17,6 +18,7 @@ from lxml.etree import ParserError  # type: ignore[import-untyped]
 from pydantic import BaseModel, Field, ValidationError
 
 from toolablate.experiments.construction.plan_files import load_plan
+from toolablate.experiments.construction.sources.apart import OF_A_PAGE, Apart, apart
 from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_no_text, text_of
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError, HttpClient, follow
@@ -111,13 +113,13 @@ class ForumUnreadableError(Exception):
 
 
 async def threads_of(
-    forum: Forum, client: HttpClient, web: WebSection, known: frozenset[str], limit: int
+    forum: Forum, client: HttpClient, web: WebSection, texts: Apart, known: frozenset[str], limit: int
 ) -> AsyncIterator[Thread | LeftOut]:
     """At most so many of questions with an accepted answer, but those whose addresses are `known`, and those that
     cannot be read. Raises ForumUnreadableError."""
     if limit <= 0:
         return
-    reader = _Json(client, web)
+    reader = _Json(client, web, texts)
     found = _discourse(forum, reader, known) if forum.kind == "discourse" else _stack_exchange(forum, reader, known)
     number = 0
     async for thread in found:
@@ -137,13 +139,18 @@ def said_in(written: str) -> str:
     return text_of(post, quotes_marked=True)
 
 
+def texts_in(written: list[str]) -> list[str]:
+    return [said_in(each) for each in written]
+
+
 M = TypeVar("M", bound=BaseModel)
 
 
 class _Json:
-    """Gets JSON of a known form. Waits as long as Stack Exchange's `backoff` asks for."""
+    """Gets JSON of a known form. Waits as long as Stack Exchange's `backoff` asks for. `texts` reads HTML."""
 
-    def __init__(self, client: HttpClient, web: WebSection) -> None:
+    def __init__(self, client: HttpClient, web: WebSection, texts: Apart) -> None:
+        self.texts = texts
         self._client = client
         self._policy = web.policy
         self._not_before = 0.0
@@ -294,8 +301,9 @@ async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | Lef
     accepted = next((post for post in others if post.accepted_answer), None)
     if accepted is None:
         return None
-    return _thread(
+    return await _thread(
         forum,
+        reader.texts,
         url=url,
         title=title,
         question=first.cooked,
@@ -404,10 +412,11 @@ async def _stack_exchange(
                 if accepted is None:
                     yield _left_out(forum, question.link, "has an accepted answer that is not among its answers")
                     continue
-                thread = _thread(
+                thread = await _thread(
                     forum,
+                    reader.texts,
                     url=question.link,
-                    title=said_in(question.title),
+                    title=unescape(question.title),
                     question=question.body,
                     answer=accepted.body,
                     replies=[each.body for each in own if each is not accepted],
@@ -456,8 +465,9 @@ def _within(forum: Forum, moment: datetime) -> bool:
     return (forum.since is None or day >= forum.since) and (forum.until is None or day <= forum.until)
 
 
-def _thread(
+async def _thread(
     forum: Forum,
+    texts: Apart,
     *,
     url: str,
     title: str,
@@ -466,15 +476,18 @@ def _thread(
     replies: Sequence[str],
     names: Sequence[str],
     licence: str | None = None,
-) -> Thread | None:
-    """None where question or answer have no text: pictures alone."""
-    asked, said = said_in(question), said_in(answer)
+) -> Thread | LeftOut | None:
+    """Posts are HTML. None where question or answer have no text: pictures alone."""
+    try:
+        asked, said, *others = await texts.call(url, texts_in, [question, answer, *replies])
+    except InputError as error:
+        return LeftOut(url, forum.name, error.message)
     if not all(text.replace(PICTURE, "").strip("> \n") for text in (asked, said)):
         return None
     return Thread(
         question=asked,
         answer=said,
-        replies=tuple(filter(None, map(said_in, replies))),
+        replies=tuple(filter(None, others)),
         title=" ".join(title.split()),
         url=url,
         forum=forum.name,
@@ -495,24 +508,25 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | L
     # What stands on several pages is told once, and kept once.
     before, told = left_out_of(output), set[LeftOut]()
     client = LiveHttpClient(plan.web.policy)
-    try:
-        for forum in plan.forums:
-            try:
-                left = forum.limit - sum(name == forum.name for _, name in there)
-                async for thread in threads_of(forum, client, plan.web, known, left):
-                    if isinstance(thread, Thread):
-                        append_row(output, thread.row())
-                    elif thread in told:
-                        continue
-                    else:
-                        told.add(thread)
-                        if thread not in before:
-                            append_row(_left_out_beside(output), thread.row())
-                    yield forum.name, thread
-            except ForumUnreadableError as error:
-                yield forum.name, error
-    finally:
-        await client.close()
+    async with apart(OF_A_PAGE) as texts:
+        try:
+            for forum in plan.forums:
+                try:
+                    left = forum.limit - sum(name == forum.name for _, name in there)
+                    async for thread in threads_of(forum, client, plan.web, texts, known, left):
+                        if isinstance(thread, Thread):
+                            append_row(output, thread.row())
+                        elif thread in told:
+                            continue
+                        else:
+                            told.add(thread)
+                            if thread not in before:
+                                append_row(_left_out_beside(output), thread.row())
+                        yield forum.name, thread
+                except ForumUnreadableError as error:
+                    yield forum.name, error
+        finally:
+            await client.close()
 
 
 def rows_there(output: Path) -> list[tuple[str, str]]:
