@@ -27,9 +27,9 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
     from toolablate.experiments.construction.sources.apart import OF_A_BOOK, read_apart
     from toolablate.experiments.construction.sources.book_pages import read_book
     from toolablate.experiments.construction.sources.book_regions import regions_of, seen_in
-    from toolablate.formats.exporting import new_file
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
+    from toolablate.traces.new_files import new_file
 
     if regions is not None and not discipline.strip():
         raise InputError("--regions: statements need a discipline", hint="add --discipline NAME", code="usage")
