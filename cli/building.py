@@ -241,7 +241,9 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
 
 @build_group.command("review", epilog=options.example("toolablate build review questions.toml"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
-@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it is free.")
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it was served last."
+)
 @click.option("--no-open", is_flag=True, help="Open no browser.")
 @click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
 def review_command(pipeline: Path, port: int | None, no_open: bool, as_json: bool) -> None:
@@ -253,10 +255,14 @@ def review_command(pipeline: Path, port: int | None, no_open: bool, as_json: boo
     differ, a third decides. Names stay in a file beside the workbench; decisions have an alias.
     """
     from toolablate.viewer.keeping.serving import address_shown, listening, require_view
-    from toolablate.viewer.reviewing.serving import serve_review
+    from toolablate.viewer.reviewing.serving import listening_again, serve_review
+
+    def tell(line: str) -> None:
+        click.echo(line, err=True)
 
     require_view()
-    with listening(port or 0) as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
+    place = listening(port) if port else listening_again(pipeline, tell)
+    with place as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
         serve_review(pipeline, listener, ready)
 
 
