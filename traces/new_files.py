@@ -27,6 +27,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     part = _part(path)
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)
         try:
             with part.open("xb") as file:
                 yield file
@@ -49,6 +50,7 @@ def new_folder(path: Path, is_export: Callable[[Path], bool], named: str = "-o")
     require_own_folder(path, is_export, named)
     part = _part(path)
     with _writing(path, named):
+        shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         try:
             yield part
@@ -104,6 +106,7 @@ def require_own_folder(path: Path, is_export: Callable[[Path], bool], named: str
 
 
 def _part(path: Path, suffix: str = "part") -> Path:
+    """What is there already is of a process of this number that was killed: in containers numbers repeat."""
     return path.with_name(f".{path.name}.{os.getpid()}.{suffix}")
 
 
