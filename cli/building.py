@@ -241,7 +241,9 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
 
 @build_group.command("review", epilog=options.example("toolablate build review questions.toml"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
-@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it is free.")
+@click.option(
+    "--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it was served last."
+)
 @click.option("--no-open", is_flag=True, help="Open no browser.")
 @click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
 def review_command(pipeline: Path, port: int | None, no_open: bool, as_json: bool) -> None:
@@ -253,10 +255,14 @@ def review_command(pipeline: Path, port: int | None, no_open: bool, as_json: boo
     differ, a third decides. Names stay in a file beside the workbench; decisions have an alias.
     """
     from toolablate.viewer.keeping.serving import address_shown, listening, require_view
-    from toolablate.viewer.reviewing.serving import serve_review
+    from toolablate.viewer.reviewing.serving import listening_again, serve_review
+
+    def tell(line: str) -> None:
+        click.echo(line, err=True)
 
     require_view()
-    with listening(port or 0) as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
+    place = listening(port) if port else listening_again(pipeline, tell)
+    with place as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
         serve_review(pipeline, listener, ready)
 
 
@@ -288,20 +294,24 @@ def threads_command(forums: Path) -> None:
 
     from toolablate.experiments.construction.sources.forum_threads import (
         ForumUnreadableError,
+        LeftOut,
         alone,
         fetch_threads,
         load_forums,
     )
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
+    from toolablate.traces.terminal_text import one_line
 
     plan, console = load_forums(forums), Console(stderr=True)
-    found, failed = Counter({forum.name: 0 for forum in plan.forums}), list[str]()
+    found, left_out, failed = Counter({forum.name: 0 for forum in plan.forums}), list[LeftOut](), list[str]()
 
     async def fetch() -> None:
         async for name, thread in fetch_threads(plan):
             if isinstance(thread, ForumUnreadableError):
                 failed.append(f"{name}: {thread}")
+            elif isinstance(thread, LeftOut):
+                left_out.append(thread)
             else:
                 found[name] += 1
 
@@ -309,6 +319,9 @@ def threads_command(forums: Path) -> None:
         asyncio.run(fetch())
     for name, count in found.items():
         console.print(f"{name}: {counted(count, 'new thread')}", markup=False, highlight=False)
+    for each in left_out:
+        line = one_line(f"{each.forum}: left out: {each.reason}", max_chars=1_000)
+        console.print(line, style="yellow", markup=False, soft_wrap=True)
     for line in failed:
         console.print(f"{line}; the same command goes on.", style="yellow", markup=False, soft_wrap=True)
     raise SystemExit(1 if failed else 0)
@@ -326,6 +339,7 @@ def posts_command(page: Path, as_json: bool) -> None:
     import json
     import sys
 
+    from toolablate.experiments.construction.sources.apart import OF_A_PAGE, read_apart
     from toolablate.experiments.construction.sources.forum_posts import posts_of
     from toolablate.tools.extraction.kinds import decode
     from toolablate.traces.errors import InputError
@@ -341,7 +355,7 @@ def posts_command(page: Path, as_json: bool) -> None:
         raise InputError(
             f"{page} is no HTML: {why}", hint="name the page of a thread, as a browser gets it", code="not_html"
         )
-    posts = posts_of(decode(read))
+    posts = read_apart(str(page), OF_A_PAGE, posts_of, decode(read))
     if as_json:
         click.echo(json.dumps({"posts": [{"text": post} for post in posts]}, ensure_ascii=False, indent=2))
     elif posts:

@@ -24,17 +24,19 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
     import json
     from collections import Counter
 
-    from toolablate.experiments.construction.sources.book_pages import pages_of, title_of
+    from toolablate.experiments.construction.sources.apart import OF_A_BOOK, read_apart
+    from toolablate.experiments.construction.sources.book_pages import read_book
     from toolablate.experiments.construction.sources.book_regions import regions_of, seen_in
-    from toolablate.formats.exporting import new_file
     from toolablate.reports.numbers import counted
     from toolablate.traces.errors import InputError
+    from toolablate.traces.new_files import new_file
 
     if regions is not None and not discipline.strip():
         raise InputError("--regions: statements need a discipline", hint="add --discipline NAME", code="usage")
     if regions is not None and regions.resolve() == output.resolve():
         raise InputError("--regions and -o name one file", hint="name two files", code="usage")
-    pages, name = list(pages_of(book)), title.strip() or title_of(book)
+    whole = read_apart(str(book), OF_A_BOOK, read_book, str(book.resolve()))
+    pages, name = whole.pages, title.strip() or whole.title
     read = [page for page in pages if page.text]
     if not read:
         raise InputError(

@@ -36,7 +36,8 @@ def export_command(store: Path, output: Path, **given: Any) -> None:
     """
     from importlib.metadata import version
 
-    from toolablate.formats.exporting import exporting, new_folder, waiting
+    from toolablate.formats.exporting import exporting, waiting
+    from toolablate.traces.new_files import new_folder
 
     require_datasets()
     with new_folder(output, lambda _: False) as folder, exporting(store, given) as export:

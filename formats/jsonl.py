@@ -36,8 +36,9 @@ def export_command(store: Path, output: Path, **given: Any) -> None:
     That is its question, model, condition, events, scores, why it went as it did, and what judges and people said of
     it. The file is there whole or not at all; docs/exports.md has its keys.
     """
-    from toolablate.formats.exporting import exporting, new_file, require_file
+    from toolablate.formats.exporting import exporting
     from toolablate.reports.numbers import counted
+    from toolablate.traces.new_files import new_file, require_file
     from toolablate.traces.output import refuse_store
 
     if str(output) == "-":

@@ -57,7 +57,8 @@ def export_command(
 
     The folder is there whole or not at all; an earlier export is replaced. docs/exports.md has the columns.
     """
-    from toolablate.formats.exporting import exporting, new_folder
+    from toolablate.formats.exporting import exporting
+    from toolablate.traces.new_files import new_folder
 
     require_parquet()
     if "condition" in partition and given["replays"]:

@@ -113,8 +113,9 @@ def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context
 
 
 async def _taken(step: Step, paid: Iterable[JudgeCall], ask: Ask, most_chars: int) -> Outcome:
-    """What was paid is given again, of one request the latest reply. An item that is too long for a request waits: no
-    endpoint would take it. Raises StaysUnreadError."""
+    """What was paid is given again, of one request the latest reply: `--again` asks anew, and two like texts are asked
+    for once, other than in `PaidInTurn`. An item that is too long for a request waits: no endpoint would take it.
+    Raises StaysUnreadError."""
     known = {call.request.identity(): call for call in paid}
 
     async def asked(request: ModelRequest) -> JudgeCall:

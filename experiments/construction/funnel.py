@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
 from toolablate.experiments.construction.review import Agreement, agreement, said_of
 from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, reviewer_figures
+from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
 from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
@@ -79,13 +80,14 @@ class SourceFigures:
 @dataclass(frozen=True, slots=True)
 class Funnel:
     """`rows` are those of `items`, `repeated` how many of them are the same as an earlier one, and so no item of their
-    own. `paid_before` is what was paid for steps that the pipeline no longer has, since it or its items changed.
-    `sources` are forums or books, those with most items first; `domains` counts what is at the end; `checks` and
-    `style` are over these; `audit` is None without one; `reviewers` have no names. `paper` names the paper whose
-    figures stand beside, and `paper_funnel` is its funnel in words."""
+    own. `left_out` are threads that `build threads` could not read. `paid_before` is what was paid for steps that the
+    pipeline no longer has, since it or its items changed. `sources` are forums or books, those with most items first;
+    `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None without one; `reviewers`
+    have no names. `paper` names the paper whose figures stand beside, and `paper_funnel` is its funnel in words."""
 
     rows: int
     repeated: int
+    left_out: tuple[LeftOut, ...]
     stages: tuple[StageFigures, ...]
     paid_before: Paid
     sources: Mapping[str, SourceFigures]
@@ -132,6 +134,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),
+        left_out=tuple(left_out_of(Path(pipeline.items))),
         stages=tuple(stages),
         paid_before=before,
         sources=_sources(built.stages[0].contents.values(), contents),
@@ -180,6 +183,7 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
 
     if funnel.repeated:
         yield rows_told(funnel)
+    yield from _left_out_told(funnel.left_out)
     if funnel.paid_before.requests:
         cost = funnel.paid_before.cost_usd
         told = "cost unknown" if cost is None else dollars(cost)
@@ -210,6 +214,16 @@ def rows_told(funnel: Funnel) -> str:
     from toolablate.reports.numbers import counted
 
     return f"Rows of `items`: {funnel.rows}, less {counted(funnel.repeated, 'row')} the same as an earlier one"
+
+
+def _left_out_told(left_out: Sequence[LeftOut]) -> Iterator[str]:
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.terminal_text import one_line
+
+    if left_out:
+        told = "; ".join(one_line(each.reason, max_chars=300) for each in left_out[:FAULTS_SHOWN])
+        more = f"; others ({len(left_out) - FAULTS_SHOWN})" if len(left_out) > FAULTS_SHOWN else ""
+        yield f"Left out by `build threads`: {counted(len(left_out), 'thread')}: {told}{more}"
 
 
 SOURCES_SHOWN = 20

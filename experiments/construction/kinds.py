@@ -9,7 +9,7 @@ from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
-from toolablate.experiments.construction.pipeline import Pipeline
+from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
@@ -29,6 +29,7 @@ from toolablate.experiments.construction.statement_stages import (
 )
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.traces.errors import InputError
+from toolablate.traces.new_files import require_own_folder
 
 
 def load_items(pipeline: Pipeline) -> dict[str, Content]:
@@ -52,7 +53,8 @@ def require(pipeline: Pipeline) -> None:
         book_worlds(pipeline.worlds.pages, {})
     audit_in(pipeline, {})
     folder = Path(pipeline.output)
-    above = next(each for each in (folder, *folder.parents) if each.exists())
+    require_own_folder(folder, is_published, "output")
+    above = next(each for each in folder.resolve().parents if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"output: cannot write {folder}", hint="name another folder", code="unwritable")
 

@@ -26,6 +26,11 @@ PUBLISHED = (
 )
 """What may be written into `output`."""
 
+
+def is_published(file: Path) -> bool:
+    return file.name in PUBLISHED
+
+
 PromptName = Literal[
     "read", "assess", "filter", "deduplicate", "convert_options", "convert_short_answer", "specify", "falsify"
 ]

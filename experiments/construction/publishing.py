@@ -12,12 +12,12 @@ from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
-from toolablate.experiments.construction.pipeline import PUBLISHED, Pipeline
+from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
-from toolablate.traces.errors import InputError
+from toolablate.traces.new_files import new_folder
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
 ID_DIGITS = 16
@@ -79,23 +79,15 @@ def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
 
 
 def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> Path:
-    """Writes into the pipeline's `output`, each file whole, and none where one cannot be written: `card.md`, and of
-    questions `questions.jsonl` and `lpfqa.jsonl`, of statements `statements.jsonl` and the corpora of book worlds.
-    Raises InputError where that cannot be written."""
-    folder = Path(pipeline.output)
+    """Makes the pipeline's `output` anew, in one step: `card.md`, and of questions `questions.jsonl` and `lpfqa.jsonl`,
+    of statements `statements.jsonl`, and the corpora of worlds. Raises InputError where that cannot be written."""
     made = _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
     made["card.md"] = card_of(pipeline, contents, funnel)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        halves = {name: folder / f".{name}.part" for name in made}
+    # New rows beside an old card would be neither set.
+    with new_folder(Path(pipeline.output), is_published, "output") as folder:
         for name, text in made.items():
-            halves[name].write_text(text, encoding="utf-8")
-        # None before all are written: a full disk leaves no new rows beside an old card.
-        for name, half in halves.items():
-            half.replace(folder / name)
-    except OSError as error:
-        raise InputError(f"output: cannot write {folder}: {error.strerror}", code="unwritable") from None
-    return folder
+            (folder / name).write_text(text, encoding="utf-8")
+    return Path(pipeline.output)
 
 
 def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
@@ -222,23 +214,11 @@ _PERSONAL = (
 
 
 def told_of_published(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
-    """What its maker should know before it is passed on: items without a licence, how much of a book or of threads is
-    falsified, and files of an earlier build, which may have what was rejected since."""
+    """What its maker should know before it is passed on: items without a licence, and how much of a book or of threads
+    is falsified."""
     bare = sum(not content.get("licence") for content in contents.values())
     of_none = [f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"]
-    old = [f"{name} in {pipeline.output} is of an earlier build: delete it" for name in _no_longer_made(pipeline)]
-    return [*(of_none if bare else []), *_told_of_worlds(pipeline, contents), *old]
-
-
-def _no_longer_made(pipeline: Pipeline) -> list[str]:
-    made = {"card.md"}
-    if pipeline.kind == "questions":
-        made |= {"questions.jsonl", "lpfqa.jsonl"}
-        made |= {"threads.jsonl", "falsified_threads.jsonl"} if pipeline.worlds.threads else set()
-    else:
-        made |= {"statements.jsonl"}
-        made |= {"book.jsonl", "falsified_book.jsonl"} if pipeline.worlds.pages else set()
-    return [name for name in PUBLISHED if name not in made and (Path(pipeline.output) / name).exists()]
+    return [*(of_none if bare else []), *_told_of_worlds(pipeline, contents)]
 
 
 def _told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:

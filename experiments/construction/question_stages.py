@@ -196,9 +196,12 @@ class ShortAnswer(ReplyForm):
 
 
 _KEEP = """Keep the language of the question, its facts and its difficulty. Do not mention the forum, its people or \
-that this was a discussion. The question has to be understood by itself and must not give its answer away."""
+that this was a discussion."""
+_QUESTION = """- question: the question, in other words where it is not understood by itself. It must not give its \
+answer away"""
 
 OPTIONS_PROMPT = f"""You turn a question with its answer into a multiple-choice question.
+{_QUESTION}, nor list the options.
 - options: {FEWEST_OPTIONS} to {MOST_OPTIONS} texts without letters, alike in length and form, exactly one right, none \
 "all of the above" or "none of the above". Make wrong ones of the wrong replies where there are some.
 - correct_answer: the right option, word for word.
@@ -206,6 +209,7 @@ OPTIONS_PROMPT = f"""You turn a question with its answer into a multiple-choice 
 {_KEEP}"""
 
 SHORT_ANSWER_PROMPT = f"""You turn a question with its answer into a question with a short answer.
+{_QUESTION}.
 - answer: the shortest full answer.
 - points: 1 to 5 statements that an answer has to make to be right, each checkable by itself.
 - explanation: how one gets there.
@@ -215,6 +219,7 @@ SHORT_ANSWER_PROMPT = f"""You turn a question with its answer into a question wi
 @dataclass(frozen=True, slots=True)
 class Convert(NoContext):
     """Knowledge becomes a multiple-choice question, reasoning and computation a short answer with evaluation points.
+    The question may be reworded, as what it is made of stays beside it: reviewers see both.
     The order of options is drawn by `seed` and item: a writer's own order favours places."""
 
     asks: int

@@ -24,9 +24,10 @@ def export_command(store: Path, output: Path, **given: Any) -> None:
     sample's metadata. `toolablate import inspect` reads them again. The folder is there whole or not at all; an earlier
     export is replaced. Replays stay out: each is a condition of its own, and would be a log of one sample.
     """
-    from toolablate.formats.exporting import exporting, new_folder
+    from toolablate.formats.exporting import exporting
     from toolablate.formats.inspect.export_logs import is_export, require_inspect, write_logs
     from toolablate.reports.numbers import counted
+    from toolablate.traces.new_files import new_folder
     from toolablate.traces.store import Store
 
     require_inspect()

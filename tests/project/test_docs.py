@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from inspect import isawaitable
 from pathlib import Path
 from types import UnionType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import click
 import pytest
 from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
 from tests.project.pages import ROOT, blocks
 
 import toolablate
@@ -23,6 +24,7 @@ from toolablate.benchmarks.questions import load_questions
 from toolablate.benchmarks.scoring.scorer import AsyncScorer
 from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.cli import group
+from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.experiments.plans.prices import read_prices
 from toolablate.sandbox import open_sandbox
@@ -167,6 +169,32 @@ def test_the_reference_plan_shows_every_key() -> None:
     for name in shown:
         for section in models_in(Plan.model_fields[name].annotation):
             assert set(shown[name]) == set(section.model_fields), name
+
+
+def keys_of(section: type[BaseModel]) -> Iterator[tuple[str, object]]:
+    """Each key as it is named in a table, with its default; of named entries, each name that there may be."""
+    for name, field in section.model_fields.items():
+        options = get_args(field.annotation)
+        if models := models_in(field.annotation):
+            yield from ((f"{name}.{key}", default) for key, default in keys_of(models[0]))
+        elif get_origin(field.annotation) is dict:
+            yield from ((f"{name}.{key}", None) for key in get_args(options[0]))
+        else:
+            yield name, field.default
+
+
+def test_the_table_of_a_pipeline_has_every_key_with_its_default() -> None:
+    page = (ROOT / "docs/construction.md").read_text(encoding="utf-8")
+    table = page.partition("## Keys of a pipeline file\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| .+ \| (.+) \|$", table, re.MULTILINE)
+    known = dict(keys_of(Pipeline))
+    assert len(known) > 30
+    assert sorted(key for key, _ in rows) == sorted(known)
+    # The others are words, such as "none".
+    written = {key: tomllib.loads(f"is = {told[1:-1]}")["is"] for key, told in rows if re.fullmatch("`[^`]+`", told)}
+    unset = ("", None, PydanticUndefined)
+    said = {key: list(each) if isinstance(each, tuple) else each for key, each in known.items() if each not in unset}
+    assert written == said
 
 
 def test_the_reference_of_questions_shows_every_key() -> None:

@@ -1,4 +1,5 @@
-"""The process that reads documents, one after the other: `python -m toolablate.tools.extraction.child SECONDS BYTES`.
+"""The process that reads documents, one after the other, by a module's `read(body, said)`:
+`python -m toolablate.tools.extraction.child SECONDS BYTES MODULE`.
 
 It is killed by the system when one document takes more than SECONDS of its time, gets no more memory than BYTES, and
 ends when whoever started it is gone.
@@ -9,10 +10,10 @@ import os
 import resource
 import signal
 import sys
+from importlib import import_module
 from typing import BinaryIO
 
-from toolablate.tools.extraction.extract import extract
-from toolablate.tools.extraction.worker import LENGTH, LENGTHS, unpack_options
+from toolablate.tools.extraction.worker import LENGTH, LENGTHS
 
 _PR_SET_PDEATHSIG = 1
 
@@ -28,26 +29,17 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    # Trafilatura imports it where it is, with numpy, for a language that nobody asks for here.
-    sys.modules["py3langid"] = None  # type: ignore[assignment]
-    _warm_up()
+    reader = import_module(sys.argv[3])
+    reader.warm_up()
     _reply(replies, b"")
     while lengths := requests.read(LENGTHS.size):
-        said, size = LENGTHS.unpack(lengths)
-        options, body = unpack_options(requests.read(said)), requests.read(size)
+        said_size, size = LENGTHS.unpack(lengths)
+        said, body = requests.read(said_size), requests.read(size)
         # Of this process's time and not of the clock's, so that a busy machine reads what an idle one reads.
         signal.setitimer(signal.ITIMER_PROF, seconds)
-        text = extract(body, options).to_json().encode()
+        text = reader.read(body, said)
         signal.setitimer(signal.ITIMER_PROF, 0)
         _reply(replies, text)
-
-
-def _warm_up() -> None:
-    """Imports what is heavy and compiles what is compiled on first use, which no document shall pay for."""
-    paragraph = "<p>" + "Words of a paragraph, read once before any other. " * 9 + "</p>"
-    page = f"<html><head></head><body><article>{paragraph}<a href='/x'>a link</a></article></body></html>"
-    extract(page.encode(), unpack_options(b'{"url": "http://example.org/"}'))
-    extract(b"<html><body><div>short</div></body></html>")
 
 
 def _reply(replies: BinaryIO, text: bytes) -> None:

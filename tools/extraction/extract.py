@@ -1,10 +1,12 @@
 """The text and the links of a document: HTML, XML feeds, PDF, plain text."""
 
 import re
+import sys
 
 from toolablate.tools.extraction.html import TITLE_CHARS, read_html
 from toolablate.tools.extraction.kinds import ExtractionOptions, Unreadable, decode, kind_of
 from toolablate.tools.extraction.pdf import read_pdf
+from toolablate.tools.extraction.worker import unpack_options
 from toolablate.tools.text import one_line, plain_text
 from toolablate.traces.records import Link, PageText
 
@@ -57,6 +59,21 @@ def extract(body: bytes, options: ExtractionOptions = ExtractionOptions()) -> Pa
         return PageText(code="too_large", reason="reading it takes more memory than it may")
     except Exception as error:  # noqa: BLE001 - what other people's parsers raise on what the web has
         return PageText(code="broken", reason=f"it cannot be read ({type(error).__name__})")
+
+
+def read(body: bytes, said: bytes) -> bytes:
+    """As the process that reads documents calls it."""
+    return extract(body, unpack_options(said)).to_json().encode()
+
+
+def warm_up() -> None:
+    """Imports what is heavy and compiles what is compiled on first use, which no document shall pay for."""
+    # Trafilatura imports it where it is, with numpy, for a language that nobody asks for here.
+    sys.modules["py3langid"] = None  # type: ignore[assignment]
+    paragraph = "<p>" + "Words of a paragraph, read once before any other. " * 9 + "</p>"
+    page = f"<html><head></head><body><article>{paragraph}<a href='/x'>a link</a></article></body></html>"
+    extract(page.encode(), ExtractionOptions(url="http://example.org/"))
+    extract(b"<html><body><div>short</div></body></html>")
 
 
 def _read(body: bytes, options: ExtractionOptions) -> PageText:

@@ -1,4 +1,4 @@
-"""Extraction in processes that can be killed."""
+"""Reading documents in processes that can be killed."""
 
 import asyncio
 import os
@@ -11,20 +11,15 @@ from importlib.metadata import version
 from pydantic import TypeAdapter
 
 from toolablate.sandbox.process import is_running, kill
-from toolablate.tools.extraction.kinds import ExtractionOptions
+from toolablate.tools.extraction.kinds import ExtractionOptions, Unreadable
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import PageText
 
 LENGTHS = struct.Struct("!IQ")
-"""Of the options, as JSON, and of the document, which follow."""
+"""Of what is said of the document, and of the document, which follow."""
 LENGTH = struct.Struct("!Q")
-"""Of the PageText, as JSON, which follows. The first one, when the process is ready, is 0."""
+"""Of what was read, which follows. The first one, when the process is ready, is 0."""
 _OPTIONS = TypeAdapter(ExtractionOptions)
-
-
-def pack_request(body: bytes, options: ExtractionOptions) -> bytes:
-    said = _OPTIONS.dump_json(options)
-    return LENGTHS.pack(len(said), len(body)) + said + body
 
 
 def unpack_options(said: bytes) -> ExtractionOptions:
@@ -51,34 +46,32 @@ def extractor_identity() -> str:
     return " ".join((f"toolablate-{RULES}", *(f"{name}-{version(name)}" for name in _LIBRARIES)))
 
 
-class ExtractionWorker:
-    """Reads documents in at most `processes` processes, started when they are first needed.
+class DocumentWorker:
+    """Reads documents by `read(body, said)` of `module`, in at most `processes` processes, started when they are first
+    needed.
 
     A document that takes more than `seconds` of processor time, or more than `memory` bytes, costs its process; the
     next one has another. For one event loop; many tasks may use it at once, and wait for their turn.
     """
 
-    def __init__(self, *, processes: int = 2, seconds: float = SECONDS, memory: int = MEMORY_BYTES) -> None:
+    def __init__(self, module: str, *, processes: int, seconds: float, memory: int) -> None:
+        self._module = module
         self._turns = asyncio.Semaphore(processes)
         self._seconds = seconds
         self._memory = memory
         self._idle: list[_Reader] = []
         self._readers: set[_Reader] = set()
 
-    @property
-    def identity(self) -> str:
-        return extractor_identity()
-
-    async def extract(self, body: bytes, options: ExtractionOptions = ExtractionOptions()) -> PageText:  # noqa: B008
-        """As `extract` does, and with the codes `timeout` and `crashed`. Raises ToolError where no process starts."""
-        request = pack_request(body, options)
+    async def read(self, body: bytes, said: bytes) -> bytes:
+        """Raises Unreadable (`timeout`, `crashed`), and ToolError where no process starts."""
+        request = LENGTHS.pack(len(said), len(body)) + said + body
         async with self._turns:
             reader = await self._reader()
             try:
-                text = await reader.read(request)
+                found = await reader.read(request)
                 if reader.documents < _DOCUMENTS:
                     self._idle.append(reader)
-                return text
+                return found
             finally:
                 if reader not in self._idle:
                     await self._end(reader)
@@ -100,7 +93,7 @@ class ExtractionWorker:
         reader = _Reader(self._seconds)
         self._readers.add(reader)
         try:
-            await reader.start(self._memory)
+            await reader.start(self._module, self._memory)
         except BaseException:
             await self._end(reader)
             raise
@@ -109,6 +102,24 @@ class ExtractionWorker:
     async def _end(self, reader: "_Reader") -> None:
         await asyncio.shield(asyncio.ensure_future(reader.end()))
         self._readers.discard(reader)
+
+
+class ExtractionWorker(DocumentWorker):
+    """Extracts text from pages."""
+
+    def __init__(self, *, processes: int = 2, seconds: float = SECONDS, memory: int = MEMORY_BYTES) -> None:
+        super().__init__("toolablate.tools.extraction.extract", processes=processes, seconds=seconds, memory=memory)
+
+    @property
+    def identity(self) -> str:
+        return extractor_identity()
+
+    async def extract(self, body: bytes, options: ExtractionOptions = ExtractionOptions()) -> PageText:  # noqa: B008
+        """As `extract` does, and with the codes `timeout` and `crashed`. Raises ToolError where no process starts."""
+        try:
+            return PageText.from_json(await self.read(body, _OPTIONS.dump_json(options)))
+        except Unreadable as why:
+            return PageText(code=why.code, reason=why.reason)
 
 
 class _Reader:
@@ -125,9 +136,9 @@ class _Reader:
     def alive(self) -> bool:
         return self._process is not None and is_running(self._process)
 
-    async def start(self, memory: int) -> None:
+    async def start(self, module: str, memory: int) -> None:
         """Raises ToolError."""
-        command = (sys.executable, "-m", "toolablate.tools.extraction.child", str(self._seconds), str(memory))
+        command = (sys.executable, "-m", "toolablate.tools.extraction.child", str(self._seconds), str(memory), module)
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -149,7 +160,8 @@ class _Reader:
                 code="extraction_unavailable",
             ) from error
 
-    async def read(self, request: bytes) -> PageText:
+    async def read(self, request: bytes) -> bytes:
+        """Raises Unreadable."""
         assert self._process is not None
         assert self._process.stdin is not None
         self.documents += 1
@@ -157,19 +169,19 @@ class _Reader:
             async with asyncio.timeout(_CLOCK * self._seconds):
                 self._process.stdin.write(request)
                 await self._process.stdin.drain()
-                return PageText.from_json(await self._receive())
+                return await self._receive()
         except TimeoutError:
             self.documents = _DOCUMENTS
-            return self._too_slow()
+            raise self._too_slow() from None
         except (asyncio.IncompleteReadError, ConnectionError):
             self.documents = _DOCUMENTS
             code = await self._process.wait()
             if code == -signal.SIGPROF:
-                return self._too_slow()
-            return PageText(code="crashed", reason="the process that read it crashed")
+                raise self._too_slow() from None
+            raise Unreadable("crashed", "the process that read it crashed") from None
 
-    def _too_slow(self) -> PageText:
-        return PageText(code="timeout", reason=f"its text could not be extracted in {self._seconds:g} s")
+    def _too_slow(self) -> Unreadable:
+        return Unreadable("timeout", f"its text could not be extracted in {self._seconds:g} s")
 
     async def kill(self) -> None:
         """For others than the one that reads, who notices, and ends it."""

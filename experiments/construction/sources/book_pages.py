@@ -54,6 +54,19 @@ class BookPage:
         return {"text": self.text, "title": f"{place}: {self.section}" if self.section else place, "page": self.number}
 
 
+@dataclass(frozen=True, slots=True)
+class Book:
+    """`title` is what the file says, else its name."""
+
+    title: str
+    pages: tuple[BookPage, ...]
+
+
+def read_book(path: str) -> Book:
+    """Raises InputError as `pages_of` does."""
+    return Book(title_of(Path(path)), tuple(pages_of(Path(path))))
+
+
 def pages_of(path: Path) -> Iterator[BookPage]:
     """All pages, those without text too. Raises InputError for a file that is no PDF, or needs a password."""
     with _opened(path) as document:

@@ -11,10 +11,12 @@ from urllib.parse import urlsplit, urlunsplit
 import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
 
+from toolablate.experiments.construction.sources.apart import OF_A_PAGE, apart
 from toolablate.tools.extraction.kinds import decode
 from toolablate.tools.web import FetchError, HttpClient, follow
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.tools.web.urls import normal_url
+from toolablate.traces.errors import InputError
 
 MOST_PAGES = 100
 _SESSION = frozenset({"sid", "s", "phpsessid", "highlight"})
@@ -37,6 +39,11 @@ class Listed:
     url: str
     title: str
     last: date | None
+
+
+def read_listing(page: str, url: str) -> tuple[list[Listed], str | None]:
+    """The threads on it, and the next page."""
+    return threads_on(page, url), next_page(page, url)
 
 
 def threads_on(page: str, url: str) -> list[Listed]:
@@ -158,15 +165,19 @@ async def listed_threads(
     """The threads of a listing and of the pages behind it, each once; with `since` those that are known to have been
     written in from that day on. Raises FetchError."""
     seen, page = set[str](), normal_url(listing)
-    for _ in range(MOST_PAGES):
-        fetched = await follow(page, client, policy)
-        html = decode(fetched.body, fetched.content_type)
-        found = [each for each in threads_on(html, fetched.url) if each.url not in seen]
-        for each in found:
-            seen.add(each.url)
-            if since is None or (each.last is not None and each.last >= since):
-                yield each
-        onward = next_page(html, fetched.url)
-        if onward is None or not found:
-            return
-        page = onward
+    async with apart(OF_A_PAGE) as reader:
+        for _ in range(MOST_PAGES):
+            fetched = await follow(page, client, policy)
+            html = decode(fetched.body, fetched.content_type)
+            try:
+                listed, onward = await reader.call(fetched.url, read_listing, html, fetched.url)
+            except InputError as error:
+                raise FetchError(error.message, code="too_large") from None
+            found = [each for each in listed if each.url not in seen]
+            for each in found:
+                seen.add(each.url)
+                if since is None or (each.last is not None and each.last >= since):
+                    yield each
+            if onward is None or not found:
+                return
+            page = onward

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from html import unescape
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlencode
@@ -17,6 +18,7 @@ from lxml.etree import ParserError  # type: ignore[import-untyped]
 from pydantic import BaseModel, Field, ValidationError
 
 from toolablate.experiments.construction.plan_files import load_plan
+from toolablate.experiments.construction.sources.apart import OF_A_PAGE, Apart, apart
 from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_no_text, text_of
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError, HttpClient, follow
@@ -89,6 +91,18 @@ class Thread:
         return {key: getattr(self, key) for key in self.__slots__}
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A thread that is of another form than its forum's are; `reason` names it and says what is wrong with it."""
+
+    url: str
+    forum: str
+    reason: str
+
+    def row(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in self.__slots__}
+
+
 class ForumUnreadableError(Exception):
     """A forum that cannot be read on, with why; what was read of it before is kept. `code` is that of a `FetchError`,
     "" where something was read that is of another form."""
@@ -99,18 +113,18 @@ class ForumUnreadableError(Exception):
 
 
 async def threads_of(
-    forum: Forum, client: HttpClient, web: WebSection, known: frozenset[str], limit: int
-) -> AsyncIterator[Thread]:
-    """At most so many of questions with an accepted answer, but those whose addresses are `known`. Raises
-    ForumUnreadableError."""
+    forum: Forum, client: HttpClient, web: WebSection, texts: Apart, known: frozenset[str], limit: int
+) -> AsyncIterator[Thread | LeftOut]:
+    """At most so many of questions with an accepted answer, but those whose addresses are `known`, and those that
+    cannot be read. Raises ForumUnreadableError."""
     if limit <= 0:
         return
-    reader = _Json(client, web)
+    reader = _Json(client, web, texts)
     found = _discourse(forum, reader, known) if forum.kind == "discourse" else _stack_exchange(forum, reader, known)
     number = 0
     async for thread in found:
         yield thread
-        number += 1
+        number += isinstance(thread, Thread)
         if number == limit:
             return
 
@@ -125,13 +139,18 @@ def said_in(written: str) -> str:
     return text_of(post, quotes_marked=True)
 
 
+def texts_in(written: list[str]) -> list[str]:
+    return [said_in(each) for each in written]
+
+
 M = TypeVar("M", bound=BaseModel)
 
 
 class _Json:
-    """Gets JSON of a known form. Waits as long as Stack Exchange's `backoff` asks for."""
+    """Gets JSON of a known form. Waits as long as Stack Exchange's `backoff` asks for. `texts` reads HTML."""
 
-    def __init__(self, client: HttpClient, web: WebSection) -> None:
+    def __init__(self, client: HttpClient, web: WebSection, texts: Apart) -> None:
+        self.texts = texts
         self._client = client
         self._policy = web.policy
         self._not_before = 0.0
@@ -147,15 +166,41 @@ class _Json:
         except FetchError as error:
             raise ForumUnreadableError(error.message, error.code) from None
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            raise ForumUnreadableError(f"{url} is of another form: {place}: {first['msg']}") from None
+            raise ForumUnreadableError(f"{url} {_another_form(error)}") from None
         # A number of thousands of digits is a ValueError of no other kind.
         except (ValueError, RecursionError):
             raise ForumUnreadableError(f"{url} is no JSON: is it a forum of this kind?") from None
         if isinstance(found, _StackPage):
             self._not_before = time.monotonic() + found.backoff
         return found
+
+
+def _another_form(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    return f"is of another form: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _of_form(kind: type[M], rows: Sequence[Any], key: str) -> tuple[list[M], dict[str, str]]:
+    """Those of this form, and what is wrong with each other one, by what it has under `key`."""
+    found, wrong = list[M](), dict[str, str]()
+    for row in rows:
+        try:
+            found.append(kind.model_validate(row))
+        except ValidationError as error:
+            wrong[str(row.get(key, "?") if isinstance(row, dict) else "?")] = _another_form(error)
+    return found, wrong
+
+
+def _listed(
+    forum: Forum, kind: type[M], rows: Sequence[Any], key: str, base: str = ""
+) -> tuple[list[M], list[LeftOut]]:
+    """The same of a list of threads, whose addresses are `base` and `key`. Raises ForumUnreadableError where none is of
+    this form: then the forum is of another kind."""
+    found, wrong = _of_form(kind, rows, key)
+    others = [_left_out(forum, f"{base}{name}", why) for name, why in wrong.items()]
+    if others and not found:
+        raise ForumUnreadableError(others[0].reason)
+    return found, others
 
 
 # Discourse: /latest.json?page=N lists topics, /t/ID.json has a topic's first posts and the ids of the others.
@@ -171,7 +216,7 @@ class _Topic(BaseModel):
 
 
 class _TopicList(BaseModel):
-    topics: list[_Topic]
+    topics: list[Any]
     more_topics_url: str | None = None
 
 
@@ -207,17 +252,22 @@ class _MorePosts(BaseModel):
 
 _OF_PEOPLE = 1
 _GONE = frozenset({"http_401", "http_403", "http_404", "http_410"})
+_OF_ONE_PAGE = frozenset({"", "too_large", "bad_encoding", "too_many_redirects"})
+"""Why one thread cannot be read while its forum can."""
 _AT_ONCE = 20
 _MOST_POSTS = 100
 _MOST_PAGES = 1_000
 
 
-async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread]:
+async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread | LeftOut]:
     base, seen = forum.url.rstrip("/"), set[int]()
     for page in range(_MOST_PAGES):
         listed = (await reader.get(_Latest, f"{base}/latest.json", {"page": page})).topic_list
+        topics, others = _listed(forum, _Topic, listed.topics, "id", f"{base}/t/")
+        for each in others:
+            yield each
         # What is pinned or was just written in stands on several pages.
-        new = {topic.id: topic for topic in listed.topics if topic.id not in seen}
+        new = {topic.id: topic for topic in topics if topic.id not in seen}
         seen |= new.keys()
         for topic in new.values():
             url = f"{base}/t/{topic.id}"
@@ -228,19 +278,43 @@ async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]
                 continue
             if not _within(forum, topic.created_at):
                 continue
-            try:
-                thread = await _topic(forum, reader, url)
-            except ForumUnreadableError as error:
-                if error.code not in _GONE:
-                    raise
-                continue
-            if thread is not None:
+            if (thread := await _topic(forum, reader, url)) is not None:
                 yield thread
         if not new or listed.more_topics_url is None:
             return
 
 
-async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | None:
+async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | LeftOut | None:
+    try:
+        title, posts = await _posts(reader, url)
+    except ForumUnreadableError as error:
+        if error.code in _GONE:
+            return None
+        if error.code in _OF_ONE_PAGE:
+            return LeftOut(url, forum.name, str(error))
+        raise
+    # Others are notes of the forum's own, as that a topic was closed.
+    said = [post for post in posts if post.post_type == _OF_PEOPLE and post.action_code is None]
+    if not said:
+        return None
+    first, *others = sorted(said, key=lambda post: post.post_number)
+    accepted = next((post for post in others if post.accepted_answer), None)
+    if accepted is None:
+        return None
+    return await _thread(
+        forum,
+        reader.texts,
+        url=url,
+        title=title,
+        question=first.cooked,
+        answer=accepted.cooked,
+        replies=[post.cooked for post in others if post is not accepted],
+        names=[name for post in said for name in (post.username, post.name or "")],
+    )
+
+
+async def _posts(reader: _Json, url: str) -> tuple[str, list[_Post]]:
+    """Of a topic, after its title."""
     found = await reader.get(_TopicPage, f"{url}.json")
     posts = {post.id: post for post in found.post_stream.posts}
     rest = [each for each in found.post_stream.stream[:_MOST_POSTS] if each not in posts]
@@ -248,23 +322,7 @@ async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | Non
         ids = {"post_ids[]": rest[start : start + _AT_ONCE]}
         more = await reader.get(_MorePosts, f"{url}/posts.json", ids)
         posts |= {post.id: post for post in more.post_stream.posts}
-    # Others are notes of the forum's own, as that a topic was closed.
-    said = [post for post in posts.values() if post.post_type == _OF_PEOPLE and post.action_code is None]
-    if not said:
-        return None
-    first, *others = sorted(said, key=lambda post: post.post_number)
-    accepted = next((post for post in others if post.accepted_answer), None)
-    if accepted is None:
-        return None
-    return _thread(
-        forum,
-        url=url,
-        title=found.title,
-        question=first.cooked,
-        answer=accepted.cooked,
-        replies=[post.cooked for post in others if post is not accepted],
-        names=[name for post in said for name in (post.username, post.name or "")],
-    )
+    return found.title, [*posts.values()]
 
 
 # Stack Exchange: questions by votes, then the answers of up to thirty of them at once.
@@ -302,11 +360,11 @@ class _StackAnswer(BaseModel):
 
 
 class _StackQuestions(_StackPage):
-    items: list[_StackQuestion]
+    items: list[Any]
 
 
 class _StackAnswers(_StackPage):
-    items: list[_StackAnswer]
+    items: list[Any]
 
 
 _ANSWERED_AT_ONCE = 30
@@ -314,7 +372,9 @@ _MOST_ANSWERS = 3_000
 """Of so many questions."""
 
 
-async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread]:
+async def _stack_exchange(
+    forum: StackExchangeForum, reader: _Json, known: frozenset[str]
+) -> AsyncIterator[Thread | LeftOut]:
     base = forum.url.rstrip("/")
     asked: dict[str, Any] = {"site": forum.site, "filter": "withbody", "pagesize": 100, "order": "desc"}
     window = {"fromdate": _seconds(forum.since), "todate": _seconds(forum.until, days=1)}
@@ -326,8 +386,11 @@ async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: froze
     seen = set[int]()
     for page in range(1, _MOST_PAGES + 1):
         listed = await reader.get(_StackQuestions, f"{base}/questions", asked_for | {"page": page})
+        questions, others = _listed(forum, _StackQuestion, listed.items, "link")
+        for other in others:
+            yield other
         # A vote moves a question from page to page.
-        new = {each.question_id: each for each in listed.items if each.question_id not in seen}
+        new = {each.question_id: each for each in questions if each.question_id not in seen}
         seen |= new.keys()
         wanted = [
             each
@@ -339,37 +402,52 @@ async def _stack_exchange(forum: StackExchangeForum, reader: _Json, known: froze
         ]
         for start in range(0, len(wanted), _ANSWERED_AT_ONCE):
             some = wanted[start : start + _ANSWERED_AT_ONCE]
-            answers = await _answers(reader, base, asked, [each.question_id for each in some])
+            answers, unread = await _answers(reader, base, asked, [each.question_id for each in some])
             for question in some:
+                if why := unread.get(str(question.question_id)):
+                    yield _left_out(forum, question.link, f"has an answer that {why}")
+                    continue
                 own = [each for each in answers if each.question_id == question.question_id]
                 accepted = next((each for each in own if each.answer_id == question.accepted_answer_id), None)
-                if accepted is not None:
-                    thread = _thread(
-                        forum,
-                        url=question.link,
-                        title=lxml.html.fromstring(f"<i>{question.title}</i>").text_content(),
-                        question=question.body,
-                        answer=accepted.body,
-                        replies=[each.body for each in own if each is not accepted],
-                        names=[question.owner.display_name, *(each.owner.display_name for each in own)],
-                        licence=forum.licence or question.content_license,
-                    )
-                    if thread is not None:
-                        yield thread
+                if accepted is None:
+                    yield _left_out(forum, question.link, "has an accepted answer that is not among its answers")
+                    continue
+                thread = await _thread(
+                    forum,
+                    reader.texts,
+                    url=question.link,
+                    title=unescape(question.title),
+                    question=question.body,
+                    answer=accepted.body,
+                    replies=[each.body for each in own if each is not accepted],
+                    names=[question.owner.display_name, *(each.owner.display_name for each in own)],
+                    licence=forum.licence or question.content_license,
+                )
+                if thread is not None:
+                    yield thread
         if not new or not listed.has_more:
             return
 
 
-async def _answers(reader: _Json, base: str, asked: Mapping[str, Any], questions: Sequence[int]) -> list[_StackAnswer]:
-    found: dict[int, _StackAnswer] = {}
+async def _answers(
+    reader: _Json, base: str, asked: Mapping[str, Any], questions: Sequence[int]
+) -> tuple[list[_StackAnswer], dict[str, str]]:
+    """And by the id of a question what is wrong with an answer to it."""
+    found, wrong = dict[int, _StackAnswer](), dict[str, str]()
     for page in range(1, _MOST_PAGES + 1):
         address = f"{base}/questions/{';'.join(map(str, questions))}/answers"
         listed = await reader.get(_StackAnswers, address, {**asked, "sort": "votes", "page": page})
         before = len(found)
-        found |= {each.answer_id: each for each in listed.items}
+        answers, others = _of_form(_StackAnswer, listed.items, "question_id")
+        found |= {each.answer_id: each for each in answers}
+        wrong |= others
         if len(found) == before or len(found) > _MOST_ANSWERS or not listed.has_more:
             break
-    return [*found.values()]
+    return [*found.values()], wrong
+
+
+def _left_out(forum: Forum, url: str, why: str) -> LeftOut:
+    return LeftOut(url, forum.name, f"{url} {why}")
 
 
 def _seconds(day: date | None, days: int = 0) -> int | None:
@@ -387,8 +465,9 @@ def _within(forum: Forum, moment: datetime) -> bool:
     return (forum.since is None or day >= forum.since) and (forum.until is None or day <= forum.until)
 
 
-def _thread(
+async def _thread(
     forum: Forum,
+    texts: Apart,
     *,
     url: str,
     title: str,
@@ -397,15 +476,18 @@ def _thread(
     replies: Sequence[str],
     names: Sequence[str],
     licence: str | None = None,
-) -> Thread | None:
-    """None where question or answer have no text: pictures alone."""
-    asked, said = said_in(question), said_in(answer)
+) -> Thread | LeftOut | None:
+    """Posts are HTML. None where question or answer have no text: pictures alone."""
+    try:
+        asked, said, *others = await texts.call(url, texts_in, [question, answer, *replies])
+    except InputError as error:
+        return LeftOut(url, forum.name, error.message)
     if not all(text.replace(PICTURE, "").strip("> \n") for text in (asked, said)):
         return None
     return Thread(
         question=asked,
         answer=said,
-        replies=tuple(filter(None, map(said_in, replies))),
+        replies=tuple(filter(None, others)),
         title=" ".join(title.split()),
         url=url,
         forum=forum.name,
@@ -414,26 +496,37 @@ def _thread(
     )
 
 
-async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | ForumUnreadableError]]:
-    """The threads that the plan's output has not, by the name of their forum, each after it was added there; a forum
-    that cannot be read on says why, and the next one follows. Raises InputError where it cannot be written."""
+async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | LeftOut | ForumUnreadableError]]:
+    """The threads that the plan's output has not, by the name of their forum, each after it was added there; those that
+    cannot be read, after they were written beside it; a forum that cannot be read on says why, and the next one
+    follows. Raises InputError where it cannot be written."""
     from toolablate.tools.web import LiveHttpClient
 
     output = Path(plan.output)
     there = rows_there(output)
     known = frozenset(url for url, _ in there)
+    # What stands on several pages is told once, and kept once.
+    before, told = left_out_of(output), set[LeftOut]()
     client = LiveHttpClient(plan.web.policy)
-    try:
-        for forum in plan.forums:
-            try:
-                left = forum.limit - sum(name == forum.name for _, name in there)
-                async for thread in threads_of(forum, client, plan.web, known, left):
-                    append_row(output, thread.row())
-                    yield forum.name, thread
-            except ForumUnreadableError as error:
-                yield forum.name, error
-    finally:
-        await client.close()
+    async with apart(OF_A_PAGE) as texts:
+        try:
+            for forum in plan.forums:
+                try:
+                    left = forum.limit - sum(name == forum.name for _, name in there)
+                    async for thread in threads_of(forum, client, plan.web, texts, known, left):
+                        if isinstance(thread, Thread):
+                            append_row(output, thread.row())
+                        elif thread in told:
+                            continue
+                        else:
+                            told.add(thread)
+                            if thread not in before:
+                                append_row(_left_out_beside(output), thread.row())
+                        yield forum.name, thread
+                except ForumUnreadableError as error:
+                    yield forum.name, error
+        finally:
+            await client.close()
 
 
 def rows_there(output: Path) -> list[tuple[str, str]]:
@@ -443,6 +536,26 @@ def rows_there(output: Path) -> list[tuple[str, str]]:
     if not output.exists():
         return []
     return [(str(row.get("url", "")), str(row.get("forum", ""))) for _, row in rows_of(output)]
+
+
+def _left_out_beside(output: Path) -> Path:
+    return output.with_name(f"{output.stem}-left-out.jsonl")
+
+
+def left_out_of(output: Path) -> list[LeftOut]:
+    """The threads that `build threads` could not read, but those that it read since. Raises InputError."""
+    from toolablate.benchmarks.rows.sources import rows_of
+
+    beside = _left_out_beside(output)
+    if not beside.exists():
+        return []
+    known = {url for url, _ in rows_there(output)}
+    last = {str(row.get("url", "")): row for _, row in rows_of(beside)}
+    return [
+        LeftOut(url, str(row.get("forum", "")), str(row.get("reason", "")))
+        for url, row in last.items()
+        if url not in known
+    ]
 
 
 def append_row(output: Path, row: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -19,8 +20,10 @@ from tests.servers.chat_server import ChatServer, Until, reply
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
+from toolablate.experiments.construction.building import seen_so_far
+from toolablate.experiments.construction.funnel import funnel_of
 from toolablate.experiments.construction.pipeline import load_pipeline
-from toolablate.experiments.construction.publishing import canary_of, told_of_published
+from toolablate.experiments.construction.publishing import canary_of, publish, told_of_published
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
@@ -395,25 +398,79 @@ def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: Cha
     assert funnel(path)["review"]["kept"] == 2
 
 
-def test_where_one_file_cannot_be_written_all_stay_as_they_were(chat_server: ChatServer, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused_before_anything_is_asked(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
     path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
-    funnel(path)
-    published = tmp_path / "published"
-    before = {each.name: each.read_bytes() for each in published.iterdir()}
-    assert set(before) == {"questions.jsonl", "lpfqa.jsonl", "card.md"}
-    pipeline_of(tmp_path, chat_server, PAIRS[:3], ALONE)
-    (published / ".card.md.part").mkdir()
-    assert isinstance(run(path, code=1).exception, InputError)
-    assert {each.name: each.read_bytes() for each in published.iterdir() if each.suffix in (".jsonl", ".md")} == before
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published/notes.txt").write_text("mine", encoding="utf-8")
+    refused = run(path, code=1).exception
+    assert isinstance(refused, InputError)
+    assert "output: " in refused.message
+    assert "has other files, such as 'notes.txt'" in refused.message
+    assert chat_server.requests == []
+    assert [each.name for each in (tmp_path / "published").iterdir()] == ["notes.txt"]
 
 
-def test_files_of_an_earlier_build_are_told_of(chat_server: ChatServer, tmp_path: Path) -> None:
+def test_files_that_a_build_no_longer_makes_are_gone(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
-    worlds = f"{ALONE}[worlds]\nthreads = true\n"
-    assert "of an earlier build" not in run(pipeline_of(tmp_path, chat_server, PAIRS[:2], worlds)).stderr
-    told = run(pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)).stderr
-    assert re.findall(r"(\S+) in \S+ is of an earlier build", told) == ["threads.jsonl", "falsified_threads.jsonl"]
+    run(pipeline_of(tmp_path, chat_server, PAIRS[:2], f"{ALONE}[worlds]\nthreads = true\n"))
+    assert (tmp_path / "published/threads.jsonl").exists()
+    run(pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE))
+    assert {each.name for each in (tmp_path / "published").iterdir()} == {"questions.jsonl", "lpfqa.jsonl", "card.md"}
+
+
+@pytest.mark.deep
+def test_a_build_that_is_killed_while_it_publishes_leaves_the_old_or_the_new_set(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    published = tmp_path / "published"
+
+    def found() -> dict[str, str]:
+        return {each.name: each.read_text(encoding="utf-8") for each in published.iterdir()}
+
+    pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE))
+    run(pipeline.file)
+    old = found()
+    run(pipeline_of(tmp_path, chat_server, PAIRS[:3], ALONE))
+    new = found()
+    with Workbench(Path(pipeline.workbench)) as bench:
+        built = seen_so_far(pipeline, bench)
+        told = funnel_of(pipeline, built, bench)
+
+    def put(files: dict[str, str]) -> None:
+        for each in published.iterdir():
+            each.unlink()
+        for name, text in files.items():
+            (published / name).write_text(text, encoding="utf-8")
+
+    seen, number, ended = list[bool](), 0, signal.SIGKILL.value
+    while os.WIFSIGNALED(ended):
+        put(old)
+        number += 1
+        if (child := os.fork()) == 0:
+            left = number
+
+            def killed(event: str, args: tuple[Any, ...]) -> None:
+                nonlocal left
+                if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
+                    left -= 1
+                    if not left:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+            try:
+                sys.addaudithook(killed)
+                publish(pipeline, built.published or {}, told)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        _, ended = os.waitpid(child, 0)
+        assert found() in (old, new), number
+        seen.append(found() == new)
+    assert os.WEXITSTATUS(ended) == 0
+    assert seen == sorted(seen)
+    assert seen.count(False) > 3
+    assert seen.count(True) > 3
 
 
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:

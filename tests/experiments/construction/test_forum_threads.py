@@ -1,6 +1,7 @@
 """Threads of forums that publish JSON, from a local server that answers as Discourse and as Stack Exchange do."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ from click.testing import CliRunner, Result
 
 from toolablate.cli import group
 from toolablate.experiments.construction.question_items import load_question_items
-from toolablate.experiments.construction.sources.forum_threads import alone, said_in
+from toolablate.experiments.construction.sources.forum_threads import alone, left_out_of, said_in
+from toolablate.experiments.construction.workbench import Workbench
 from toolablate.traces.errors import InputError
 
 POSTS = 24
@@ -264,6 +266,50 @@ def test_a_topic_that_may_not_be_read_costs_itself_alone(forums: Forums, tmp_pat
     rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["url"].rpartition("/")[2] for row in rows] == ["2", "5", "7", "9"]
     assert not any("system" in row["names"] for row in rows)
+
+
+def test_a_thread_of_another_form_is_left_out_named_with_its_reason_and_costs_no_other(
+    forums: Forums, tmp_path: Path
+) -> None:
+    original, sound = forums.answer, False
+
+    def answer(path: str, query: dict[str, list[str]]) -> Any:
+        found = original(path, query)
+        if sound or found is None:
+            return found
+        if path == "/latest.json":
+            found["topic_list"]["topics"].insert(0, {"id": 6, "views": "many"})
+        if path == "/t/1.json":
+            del found["post_stream"]["posts"][3]["cooked"]
+        if path == "/t/2/posts.json":
+            return b"<html>an error"
+        if path == "/2.3/questions":
+            found["items"].insert(0, {"link": "https://chemistry.example/q/1", "title": None})
+        if path.endswith("/answers"):
+            found["items"] = [each | ({"body": 5} if each["question_id"] == 9 else {}) for each in found["items"]]
+        return found
+
+    forums.answer = answer  # type: ignore[method-assign]
+    path = written(tmp_path, forums)
+    found = fetch(path)
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["url"].rpartition("/")[2] for row in rows] == ["5", "7"]
+    told = [line for line in found.stderr.splitlines() if "left out" in line]
+    assert [re.findall(r"/(?:t|q)/(\d+)", line)[0] for line in told] == ["6", "1", "2", "1", "9"]
+    assert "post_stream.posts.3.cooked: Field required" in told[1]
+    assert "has an answer that is of another form: body:" in told[4]
+
+    pipeline = tmp_path / "questions.toml"
+    pipeline.write_text('items = "pairs.jsonl"\n[[models]]\nprovider = "openai"\nname = "w"\n', encoding="utf-8")
+    with Workbench(tmp_path / "runs/questions.sqlite"):
+        pass
+    shown = CliRunner().invoke(group, ["build", "status", str(pipeline)])
+    assert "Left out by `build threads`: 5 threads: " in shown.output
+    assert "others (2)" in shown.output
+    # It is tried again, and is named no more once it can be read.
+    sound = True
+    fetch(path)
+    assert {each.url.rpartition("/")[2] for each in left_out_of(tmp_path / "pairs.jsonl")} == {"6", "1"}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Prompts of a pipeline's own: what is wrong with one is told before anything is asked, and a changed one redoes its
 stage."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from tests.experiments.construction.test_building import ALONE, funnel, run
 from tests.experiments.construction.writing import PAIRS, Writer, pipeline_of
 from tests.servers.chat_server import ChatServer
 
+from toolablate.experiments.construction.prompts import PROMPTS
 from toolablate.traces.errors import InputError
 
 
@@ -44,6 +47,23 @@ def test_a_copy_redoes_nothing_and_a_changed_prompt_its_stage(chat_server: ChatS
     (tmp_path / "filter.txt").write_text(prompt_of("filter"), encoding="utf-8")
     assert funnel(path)["review"]["kept"] == 4
     assert len(chat_server.requests) == asked + 4, "replies to the earlier prompt are there"
+
+
+def test_every_prompt_says_what_each_key_of_its_reply_is() -> None:
+    for name, prompt in PROMPTS.items():
+        said = re.findall(r"^- (\w+): ", prompt.text, re.MULTILINE)
+        assert sorted(said) == sorted(prompt.form.model_fields), name
+
+
+def test_a_question_that_was_reworded_is_reviewed_beside_its_former_words(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1])
+    run(path)
+    (shown,) = map(json.loads, run("decide", path).output.splitlines())
+    assert shown["content"]["question"] == "Which additive keeps lithium stable above 3 volts?"
+    assert shown["source"]["question"] == PAIRS[0]["question"]
 
 
 @pytest.mark.parametrize(

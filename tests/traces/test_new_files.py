@@ -1,0 +1,45 @@
+"""What takes the place of a folder or file when all is written."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from toolablate.traces import new_files
+from toolablate.traces.errors import InputError
+from toolablate.traces.new_files import new_file, new_folder
+
+
+def write(folder: Path, text: str) -> None:
+    with new_folder(folder, lambda file: file.name == "rows") as made:
+        (made / "rows").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("flag", [2, 1 << 30], ids=["one-step", "file-system-that-cannot"])
+def test_a_folder_takes_the_place_of_another(flag: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(new_files, "_RENAME_EXCHANGE", flag)
+    for text in ("old", "new"):
+        write(tmp_path / "out", text)
+        assert [each.name for each in tmp_path.iterdir()] == ["out"]
+        assert (tmp_path / "out/rows").read_text(encoding="utf-8") == text
+
+
+def test_what_a_killed_process_of_this_number_left_is_in_nobody_s_way(tmp_path: Path) -> None:
+    # In containers numbers of processes repeat.
+    (tmp_path / f".out.{os.getpid()}.part").mkdir()
+    (tmp_path / f".out.{os.getpid()}.part/half").touch()
+    write(tmp_path / "out", "new")
+    assert [each.name for each in (tmp_path / "out").iterdir()] == ["rows"]
+    (tmp_path / f".file.{os.getpid()}.part").touch()
+    with new_file(tmp_path / "file") as file:
+        file.write(b"new")
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_a_folder_with_other_files_is_refused_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    with (
+        pytest.raises(InputError, match=r"output: .* has other files, such as 'mine'"),
+        new_folder(tmp_path, lambda _: False, "output"),
+    ):
+        pass
