@@ -354,7 +354,9 @@ def is_wrong_and_replayed(evidence: Evidence) -> bool:
     """Whether it has a mechanism by replay."""
     value = evidence.score.value
     wrong = value is not None and value < RIGHT
-    return wrong and evidence.all_runs is not None and not evidence.signals.misstated
+    # A reply that no scorer reads is asked for its answer again: whatever the form, that answer is scored.
+    misstated = evidence.signals.misstated and evidence.score.verdict != "unparsed"
+    return wrong and evidence.all_runs is not None and not misstated
 
 
 def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) -> Attribution | None:

@@ -113,6 +113,13 @@ def test_a_lost_format_is_as_sure_as_the_answers_that_were_asked_for_again() -> 
     assert label(each).mechanism == "retrieval_distraction"
 
 
+def test_a_right_option_named_by_its_place_is_what_asking_again_says() -> None:
+    each = replace(drawn("search"), score=wrong("unparsed"), signals=read(*PAGE, *ended("I take the first option.")))
+    assert each.signals.misstated
+    assert label(replace(each, re_asked=(1.0,) * 8)).mechanism == "format"
+    assert attribute_by_replay(replace(each, score=wrong())) is None
+
+
 def test_the_shares_of_blame_sum_to_one() -> None:
     rng = np.random.default_rng(2)
     for world in (*worlds(0.8, 0.3), steady(0.6, "code"), steady(0.6, None)):
