@@ -57,7 +57,7 @@ def next_step(search: FallSearch, asked: Mapping[int, tuple[int, int]]) -> int |
     weights, good, bad = _places(counts, search.prior)
     if weights.max() >= search.precision:
         return None
-    told = information(weights, good, bad, [max(0, search.most - samples) for _, samples in counts])
+    told = information(weights, good, bad)
     open_steps = [step for step, (_, samples) in enumerate(counts) if samples < search.most]
     best = max(open_steps, key=lambda step: told[step], default=None)
     return best if best is not None and told[best] >= LEAST_INFORMATION else None

@@ -137,11 +137,11 @@ def next_level(
     rates: ChangeRates,
     *,
     precision: float,
-    cost: Callable[[ReplayPurpose], float],
-    left: Callable[[ReplayPurpose], int],
+    cost: Callable[[ReplayPurpose], float | None],
 ) -> ReplayPurpose | None:
     """What the runs are for that are expected to raise the probability of the likeliest mechanism most, for their
-    `cost` in requests; None where that is as likely as `precision`, or none is worth the runs that it has `left`."""
+    `cost` in requests; None where that is as likely as `precision`, or no level is worth more runs of those that may
+    have any: of others the cost is None."""
     named = _named(evidence)
     gains: dict[ReplayPurpose, float] = defaultdict(float)
     likely: dict[Mechanism, float] = defaultdict(float)
@@ -152,20 +152,20 @@ def next_level(
         names = np.array([[mechanism == name for mechanism in mechanisms] for name in distinct], dtype=float)
         for name, probability in zip(distinct, (names @ weights).tolist(), strict=True):
             likely[name] += probability / len(orders)
-        runs = [0 if level.purpose is None else left(level.purpose) for level in levels]
-        for level, gain in zip(levels, expected_gains(weights, names, good, bad, runs).tolist(), strict=True):
+        for level, gain in zip(levels, expected_gains(weights, names, good, bad).tolist(), strict=True):
             if level.purpose is not None:
                 gains[level.purpose] += gain / len(orders)
-    shared, of_two_kinds = _alone_or_both_next(evidence, named, likely, len(orders), left)
+    shared, of_two_kinds = _alone_or_both_next(evidence, named, likely, len(orders))
     for purpose, gain in of_two_kinds.items():
         gains[purpose] += gain
     # What a lost form may explain no run of a level does.
-    of_content = 1 - _lost_by_form(evidence)
-    if max(1 - of_content, of_content * max((likely | shared).values())) >= precision:
+    left = 1 - _lost_by_form(evidence)
+    if max(1 - left, left * max((likely | shared).values())) >= precision:
         return None
-    purposes = [purpose for purpose in gains if left(purpose)]
-    place = best_of([of_content * gains[purpose] for purpose in purposes], list(map(cost, purposes)))
-    return None if place is None else purposes[place]
+    gains = {purpose: left * gain for purpose, gain in gains.items()}
+    costs = {purpose: known for purpose in gains if (known := cost(purpose)) is not None}
+    place = best_of([gains[purpose] for purpose in costs], list(costs.values()))
+    return None if place is None else list(costs)[place]
 
 
 def _hypotheses(
@@ -190,11 +190,7 @@ def _hypotheses(
 
 
 def _alone_or_both_next(
-    evidence: Evidence,
-    named: Mapping[_Blamed, Mechanism],
-    likely: Mapping[Mechanism, float],
-    orders: int,
-    left: Callable[[ReplayPurpose], int],
+    evidence: Evidence, named: Mapping[_Blamed, Mechanism], likely: Mapping[Mechanism, float], orders: int
 ) -> tuple[dict[Mechanism, float], dict[ReplayPurpose, float]]:
     """Of two kinds of tools: what is `likely` by orders alone shared between each alone and both, as `blame` does, and
     how much more runs without the results of either would gain; nothing where there are not two."""
@@ -206,10 +202,9 @@ def _alone_or_both_next(
     mechanisms = [*(named[kind] for kind, _ in pair), named["both"]]
     whole = sum(likely.get(mechanism, 0.0) for mechanism in mechanisms)
     purposes = [ReplayPurpose(kind="rollout", placebos=(kind,)) for kind, _ in pair]
-    gains = expected_gains(weights, names, good, bad, list(map(left, purposes)))
     return (
         dict(zip(mechanisms, (whole * (names @ weights)).tolist(), strict=True)),
-        dict(zip(purposes, (whole * gains).tolist(), strict=True)),
+        dict(zip(purposes, (whole * expected_gains(weights, names, good, bad)).tolist(), strict=True)),
     )
 
 

@@ -8,7 +8,7 @@ experiment", Annals of Mathematical Statistics 27).
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,45 +26,29 @@ LEAST_GAIN = 0.02
 """Of the probability of the likeliest; below it nothing more is run."""
 
 
-def expected_gains(weights: Floats, named: Floats, good: Floats, bad: Floats, left: Sequence[int]) -> Floats:
+def expected_gains(weights: Floats, named: Floats, good: Floats, bad: Floats) -> Floats:
     """How much one more batch is expected to raise the probability of what is likeliest.
 
     weights  of hypotheses, summing to 1
     named    names x hypotheses, 1 where the hypothesis has the name
     good     hypotheses x candidates: parameters of the beta distribution of a candidate's chance, `bad` the other one
-    left     of each candidate, how many runs it may have at most
     """
-
-    def likeliest(outcome: Floats) -> Floats:
-        found: Floats = np.einsum("nh,h,hc->nc", named, weights, outcome).max(axis=0)
-        return found
-
-    so_far = (named @ weights).max()
-    return _of_batches(
-        good, bad, left, lambda outcomes: np.sum([likeliest(each) for each in outcomes], axis=0) - so_far
+    of_outcomes = np.stack(
+        [
+            np.einsum("nh,h,hc->nc", named, weights, outcome).max(axis=0)
+            for outcome in _beta_binomial(good, bad, LOOKAHEAD)
+        ]
     )
+    found: Floats = of_outcomes.sum(axis=0) - (named @ weights).max()
+    return found
 
 
-def information(weights: Floats, good: Floats, bad: Floats, left: Sequence[int]) -> Floats:
+def information(weights: Floats, good: Floats, bad: Floats) -> Floats:
     """How much one more batch tells of which hypothesis is true: their mutual information in nats, of each candidate;
     the arguments are those of `expected_gains`."""
-
-    def told(batch: list[Floats]) -> Floats:
-        outcomes = np.stack(batch)
-        of_all = np.einsum("h,ohc->oc", weights, outcomes)
-        found: Floats = np.einsum("h,ohc->c", weights, outcomes * np.log(outcomes / of_all[:, None, :]))
-        return found
-
-    return _of_batches(good, bad, left, told)
-
-
-def _of_batches(good: Floats, bad: Floats, left: Sequence[int], worth: Callable[[list[Floats]], Floats]) -> Floats:
-    """Of each candidate what a batch is worth: of `LOOKAHEAD` runs, or of as many as it has left, which may decide
-    nothing any more; nothing where none are left."""
-    batches, found = np.minimum(left, LOOKAHEAD), np.zeros(good.shape[1])
-    for runs in set(batches.tolist()) - {0}:
-        alike = batches == runs
-        found[alike] = worth(_beta_binomial(good[:, alike], bad[:, alike], runs))
+    outcomes = np.stack(_beta_binomial(good, bad, LOOKAHEAD))
+    of_all = np.einsum("h,ohc->oc", weights, outcomes)
+    found: Floats = np.einsum("h,ohc->c", weights, outcomes * np.log(outcomes / of_all[:, None, :]))
     return found
 
 

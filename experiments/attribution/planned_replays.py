@@ -196,21 +196,19 @@ def undecided(
     levels = _levels(trial, design)
     answers = _answers_at_most(case, design) - _answers_after_round_one(trial, outcomes, design)
 
-    def left(purpose: ReplayPurpose) -> int:
-        """Runs that it may have still. Replays count whether or not they have a score."""
-        there = len(outcomes.get(purpose, ()))
+    def cost(purpose: ReplayPurpose) -> float | None:
+        """Requests of one run, about: as many as the trial itself made from there on. Replays count whether or not they
+        have a score."""
+        if len(outcomes.get(purpose, ())) >= MOST:
+            return None
         if purpose.kind == "early_answer":
-            return max(0, min(max(MOST, design.samples) - there, answers))
-        return max(0, MOST - there) if purpose in levels else 0
-
-    def cost(purpose: ReplayPurpose) -> float:
-        """Requests of one run, about: as many as the trial itself made from there on."""
-        if purpose.kind == "early_answer":
-            return 1.0
+            return 1.0 if answers > 0 else None
+        if purpose not in levels:
+            return None
         return 1 + sum(step > levels[purpose].event for step in case.steps) / 2
 
     wanted = [
-        next_level(evidence, rates, precision=design.precision, cost=cost, left=left),
+        next_level(evidence, rates, precision=design.precision, cost=cost),
         _where_it_falls(trial, evidence, rates, design) if answers > 0 else None,
     ]
     found = []

@@ -470,10 +470,6 @@ def one_run(_: ReplayPurpose) -> float:
     return 1.0
 
 
-def many(_: ReplayPurpose) -> int:
-    return 8
-
-
 def replayed(again: Scores, swapped: Scores) -> Evidence:
     """Of a search whose results drew the belief away, where no arm had placebos."""
     each = drawn("search")
@@ -485,14 +481,14 @@ def replayed(again: Scores, swapped: Scores) -> Evidence:
 def test_the_level_that_tells_most_for_its_cost_is_replayed_next() -> None:
     each = replayed((0.0,) * 8, (1.0, 0.0))
     swapped = ReplayPurpose(kind="rollout", placebos=("search",))
-    assert next_level(each, NO_RATES, precision=0.97, cost=one_run, left=many) == swapped
+    assert next_level(each, NO_RATES, precision=0.97, cost=one_run) == swapped
     # What may have no more runs is left out, and nothing else is worth any here.
-    assert next_level(each, NO_RATES, precision=0.97, cost=one_run, left=lambda p: 8 * (p != swapped)) is None
+    assert next_level(each, NO_RATES, precision=0.97, cost=lambda p: None if p == swapped else 1.0) is None
 
 
 def test_nothing_is_replayed_once_a_mechanism_is_as_likely_as_the_precision() -> None:
     def wanted(each: Evidence, precision: float) -> bool:
-        return next_level(each, NO_RATES, precision=precision, cost=one_run, left=many) is not None
+        return next_level(each, NO_RATES, precision=precision, cost=one_run) is not None
 
     unsure = replayed((0.0,) * 8, (1.0, 0.0))
     reached = [wanted(unsure, precision) for precision in np.linspace(0.5, 0.99, 50)]
@@ -508,7 +504,7 @@ def test_an_own_error_is_told_by_answers_without_tools_and_needs_no_more_replays
     wrong_without = replace(each.inputs.arms, none=(0.0,) * 8, offered=(0.0,) * 8)
     known = replace(each, inputs=replace(each.inputs, arms=wrong_without))
     assert blame(known)["own_error"] > 0.95
-    assert next_level(known, NO_RATES, precision=0.9, cost=one_run, left=many) is None
+    assert next_level(known, NO_RATES, precision=0.9, cost=one_run) is None
 
 
 @pytest.mark.parametrize("score", [0.0, 1.0], ids=["either suffices", "both are needed"])
@@ -517,7 +513,7 @@ def test_which_of_two_tools_it_was_is_settled_as_well(score: float) -> None:
         kinds: dict[frozenset[ToolKind], float] = {frozenset({"code"}): code, SEARCH: score, BOTH: 1.0}
         swapped = {kind: (each,) * runs for kind, each in kinds.items()}
         found = of_two_kinds(drawn("search"), [*PAGE, *CELL, *REPLY], swapped)
-        return next_level(found, NO_RATES, precision=0.9, cost=one_run, left=many)
+        return next_level(found, NO_RATES, precision=0.9, cost=one_run)
 
     # By two runs it is still two in five that one of them did it alone.
     found = wanted(2, code=score)
@@ -534,6 +530,6 @@ def test_arms_are_not_replayed_and_early_answers_are_asked_for_by_their_step() -
         asked.add(purpose)
         return 1.0
 
-    next_level(replayed((0.0,) * 8, (1.0, 0.0)), NO_RATES, precision=0.97, cost=cost, left=many)
+    next_level(replayed((0.0,) * 8, (1.0, 0.0)), NO_RATES, precision=0.97, cost=cost)
     rollouts = {ReplayPurpose(kind="rollout", placebos=placebos) for placebos in ((), ("search",))}
     assert asked == rollouts | {ReplayPurpose(kind="early_answer", step=step) for step in (0, 2)}

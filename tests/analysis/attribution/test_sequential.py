@@ -122,34 +122,16 @@ def test_what_is_known_from_elsewhere_is_not_asked_for_again() -> None:
 
 NAMED = np.eye(2)
 GOOD, BAD = (np.array([[HIGH[part], 1.0], [LOW[part], 1.0]]) for part in (0, 1))
-MANY = (8, 8)
 
 
 def test_the_gain_is_the_mean_over_outcomes_of_what_is_likeliest_then() -> None:
     weights = np.array([0.6, 0.4])
-    gains = expected_gains(weights, NAMED, GOOD, BAD, MANY)
+    gains = expected_gains(weights, NAMED, GOOD, BAD)
     outcomes = [betabinom(LOOKAHEAD, *prior).pmf(np.arange(LOOKAHEAD + 1)) for prior in (HIGH, LOW)]
     expected = np.maximum(0.6 * outcomes[0], 0.4 * outcomes[1]).sum() - 0.6
     assert gains == pytest.approx([expected, 0.0])
     # One name for both: which of them is true would change nothing.
-    assert expected_gains(weights, np.ones((1, 2)), GOOD, BAD, MANY) == pytest.approx([0.0, 0.0])
-
-
-def test_a_batch_is_no_longer_than_the_runs_that_are_left() -> None:
-    weights, same = np.array([0.75, 0.25]), (GOOD[:, [0, 0, 0]], BAD[:, [0, 0, 0]])
-    none, one, many = expected_gains(weights, NAMED, *same, (0, 1, 8)).tolist()
-    # Either outcome of one run leaves the first the likelier.
-    assert (none, one) == (0.0, pytest.approx(0.0))
-    assert many > LEAST_GAIN
-    told = information(weights, *same, (0, 1, 8)).tolist()
-    assert told == sorted(told)
-    assert told[0] == 0.0 < told[1] < told[2]
-
-
-def test_the_last_answers_of_a_step_are_not_asked_for_where_they_decide_nothing() -> None:
-    asked = {0: (8, 8), 1: (4, 6), 2: (0, 8)}
-    assert next_step(FallSearch(2, precision=0.99, most=99), asked) == 1
-    assert next_step(FallSearch(2, precision=0.99, most=8), asked) is None
+    assert expected_gains(weights, np.ones((1, 2)), GOOD, BAD) == pytest.approx([0.0, 0.0])
 
 
 @pytest.mark.parametrize("share", [0.5, 0.9, 1.0])
@@ -164,7 +146,7 @@ def test_information_is_what_entropy_falls_by(share: float) -> None:
         return found
 
     expected = entropy(weights) - (joint.sum(axis=0) * entropy(after)).sum()
-    assert information(weights, GOOD, BAD, MANY) == pytest.approx([expected, 0.0], abs=1e-12)
+    assert information(weights, GOOD, BAD) == pytest.approx([expected, 0.0], abs=1e-12)
 
 
 def test_the_best_is_worth_most_for_its_cost_and_nothing_is_where_no_gain_is_worth_a_batch() -> None:

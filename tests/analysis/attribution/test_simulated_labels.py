@@ -120,13 +120,10 @@ def in_rounds(world: World, rng: np.random.Generator, precision: float) -> tuple
         flip = flip_step(beliefs, 0.3, resamples=20)
         return replace(whole, trajectory=beliefs, flip=flip, inputs=replace(whole.inputs, replay=replay))
 
-    def left(purpose: ReplayPurpose) -> int:
-        return max(0, MOST - len(runs[purpose])) if purpose in runs else 0
+    def cost(purpose: ReplayPurpose) -> float | None:
+        return 1.0 if purpose in runs and len(runs[purpose]) < MOST else None
 
-    def wanted_next() -> ReplayPurpose | None:
-        return next_level(shown(), NO_RATES, precision=precision, cost=lambda _: 1.0, left=left)
-
-    while (wanted := wanted_next()) is not None:
+    while (wanted := next_level(shown(), NO_RATES, precision=precision, cost=cost)) is not None:
         runs[wanted] += rng.binomial(1, chances[wanted], 2).astype(float).tolist()
     return shown(), Counter({purpose: len(each) for purpose, each in runs.items()})
 
