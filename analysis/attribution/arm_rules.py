@@ -137,7 +137,8 @@ def _low_or_changed(tallies: Sequence[LevelTally], chances: Sequence[float]) -> 
 
 def has_no_answer(evidence: Evidence) -> bool:
     """Whether it ended by itself, and its answer cannot be read: its score says nothing of what it would be."""
-    return evidence.score.verdict == "unparsed" and "budget" not in outside_signs(evidence.signals, evidence.score)
+    unread = evidence.score.verdict == "unparsed" and not evidence.signals.names_another
+    return unread and "budget" not in outside_signs(evidence.signals, evidence.score)
 
 
 def blame_by_arms(evidence: Evidence, rates: ChangeRates | None = None) -> ArmShares | None:

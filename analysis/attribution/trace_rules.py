@@ -107,6 +107,7 @@ MISSTATED: dict[MisstatedKind, float] = {
     "more": 0.65,
     "part": 0.6,
     "unread": 0.7,
+    "place": 0.9,
 }
 """How surely an answer that is the right one in another form was lost by its form alone."""
 
@@ -389,9 +390,12 @@ def _budget(signals: Signals, score: Score) -> _Finding | None:
 
 
 def _format(signals: Signals, score: Score) -> _Finding | None:
-    if score.verdict == "unparsed" and signals.budget.stopped is None:
-        return _Finding("format", 0.9, _one(signals.ending.event), "the reply has no readable answer")
     form = signals.misstated
+    if score.verdict == "unparsed" and signals.budget.stopped is None and form is None:
+        # An answer that is another one is wrong in any form.
+        if signals.names_another:
+            return None
+        return _Finding("format", 0.9, _one(signals.ending.event), "the reply has no readable answer")
     if form is None:
         return None
     return _Finding("format", MISSTATED[form.kind], (form.event,), f"the right answer in another form ({form.kind})")

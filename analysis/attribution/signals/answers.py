@@ -181,7 +181,7 @@ def leaning(text: str, form: AnswerForm, *, reported: bool = False) -> Answered:
 
 
 def final_answer(text: str, form: AnswerForm) -> Answered:
-    """The same of a final reply, which may be the answer and nothing else."""
+    """The same of a final reply, which may be the answer and nothing else, or name an option by its place."""
     said = leaning(text, form) or leaning(text, form, reported=True)
     if said or not text:
         return said
@@ -190,7 +190,7 @@ def final_answer(text: str, form: AnswerForm) -> Answered:
         return texts_of(bare)
     last = bare.rpartition("\n")[2].strip(" .()[]$")
     if form.kind == "letters":
-        return (last,) if len(last) == 1 and last in form.letters else ()
+        return (last,) if len(last) == 1 and last in form.letters else named_by_place(text, form)
     return (normal_number(last),) if re.fullmatch(NUMERAL, last) else ()
 
 
@@ -252,6 +252,71 @@ def _is_own(text: str, match: re.Match[str], reported: bool) -> bool:
     return not _WEIGHED.match(text, match.end())
 
 
+# Options that a reply names by their place in the list ("the third of them", "option 2", "第二个选项").
+
+
+_COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_CHINESE = "一二三四五六七八九十"
+_LISTED_THING = r"(?:option|choice|answer|possibilit(?:y|ie)|alternative|candidate|proposal|suggestion|statement)"
+_ANY_THING = rf"(?:{_LISTED_THING}|one|entr(?:y|ie)|item|figure|number|value|total|amount)"
+_BY_PLACE = re.compile(
+    rf"(?<![\w-])(?:(?P<place>{'|'.join(_ORDINALS)}|last|\d{{1,2}}(?:st|nd|rd|th))\s"
+    rf"(?:(?:listed\s|given\s|offered\s)?(?:(?P<sure>{_LISTED_THING})|{_ANY_THING})\b"
+    rf"|of\s(?:them|these|those|(?:the|your)\s(?:\w+\s){{0,2}}{_ANY_THING}s)\b|(?:in|on)\s(?:the|your)\slist\b)"
+    rf"|{_LISTED_THING}\s(?:number\s|no\.\s?|\#)?(?P<number>\d{{1,2}}|{'|'.join(_COUNTED)})(?![\w%]|[.,]\d))"
+    rf"|第(?P<chinese>[{_CHINESE}]|\d{{1,2}})\s?(?:个(?P<named>选项|答案|选择)|项|个|种(?:可能|说法|选择))",
+    re.IGNORECASE,
+)
+_SETTLES = re.compile(
+    r"\b(?:go(?:ing)?\swith|take|pick|choose|select|prefer|favou?rs?|settles?|supports?|speaks?\sfor|points?\sto|concludes?"
+    r"|leans?|agrees?|fits|matches|answer|best|right|correct|listed|on\soffer|(?:in|on)\s(?:the|your)\slist)\b|列表|列出|选|倾向|合理|正确|支持|答案",
+    re.IGNORECASE,
+)
+"""Stands beside things that need not be options: the first number may be one of a computation."""
+
+_BESIDE_ANOTHER = re.compile(r"\b(?:or|and|than|between)\s(?:the\s)?$|[和或与]$", re.IGNORECASE)
+_RULED_OUT = re.compile(
+    r"[^.;\n]{0,20}?\b(?:is|are|was|seems|looks|would\sbe|can|must\sbe|does|could)\s?(?:wrong|incorrect|false|unlikely|worse"
+    r"|not\b|n['’]t|ruled|excluded)|cannot\b|[^。；，]{0,4}(?:不|错)",
+    re.IGNORECASE,
+)
+
+
+def named_by_place(text: str, form: AnswerForm) -> Answered:
+    """The option that the last sentence with any names by its place; () where it names several, or none."""
+    for sentence in reversed(_ENDED.split(plain(text[-_READ_FOR_PLACES:]))):
+        found = list(_BY_PLACE.finditer(sentence))
+        if found:
+            settled = _SETTLES.search(sentence) is not None
+            own = [
+                match
+                for match in found
+                if (settled or match["sure"] or match["number"] or match["named"])
+                and _is_own(sentence, match, reported=True)
+                and not _BESIDE_ANOTHER.search(sentence, max(match.start() - _HEAD, 0), match.start())
+                and not _RULED_OUT.match(sentence, match.end())
+            ]
+            places = {_letter_at(match, form.letters) for match in own}
+            return (letter,) if len(places) == 1 and (letter := places.pop()) else ()
+    return ()
+
+
+_READ_FOR_PLACES = 1_000
+_ENDED = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
+
+
+def _letter_at(match: re.Match[str], letters: str) -> str:
+    """Empty where the list has no such place, or its length is not known."""
+    said = next(filter(None, (match["place"], match["number"], match["chinese"]))).casefold()
+    if said == "last":
+        return letters[-1] if len(letters) < len(string.ascii_uppercase) else ""
+    digits = re.match(r"\d+", said)
+    words = next((words for words in (_ORDINALS, _COUNTED, _CHINESE) if said in words), ())
+    place = int(digits[0]) if digits else list(words).index(said) + 1
+    return letters[place - 1] if 1 <= place <= len(letters) else ""
+
+
 # Answers that are the right one in another form: of another scale, not rounded, or with more or fewer words.
 
 
@@ -261,11 +326,15 @@ _WORD = re.compile(r"(?:(?<!\w)-)?\d+(?:[.,]\d+)*|[\u3400-\u9fff]|[^\W\d\u3400-\
 _SMALL_WORDS = frozenset({"and", "the", "a", "an", "of", "in", "和", "与", "的"})
 
 
-def misstated(steps: Steps, final: Answered, target: Target) -> Misstated | None:
-    """None where the answer is another one, where it is the right one as it stands, and for choices and references."""
+def misstated(steps: Steps, final: Answered, form: AnswerForm, target: Target) -> Misstated | None:
+    """None where the answer is another one, where it is the right one as it stands, and for references. The only other
+    form of a choice is its place."""
     if steps.ended is None or not final:
         return None
     match target.kind:
+        case "choice":
+            by_place = final == target.letters and final == named_by_place(steps.final, form)
+            return Misstated(steps.ended, "place") if by_place and not leaning(steps.final, form) else None
         case "number":
             wanted: tuple[str, ...] = (repr(target.value),)
         case "spans":
@@ -276,6 +345,21 @@ def misstated(steps: Steps, final: Answered, target: Target) -> Misstated | None
             return None
     kind = _number_kind(final, wanted) or _words_kind(final, wanted) or _same_kind(final, wanted)
     return Misstated(steps.ended, kind) if kind else None
+
+
+def names_another(final: Answered, stated: Misstated | None, target: Target) -> bool:
+    """Whether it is an option or a number that is not the right one in any form; never where nothing was read, and for
+    texts, of which the whole reply is read as the answer."""
+    if not final or stated is not None:
+        return False
+    match target.kind:
+        case "choice":
+            return set(final) != set(target.letters)
+        case "number":
+            off = abs(float(final[0]) - target.value)
+            return off > max(target.absolute, target.relative * abs(target.value))
+        case _:
+            return False
 
 
 def _number_kind(final: Sequence[str], wanted: Sequence[str]) -> MisstatedKind | None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from toolablate.analysis.attribution.signals import calls as of_calls
 from toolablate.analysis.attribution.signals.adoption import adoption, backing, echo, norm_hints
-from toolablate.analysis.attribution.signals.answers import AnswerForm, final_answer, leaning, misstated
+from toolablate.analysis.attribution.signals.answers import AnswerForm, final_answer, leaning, misstated, names_another
 from toolablate.analysis.attribution.signals.calls import budget_use, effort, ending, reading
 from toolablate.analysis.attribution.signals.code import reformulation
 from toolablate.analysis.attribution.signals.repair import repair
@@ -51,6 +51,7 @@ def signals_of(trace: Trace, question: Question, condition: Condition) -> Signal
     steps, form = Steps.of(trace), AnswerForm.of(question)
     final = final_answer(steps.final, form)
     said = leanings(steps, form, final)
+    stated = misstated(steps, final, form, question.target)
     return Signals(
         trial=trace.trial.id,
         prompted=bool(condition.prompt),
@@ -61,7 +62,8 @@ def signals_of(trace: Trace, question: Question, condition: Condition) -> Signal
         budget=budget_use(trace, condition.budget, steps),
         ending=ending(trace, steps, form),
         answer=final,
-        misstated=misstated(steps, final, question.target),
+        misstated=stated,
+        names_another=names_another(final, stated, question.target),
         leanings=said,
         changes=answer_changes(said, steps),
         echo=echo(steps, question.prompt),

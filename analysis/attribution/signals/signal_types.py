@@ -129,7 +129,7 @@ TroubleKind = Literal[
     "other",
 ]
 CheckKind = Literal["bounded_loop", "grid", "random_sample", "rounding", "tolerance"]
-MisstatedKind = Literal["scale", "rounding", "wording", "more", "part", "unread"]
+MisstatedKind = Literal["scale", "rounding", "wording", "more", "part", "unread", "place"]
 Answered = tuple[str, ...]
 """An answer in its normal form: letters, plain numbers or lower-cased texts; () for silence."""
 
@@ -209,7 +209,8 @@ class Ending:
 class Misstated:
     """A final answer that is the target in another form: a number of another scale (10, 100 or a power of 1,000) or
     one that only rounding makes the same, the same words put otherwise (`wording`), `more` words than the target's with
-    these among them, or a `part` of them. `unread` is the right number as it stands; a scorer may still refuse it."""
+    these among them, or a `part` of them. `unread` is the right number as it stands; a scorer may still refuse it.
+    `place` is the right option, named by its place in the list."""
 
     event: int
     kind: MisstatedKind
@@ -373,7 +374,8 @@ class Effort:
 @dataclass(frozen=True, slots=True)
 class Signals:
     """All signals of one trace; `prompted` tells that the condition has words of its own. `answer` is the final answer
-    as far as the small reader of these signals reads one."""
+    as far as the small reader of these signals reads one; `names_another`, whether that is an option or a number and
+    not the right one, however it is put."""
 
     trial: str
     prompted: bool
@@ -385,6 +387,7 @@ class Signals:
     ending: Ending
     answer: Answered
     misstated: Misstated | None
+    names_another: bool
     leanings: tuple[Leaning, ...]
     changes: tuple[AnswerChange, ...]
     echo: Echo

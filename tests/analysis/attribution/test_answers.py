@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import string
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from tests.analysis.attribution.stories import QUESTION, ended, opened, ran, read, said, searched
 
 from toolablate.analysis.attribution.signals import answers as reader
-from toolablate.analysis.attribution.signals.answers import AnswerForm, final_answer, leaning, texts_of
+from toolablate.analysis.attribution.signals.answers import AnswerForm, final_answer, leaning, named_by_place, texts_of
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
 
 NITROGEN = "1. Plants\n   They take molecular nitrogen from the air."
@@ -194,9 +195,19 @@ def test_the_right_answer_in_another_form_is_known(target: Target, reply: str, k
     assert found is None or found.event == 1
 
 
-def test_a_letter_has_no_other_form() -> None:
-    question = Question(id="c", prompt="A. x B. y", target=ChoiceTarget(letters=("A",)))
-    assert read(*ended("Answer: B"), question=question).misstated is None
+@pytest.mark.parametrize("target", ["A", "B"])
+def test_a_place_is_the_only_other_form_of_a_letter(target: str) -> None:
+    question = Question(id="c", prompt="A. x B. y", target=ChoiceTarget(letters=(target,)))
+    letter, place = (read(*ended(text), question=question) for text in ("Answer: B", "I would take the second option."))
+    assert letter.answer == place.answer == ("B",)
+    assert letter.misstated is None
+    assert (place.misstated is not None and place.misstated.kind == "place") == (target == "B")
+    assert letter.names_another == place.names_another == (target == "A")
+
+
+@pytest.mark.parametrize(("reply", "another"), [("Answer: 3", False), ("Answer: 5", True), ("I gave up.", False)])
+def test_a_number_that_is_not_the_right_one_is_another(reply: str, another: bool) -> None:
+    assert read(*ended(reply), question=COUNT).names_another == another
 
 
 # What a text supports, and that it takes no more than linear time to find out.
@@ -303,6 +314,51 @@ def test_a_final_reply_may_be_the_answer_alone() -> None:
     assert texts_of("[" * 19_000) == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("I would take the second of these.", "B"),
+        ("My choice: the 3rd option.", "C"),
+        ("Everything considered, option 4 holds.", "D"),
+        ("Choice number two, since it is the only even one.", "B"),
+        ("This points to the last entry in your list.", "D"),
+        ("The first option is wrong. The third one fits.", "C"),
+        ("The third answer was my first thought.\nOn reflection I prefer the second one.", "B"),
+        ("It is not the first alternative; I would pick the fourth one.", "D"),
+        ("应选第二个选项。", "B"),
+        ("综上，第3种说法最合理。", "C"),
+    ],
+)
+def test_an_option_is_named_by_its_place(text: str, letter: str) -> None:
+    assert final_answer(text, LETTERS) == (letter,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The first or second option.",
+        "Neither the first nor the second option fits.",
+        "Not the first option.",
+        "The first option is wrong.",
+        "The second option cannot be right.",
+        "If the third option holds, x is even.",
+        "The first of the two checks fails.",
+        "The first term is 3, and the second one is 5.",
+        "I compared the first option with the third option.",
+        "The ninth option.",
+        "Option 2.5 mg was given.",
+        "第一步是求和。",
+        "第三项等于5",
+    ],
+)
+def test_a_place_that_names_no_option_is_none(text: str) -> None:
+    assert final_answer(text, LETTERS) == ()
+
+
+def test_the_last_of_a_list_of_unknown_length_is_none() -> None:
+    assert final_answer("I take the last option.", AnswerForm("letters", string.ascii_uppercase)) == ()
+
+
 def test_letters_of_real_replies_are_those_that_were_extracted() -> None:
     """By the benchmark's authors, who take the first of several letters; for Llama they are partly guesses."""
     if not DATA.exists():
@@ -336,6 +392,7 @@ def test_hostile_texts_are_read_in_bounded_time(piece: str) -> None:
     text = piece * (5_000_000 // len(piece))
     for form in (LETTERS, NUMBER, TEXT):
         leaning(text, form)
+    named_by_place(text, LETTERS)
 
 
 PIECES = (

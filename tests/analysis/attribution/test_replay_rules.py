@@ -113,6 +113,13 @@ def test_a_lost_format_is_as_sure_as_the_answers_that_were_asked_for_again() -> 
     assert label(each).mechanism == "retrieval_distraction"
 
 
+def test_a_right_option_named_by_its_place_is_what_asking_again_says() -> None:
+    each = replace(drawn("search"), score=wrong("unparsed"), signals=read(*PAGE, *ended("I take the first option.")))
+    assert each.signals.misstated
+    assert label(replace(each, re_asked=(1.0,) * 8)).mechanism == "format"
+    assert attribute_by_replay(replace(each, score=wrong())) is None
+
+
 def test_the_shares_of_blame_sum_to_one() -> None:
     rng = np.random.default_rng(2)
     for world in (*worlds(0.8, 0.3), steady(0.6, "code"), steady(0.6, None)):
@@ -488,6 +495,16 @@ def test_nothing_is_replayed_once_a_mechanism_is_as_likely_as_the_precision() ->
     assert reached == sorted(reached)
     assert set(reached) == {False, True}
     assert not wanted(replayed((0.0,) * 8, (1.0,) * 8), 0.97)
+
+
+@pytest.mark.parametrize("again", [(1.0,), (1.0, 0.0), (1.0, 1.0, 0.0)])
+def test_an_own_error_is_told_by_answers_without_tools_and_needs_no_more_replays(again: Scores) -> None:
+    """However often the same results are drawn right again: `blame` calls it so, and so must what is asked next."""
+    each = replace(replayed(again, (0.0,) * 4), trajectory=None, flip=None)
+    wrong_without = replace(each.inputs.arms, none=(0.0,) * 8, offered=(0.0,) * 8)
+    known = replace(each, inputs=replace(each.inputs, arms=wrong_without))
+    assert blame(known)["own_error"] > 0.95
+    assert next_level(known, NO_RATES, precision=0.9, cost=one_run) is None
 
 
 @pytest.mark.parametrize("score", [0.0, 1.0], ids=["either suffices", "both are needed"])

@@ -143,6 +143,15 @@ def test_a_reply_without_an_answer_is_format_unless_the_budget_ended_it() -> Non
     assert label(stopped, wrong("unparsed")).mechanism == "budget"
 
 
+def test_an_option_that_is_named_by_its_place_is_lost_by_its_form_only_where_it_is_the_right_one() -> None:
+    """The right one is the first."""
+    events = searched("gas", DISTRACTOR)
+    form = label(read(*events, *ended("I would take the first of these options.")), wrong("unparsed"))
+    assert (form.mechanism, form.evidence) == ("format", (3,))
+    content = label(read(*events, *ended("I would take the second of these options.")), wrong("unparsed"))
+    assert content.mechanism != "format"
+
+
 def test_a_budget_stop_is_blamed_and_a_near_one_is_not() -> None:
     events = searched("gas", "1. Trees\n   Trees are tall.")
     assert alone(*events, *ended("Answer: C", "turns")) == ("budget", (3,))
