@@ -171,19 +171,17 @@ def next_level(
 def _hypotheses(
     evidence: Evidence, levels: Sequence[Level], named: Mapping[_Blamed, Mechanism], rates: ChangeRates
 ) -> tuple[list[Mechanism], Floats, Floats, Floats]:
-    """As `expected_gains` has them, with their mechanisms: every path of the levels. It has the mechanism of the first
-    change that takes it from low to high. One that begins high, or stays low, has none, and is chance, under the name
-    that `_shared` gives it: by whether the question is right without tools."""
+    """As `expected_gains` has them, with their mechanisms: every path of the levels. It has the mechanism of its first
+    change from low to high; where it is high at once, or always low, what is drawn again decides, or nothing does."""
     tallies = [level.tally for level in levels]
     paths, fits = paths_of(len(levels)), fits_of(tuple(tallies))
     changes = [rates.of(_group(evidence), step) for step in _steps(levels[1:], evidence)]
-    # What comes after the first level at which it is high restores nothing.
-    high = paths.states == 1
-    restores = np.where(high.any(axis=1), high.argmax(axis=1), 0)
-    chance: Mapping[bool, Mechanism] = {True: "sampling_noise", False: "own_error"}
+    rises = (paths.states[:, 1:] == 1) & (paths.states[:, :-1] == 0)
+    first = np.where(rises.any(axis=1), rises.argmax(axis=1), -1)
+    of_levels = [named[level.part] for level in levels[1:]]
     mechanisms: list[Mechanism] = [
-        named[levels[place].part] if place else chance[right_without_tools]
-        for place, right_without_tools in zip(restores.tolist(), high[:, -1].tolist(), strict=True)
+        "sampling_noise" if state else of_levels[place] if place >= 0 else "own_error"
+        for place, state in zip(first.tolist(), paths.states[:, 0].tolist(), strict=True)
     ]
     places = paths.states, paths.owners
     return mechanisms, path_weights(paths, fits, changes), fits.good[places], fits.bad[places]
