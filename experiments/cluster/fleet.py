@@ -31,7 +31,7 @@ from toolablate.experiments.running.execution import AttemptLostError, ExecutorG
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import Environment, Event
-from toolablate.traces.store import WorkerStanding
+from toolablate.traces.store import NoWorker, WorkerStanding
 
 # How long is waited for workers where there are none, or none any more.
 PATIENCE_SECONDS = 300.0
@@ -85,6 +85,7 @@ class FleetExecutor:
         self._codes = codes
         self._environment: Environment | None = None
         self._ready: list[Node] = []
+        self._none_ready_since = time.monotonic()
         # By the slot that holds no worker for that.
         self._left_out: dict[int, Refused] = {}
         self._lost: deque[Node] = deque(maxlen=LOST_TOLD)
@@ -104,6 +105,11 @@ class FleetExecutor:
         left_out = [WorkerStanding(refused.name, "left out") for refused in self._left_out.values()]
         ready = [node.standing("ready") for node in self._ready]
         return [*ready, *(node.standing("lost") for node in self._lost), *left_out]
+
+    @property
+    def no_worker(self) -> NoWorker | None:
+        """None while one is ready."""
+        return None if self._ready else NoWorker(time.monotonic() - self._none_ready_since, self._patience)
 
     def batched(self, planned: PlannedTrial) -> bool:
         """Batches are the driver's, which has no trials."""
@@ -261,6 +267,7 @@ class FleetExecutor:
         finally:
             if node in self._ready:
                 self._ready.remove(node)
+                self._none_ready_since = time.monotonic()
                 node.lost = len(node.trials)
                 self._lost.append(node)
             for trial in list(node.trials.values()):
