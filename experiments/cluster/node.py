@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -18,15 +18,19 @@ LATE_SECONDS = 1.0
 class Engine(Protocol):
     """Starts workers somewhere."""
 
-    async def start(self) -> Channel:
-        """Raises WorkerLost where it cannot."""
+    async def start(self, avoiding: Collection[str]) -> Channel:
+        """At none of these places. Raises WorkerLost where it cannot."""
+        ...
+
+    def places(self) -> Collection[str]:
+        """Where it could start workers now."""
         ...
 
 
 @dataclass(slots=True)
 class Node:
     """A worker that is started, ready or lost. `heard` is when it last said something, `ended` how many trials, and
-    `lost` how many were lost with it."""
+    `lost` how many were lost with it; `avoids` is whether there were places where it must not be."""
 
     channel: Channel
     slot: int
@@ -34,6 +38,7 @@ class Node:
     heard: float = field(default_factory=time.monotonic)
     ended: int = 0
     lost: int = 0
+    avoids: bool = False
     trials: dict[Attempt, UnderWay] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     _outgoing: list[ToWorker] = field(default_factory=list)

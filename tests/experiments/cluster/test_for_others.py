@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,10 @@ def test_while_no_worker_is_ready_status_says_so_and_forecasts_nothing(
     shown: list[str] = []
     asked = 0
 
-    async def no_node() -> InProcess:
+    async def no_node(avoiding: Collection[str]) -> InProcess:
         if not shown:
             raise WorkerLost("no node")
-        return await Engine.start(engines[0])
+        return await Engine.start(engines[0], avoiding)
 
     def looks(request: dict[str, Any]) -> Step:
         nonlocal asked
