@@ -23,7 +23,7 @@ from toolablate.experiments.cluster.messages import (
     WorkerLost,
     WorkerSetupError,
 )
-from toolablate.experiments.cluster.node import Engine, Node, differing, first_ended, within
+from toolablate.experiments.cluster.node import Engine, Node, differing, first_ended
 from toolablate.experiments.cluster.services import Desk, Services
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
@@ -224,7 +224,7 @@ class FleetExecutor:
         while True:
             try:
                 async with self._started(slot) as node:
-                    await first_ended(self._listen(node), node.send())
+                    await first_ended(self._listen(node), node.send(), node.watch(lambda: _longest_silence(node)))
             except WorkerLost as lost:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
                     next_up = "its trials are tried again, and another is started"
@@ -299,10 +299,8 @@ class FleetExecutor:
     async def _listen(self, node: Node) -> None:
         """What was said is recorded before the worker may say more."""
         while True:
-            # Until it is ready it may wait for a machine, or import what takes long. One that may not be where workers
-            # were left out may wait for a machine while these can be tried again.
-            patience = SILENCE_SECONDS if node.name else LEFT_OUT_SECONDS if node.avoids else None
-            messages = await within(node.channel.take(), patience)
+            node.asked = time.monotonic()
+            messages = await node.channel.take()
             node.heard = time.monotonic()
             for message in messages:
                 self._heard(node, message)
@@ -353,6 +351,14 @@ class FleetExecutor:
 
 class _LeftOut(Exception):
     pass
+
+
+def _longest_silence(node: Node) -> float | None:
+    """Until it is ready it may wait for a machine, or import what takes long. One that may not be where workers were
+    left out may wait for a machine while these can be tried again."""
+    if node.name:
+        return SILENCE_SECONDS
+    return LEFT_OUT_SECONDS if node.avoids else None
 
 
 def _lost(node: Node) -> AttemptLostError:
