@@ -97,6 +97,7 @@ class FleetExecutor:
         self._numbers = count()
         self._changed = asyncio.Event()
         self._slots: list[asyncio.Task[None]] = []
+        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     def environment(self) -> Environment:
@@ -143,6 +144,7 @@ class FleetExecutor:
         for slot in self._slots:
             slot.cancel()
         await asyncio.gather(*self._slots, return_exceptions=True)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def admit(self, planned: PlannedTrial) -> None:
         """Until a worker has room for the trial. Raises ExecutorGoneError."""
@@ -294,7 +296,10 @@ class FleetExecutor:
             for trial in list(node.trials.values()):
                 trial.end(_lost(node))
             self._tell_change()
-            await node.channel.close()
+            # What became of it is told meanwhile: one that is silent takes as long as it may.
+            closing = asyncio.create_task(node.channel.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     async def _listen(self, node: Node) -> None:
         """What was said is recorded before the worker may say more."""

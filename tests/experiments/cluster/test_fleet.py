@@ -129,6 +129,32 @@ async def test_a_lost_worker_costs_attempts_and_holds_no_place() -> None:
     assert cast(EndpointLine, line).in_flight == 0
 
 
+async def test_that_a_worker_was_lost_is_told_before_it_is_closed() -> None:
+    """To close one that does not answer takes as long as it may."""
+    closed = asyncio.Event()
+
+    class Stuck(Tapped):
+        async def close(self) -> None:
+            await closed.wait()
+            await super().close()
+
+    class FirstIsStuck(Workers):
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            made = await super().start(avoiding)
+            if len(self.started) == 1:
+                await made.close()
+                self.started[0] = Stuck(Scripted(), {"models.m": False}, self.hears)
+            return self.started[-1]
+
+    engine = FirstIsStuck()
+    async with asyncio.timeout(30), fleet(engine, 1) as (executor, warned, _):
+        engine.started[0].kill()
+        await until(lambda: len(warned) == 1)
+        assert await texts(executor, planned("say 1")) == ["0"]
+        assert "was lost: it was ended; its trials are tried again" in warned[0]
+        closed.set()
+
+
 async def test_where_no_worker_comes_the_run_ends() -> None:
     class Gone(Workers):
         async def start(self, avoiding: Collection[str]) -> Tapped:
@@ -137,7 +163,8 @@ async def test_where_no_worker_comes_the_run_ends() -> None:
             return await super().start(avoiding)
 
     engine = Gone()
-    async with fleet(engine, 1, patience=0.05) as (executor, _, _line):
+    async with fleet(engine, 1) as (executor, _, _line):
+        executor._patience = 0.05
         engine.started[0].kill()
         await until(lambda: not executor._ready)
         with pytest.raises(ExecutorGoneError, match="no worker"):
@@ -310,7 +337,8 @@ async def test_a_trial_is_admitted_once_a_worker_has_room_for_it() -> None:
             return await super().start(avoiding)
 
     engine = Once()
-    async with fleet(engine, count=1, patience=0.05) as (executor, _, _):
+    async with fleet(engine, count=1) as (executor, _, _):
+        executor._patience = 0.05
         await executor.admit(planned("say 1"))
         engine.started[0].kill()
         await until(lambda: not executor._ready)
