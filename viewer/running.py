@@ -7,7 +7,7 @@ from starlette.routing import Route
 from toolablate.reports import numbers
 from toolablate.reports.html.cards import Links
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.terminal.status import errors_told, rate_told, spending_told, worker_told
+from toolablate.reports.terminal.status import errors_told, no_worker_told, rate_told, spending_told, worker_told
 from toolablate.traces.kept import stamp_of
 from toolablate.traces.store import Store, standing
 from toolablate.viewer.rendering import View, page, view_of
@@ -47,7 +47,7 @@ def running(request: Request) -> Response:
         planned=sum(row.planned for row in found.counts),
         ended=sum(row.answered + row.budget + row.failed for row in found.counts),
         rate=rate_told(found),
-        workers=[worker_told(each) for each in found.workers],
+        workers=[*map(worker_told, found.workers), *([no_worker_told(found.no_worker)] if found.no_worker else ())],
         spent=spending_told(found.spent),
         errors=tuple(errors_told(failures)),
         kinds=(("running", alive), ("cut off", cut_off)),

@@ -134,7 +134,7 @@ class _Killing:
 
     def ready(self) -> set[int]:
         """The processes of workers that the driver says are ready; one that became so within two seconds may lack."""
-        told = read_workers(self.folder / "store.sqlite")
+        told, _ = read_workers(self.folder / "store.sqlite")
         return {int(each.name.rpartition(" ")[2]) for each in told if each.state == "ready"}
 
     def watch(self, kind: Kind, watch: "_Watch", driver: "subprocess.Popen[bytes]") -> None:

@@ -16,7 +16,7 @@ import random
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -115,6 +115,9 @@ class Replaying:
         messages: Sequence[ToDriver] = pickle.loads(pickle.dumps(said, pickle.HIGHEST_PROTOCOL))
         return messages
 
+    def place(self) -> str:
+        return "here"
+
     async def close(self) -> None:
         for task in self._trials.values():
             task.cancel()
@@ -147,8 +150,11 @@ class Engine:
     line: str
     pause: float
 
-    async def start(self) -> Replaying:
+    async def start(self, avoiding: Collection[str]) -> Replaying:
         return Replaying(self.recorded, self.environment, self.line, self.pause)
+
+    def places(self) -> Collection[str]:
+        return ("here",)
 
 
 async def _open(

@@ -2,6 +2,9 @@
 # A plan on all nodes of a SLURM job: sbatch examples/cluster/slurm.sh plan.toml
 # Written after Ray's documentation of `ray symmetric-run`; not run on a SLURM cluster by us.
 #SBATCH --job-name=toolablate
+# With one # SLURM reads these too: the partition, and the account that pays, where your site asks for them.
+##SBATCH --partition=NAME
+##SBATCH --account=NAME
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=16
@@ -11,6 +14,9 @@
 #SBATCH --signal=INT@120
 set -euo pipefail
 source .venv/bin/activate
+
+# Keys of models: a .env beside the plan is read on every node. Or set them for all nodes here, and keep the file yours.
+# export OPENAI_API_KEY=...
 
 # Whoever has no token cannot run code. The file is on the shared file system, readable by you alone.
 export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH="$HOME/.toolablate-ray-$SLURM_JOB_ID" RAY_USAGE_STATS_ENABLED=0

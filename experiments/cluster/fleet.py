@@ -21,9 +21,9 @@ from toolablate.experiments.cluster.messages import (
     Start,
     ToDriver,
     WorkerLost,
-    WorkerUnfit,
+    WorkerSetupError,
 )
-from toolablate.experiments.cluster.node import Engine, Node, differing, first_ended, within
+from toolablate.experiments.cluster.node import Engine, Node, differing, first_ended
 from toolablate.experiments.cluster.services import Desk, Services
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
@@ -31,7 +31,7 @@ from toolablate.experiments.running.execution import AttemptLostError, ExecutorG
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import Environment, Event
-from toolablate.traces.store import WorkerStanding
+from toolablate.traces.store import NoWorker, WorkerStanding
 
 # How long is waited for workers where there are none, or none any more.
 PATIENCE_SECONDS = 300.0
@@ -44,8 +44,10 @@ GRACE_SECONDS = 10.0
 # Before a worker is started in the place of one that was lost; longer each time where none becomes ready.
 FIRST_REST_SECONDS = 1.0
 LONGEST_REST_SECONDS = 30.0
-# What was left out is tried again after so long: a node may have lacked memory for a moment.
+# A node that was left out is tried again after so long: it may have lacked memory for a moment.
 LEFT_OUT_SECONDS = 300.0
+# So often who waits for that looks whether another node has joined.
+LOOK_SECONDS = 5.0
 INSTALL_THERE = "install toolablate there as it is here (versions, extras), and see that the node has free memory"
 # Of the workers that were lost the last ones are told of.
 LOST_TOLD = 20
@@ -85,13 +87,17 @@ class FleetExecutor:
         self._codes = codes
         self._environment: Environment | None = None
         self._ready: list[Node] = []
-        # By the slot that holds no worker for that.
-        self._left_out: dict[int, Refused] = {}
+        self._none_ready_since = time.monotonic()
+        # By place, with when it is tried again.
+        self._left_out: dict[str, tuple[Refused, float]] = {}
+        # Slots that have no worker and start none, since there is no place but those that are left out.
+        self._resting: set[int] = set()
         self._lost: deque[Node] = deque(maxlen=LOST_TOLD)
         self._told_unstarted = False
         self._numbers = count()
         self._changed = asyncio.Event()
         self._slots: list[asyncio.Task[None]] = []
+        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     def environment(self) -> Environment:
@@ -101,9 +107,14 @@ class FleetExecutor:
     @property
     def workers(self) -> list[WorkerStanding]:
         """How each is, those that were lost or left out last."""
-        left_out = [WorkerStanding(refused.name, "left out") for refused in self._left_out.values()]
+        left_out = [WorkerStanding(refused.name, "left out") for refused, _ in self._left_out.values()]
         ready = [node.standing("ready") for node in self._ready]
         return [*ready, *(node.standing("lost") for node in self._lost), *left_out]
+
+    @property
+    def no_worker(self) -> NoWorker | None:
+        """None while one is ready."""
+        return None if self._ready else NoWorker(time.monotonic() - self._none_ready_since, self._patience)
 
     def batched(self, planned: PlannedTrial) -> bool:
         """Batches are the driver's, which has no trials."""
@@ -115,17 +126,17 @@ class FleetExecutor:
         self._slots = [asyncio.create_task(self._fill(slot)) for slot in range(self._workers)]
         try:
             async with asyncio.timeout(self._patience):
-                while not self._ready and len(self._left_out) < self._workers:
+                while not self._ready and self._may_come():
                     await self._change()
         except TimeoutError:
             if not self._left_out:
                 raise self._gone() from None
         with suppress(TimeoutError):
             async with asyncio.timeout(JOIN_SECONDS):
-                while len(self._ready) + len(self._left_out) < self._workers:
+                while len(self._ready) < self._workers and self._may_come():
                     await self._change()
         if not self._ready:
-            refused = next(iter(self._left_out.values()))
+            refused, _ = next(iter(self._left_out.values()))
             refused.error.message = f"no worker can be started; at {refused.name}: {refused.error.message}"
             raise refused.error
 
@@ -133,6 +144,7 @@ class FleetExecutor:
         for slot in self._slots:
             slot.cancel()
         await asyncio.gather(*self._slots, return_exceptions=True)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def admit(self, planned: PlannedTrial) -> None:
         """Until a worker has room for the trial. Raises ExecutorGoneError."""
@@ -214,13 +226,7 @@ class FleetExecutor:
         while True:
             try:
                 async with self._started(slot) as node:
-                    await first_ended(self._listen(node), node.send())
-            except WorkerUnfit as unfit:
-                error = InputError(unfit.args[0], hint=INSTALL_THERE, code="unfit_node")
-                with suppress(_LeftOut):
-                    self._leave_out(slot, Refused(unfit.args[1], error))
-                await asyncio.sleep(LEFT_OUT_SECONDS)
-                continue
+                    await first_ended(self._listen(node), node.send(), node.watch(lambda: _longest_silence(node)))
             except WorkerLost as lost:
                 if node_name := lost.args[1] if len(lost.args) > 1 else "":
                     next_up = "its trials are tried again, and another is started"
@@ -231,12 +237,33 @@ class FleetExecutor:
                 else:
                     self._tell_unstarted(lost.args[0])
             except _LeftOut:
-                await asyncio.sleep(LEFT_OUT_SECONDS)
+                await self._rest(slot)
                 continue
             except Exception as error:  # noqa: BLE001 - of an engine: its slot must not stay empty, unsaid
                 self._tell_unstarted(f"{type(error).__name__}: {one_line(str(error), 200)}")
             await asyncio.sleep(rest)
             rest = min(2 * rest, LONGEST_REST_SECONDS)
+
+    async def _rest(self, slot: int) -> None:
+        """Until the slot's place may be tried again, or there is another."""
+        until = time.monotonic() + LEFT_OUT_SECONDS
+        while (left := until - time.monotonic()) > 0 and not self._place_without_worker():  # noqa: ASYNC110 - asked for
+            await asyncio.sleep(min(left, LOOK_SECONDS))
+        self._resting.remove(slot)
+
+    def _may_come(self) -> bool:
+        """Whether a worker is still to become ready before a place that is left out is tried again."""
+        return len(self._ready) + len(self._resting) < self._workers or self._place_without_worker()
+
+    def _place_without_worker(self) -> bool:
+        """There are more places that are not left out than slots that have a worker or start one."""
+        if not self._resting:
+            return False
+        return len(set(self._engine.places()) - self._avoided()) > self._workers - len(self._resting)
+
+    def _avoided(self) -> set[str]:
+        now = time.monotonic()
+        return {place for place, (_, until) in self._left_out.items() if now < until}
 
     def _tell_unstarted(self, why: str) -> None:
         """Once, in whatever words it goes on failing, until a worker is ready again."""
@@ -247,11 +274,13 @@ class FleetExecutor:
     @asynccontextmanager
     async def _started(self, slot: int) -> AsyncIterator[Node]:
         """Whatever it was running when it ends was lost."""
-        node = Node(await self._engine.start(), slot)
+        avoiding = self._avoided()
+        node = Node(await self._engine.start(avoiding), slot, avoids=bool(avoiding))
         try:
             yield node
-        except WorkerUnfit:
-            raise
+        except WorkerSetupError as failed:
+            error = InputError(failed.args[0], hint=INSTALL_THERE, code="unfit_node")
+            self._leave_out(node, Refused(failed.args[1], error))
         except WorkerLost as lost:
             raise WorkerLost(lost.args[0], node.name) from None
         except _LeftOut:
@@ -261,18 +290,22 @@ class FleetExecutor:
         finally:
             if node in self._ready:
                 self._ready.remove(node)
+                self._none_ready_since = time.monotonic()
                 node.lost = len(node.trials)
                 self._lost.append(node)
             for trial in list(node.trials.values()):
                 trial.end(_lost(node))
             self._tell_change()
-            await node.channel.close()
+            # What became of it is told meanwhile: one that is silent takes as long as it may.
+            closing = asyncio.create_task(node.channel.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     async def _listen(self, node: Node) -> None:
         """What was said is recorded before the worker may say more."""
         while True:
-            # Until it is ready it may wait for a machine, or import what takes long.
-            messages = await within(node.channel.take(), SILENCE_SECONDS if node.name else None)
+            node.asked = time.monotonic()
+            messages = await node.channel.take()
             node.heard = time.monotonic()
             for message in messages:
                 self._heard(node, message)
@@ -282,7 +315,7 @@ class FleetExecutor:
             self._admit(node, message)
             return
         if isinstance(message, Refused):
-            self._leave_out(node.slot, message)
+            self._leave_out(node, message)
         trial = node.trials.get(message.attempt)
         if trial is None or trial.ended.done():
             return
@@ -303,17 +336,19 @@ class FleetExecutor:
                 hint="install the same packages on each node",
                 code="other_environment",
             )
-            self._leave_out(node.slot, Refused(ready.name, error))
-        self._left_out.pop(node.slot, None)
+            self._leave_out(node, Refused(ready.name, error))
+        self._left_out.pop(node.channel.place(), None)
         self._told_unstarted = False
         node.name = ready.name
         self._ready.append(node)
         self._tell_change()
 
-    def _leave_out(self, slot: int, refused: Refused) -> NoReturn:
-        before = self._left_out.get(slot)
-        self._left_out[slot] = refused
-        if before is None or str(before.error) != str(refused.error):
+    def _leave_out(self, node: Node, refused: Refused) -> NoReturn:
+        place = node.channel.place()
+        before = self._left_out.get(place)
+        self._left_out[place] = refused, time.monotonic() + LEFT_OUT_SECONDS
+        self._resting.add(node.slot)
+        if before is None or str(before[0].error) != str(refused.error):
             self._warn(f"the worker at {refused.name} is left out: {refused.error}")
         self._tell_change()
         raise _LeftOut
@@ -321,6 +356,14 @@ class FleetExecutor:
 
 class _LeftOut(Exception):
     pass
+
+
+def _longest_silence(node: Node) -> float | None:
+    """Until it is ready it may wait for a machine, or import what takes long. One that may not be where workers were
+    left out may wait for a machine while these can be tried again."""
+    if node.name:
+        return SILENCE_SECONDS
+    return LEFT_OUT_SECONDS if node.avoids else None
 
 
 def _lost(node: Node) -> AttemptLostError:

@@ -12,7 +12,7 @@ from pathlib import Path
 from toolablate.experiments.environment.environment import finished_trials
 from toolablate.experiments.environment.web import Tell
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.store import WorkerStanding, remove_workers, write_workers
+from toolablate.traces.store import NoWorker, WorkerStanding, remove_workers, write_workers
 from toolablate.traces.store.backup import BackupStopped, back_up
 
 TELL_SECONDS = 2.0
@@ -20,7 +20,9 @@ BACKUP_SECONDS = 600.0
 
 
 @asynccontextmanager
-async def told_to_others(store: Path, workers: Callable[[], Sequence[WorkerStanding]]) -> AsyncIterator[None]:
+async def told_to_others(
+    store: Path, workers: Callable[[], tuple[Sequence[WorkerStanding], NoWorker | None]]
+) -> AsyncIterator[None]:
     """`status` reads how they are, until they are closed."""
     telling = asyncio.create_task(_tell(store, workers))
     try:
@@ -30,11 +32,11 @@ async def told_to_others(store: Path, workers: Callable[[], Sequence[WorkerStand
         remove_workers(store)
 
 
-async def _tell(store: Path, workers: Callable[[], Sequence[WorkerStanding]]) -> None:
+async def _tell(store: Path, workers: Callable[[], tuple[Sequence[WorkerStanding], NoWorker | None]]) -> None:
     while True:
         # A disk that is full ends the run by its recorder.
         with suppress(OSError):
-            write_workers(store, workers())
+            write_workers(store, *workers())
         await asyncio.sleep(TELL_SECONDS)
 
 

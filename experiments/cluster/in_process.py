@@ -34,6 +34,9 @@ class InProcess:
         finally:
             taking.cancel()
 
+    def place(self) -> str:
+        return "here"
+
     def kill(self) -> None:
         """As a worker that is killed: it says nothing more."""
         if not self._lost.done():

@@ -133,9 +133,15 @@ def _local_token() -> str:
 def _no_token(who: str) -> InputError:
     return InputError(
         f"cluster: whoever reaches the ports of a Ray cluster without a token can run code there, and {who} has none",
-        hint="start each node, and this command, with RAY_AUTH_MODE=token and one RAY_AUTH_TOKEN_PATH",
+        hint=f"make a file with a token and copy it to each node: {_make_token('~/ray.token')}; then start each node,"
+        " and this command, after: export RAY_AUTH_MODE=token RAY_AUTH_TOKEN_PATH=~/ray.token",
         code="no_token",
     )
+
+
+def _make_token(path: str) -> str:
+    """The command that makes a file with a token, which nobody else can read."""
+    return f'(umask 077 && python -c "import secrets; print(secrets.token_hex(32))" > {path})'
 
 
 def _require_token_file() -> None:
@@ -148,10 +154,10 @@ def _require_token_file() -> None:
     except (OSError, UnicodeDecodeError) as error:
         wrong = f"cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}"
     if wrong:
-        make = f'python -c "import secrets; print(secrets.token_hex(32))" > {shlex.quote(path)}'
         raise InputError(
             f"cluster: RAY_AUTH_TOKEN_PATH names {path}, which {wrong}",
-            hint=f"name the file that the nodes have, or make one and take it to all of them: {make}",
+            hint=f"name the file that the nodes have, or make one and take it to all of them: "
+            f"{_make_token(shlex.quote(path))}",
             code="no_token",
         )
 

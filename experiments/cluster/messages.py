@@ -134,9 +134,9 @@ class WorkerLost(Exception):
     """Nothing more will be heard of this worker."""
 
 
-class WorkerUnfit(WorkerLost):
+class WorkerSetupError(WorkerLost):
     """What a worker is made of is not where it was to be started, and would not be the next time; `args` are why, and
-    where."""
+    where, for people."""
 
 
 class Channel(Protocol):
@@ -149,6 +149,10 @@ class Channel(Protocol):
     async def take(self) -> Sequence[ToDriver]:
         """What the worker has to say, in order; nothing where it has been silent for some seconds. What it says fast is
         held back until this is called again. Raises WorkerLost."""
+        ...
+
+    def place(self) -> str:
+        """Where it was started, as its engine calls it."""
         ...
 
     async def close(self) -> None:

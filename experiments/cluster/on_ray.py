@@ -5,13 +5,13 @@ import gc
 import os
 import pickle
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
 from toolablate.experiments.cluster.joining import LOCAL_WORKERS, join, nodes, rejoin, too_few_cpus
-from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost, WorkerUnfit
+from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost, WorkerSetupError
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.sections import ClusterSection
@@ -75,8 +75,15 @@ class RayChannel:
             return await reference
         except ray.exceptions.RayError as error:
             if isinstance(error, ray.exceptions.RayActorError) and error.actor_init_failed:
-                raise WorkerUnfit(_reason(error), _place(error)) from None
+                raise WorkerSetupError(_reason(error), _address(error)) from None
             raise WorkerLost(_reason(error)) from None
+
+    def place(self) -> str:
+        """The id of its node, also once it has ended. Ray tells it in no public place where it has no dashboard."""
+        from ray._private.state import actors
+
+        identity = self._actor._actor_id.hex()
+        return str(actors(identity).get("Address", {}).get("NodeID", ""))
 
     async def close(self) -> None:
         import ray
@@ -97,16 +104,25 @@ class RayEngine:
         self._section = section
         self._packed = pickle.dumps((opener, dict(lines)))
 
-    async def start(self) -> RayChannel:
+    def places(self) -> list[str]:
+        """None while the cluster is gone."""
+        try:
+            return [identity for identity, _, cpus in nodes() if cpus >= self._section.cpus]
+        except Exception:  # noqa: BLE001 - of many kinds, and all are that no node answers
+            return []
+
+    async def start(self, avoiding: Collection[str]) -> RayChannel:
         import ray
         import ray.exceptions
 
-        options = {
+        options: dict[str, Any] = {
             "num_cpus": self._section.cpus,
             "max_restarts": 0,
             "max_task_retries": 0,
             "scheduling_strategy": "SPREAD",
         }
+        if avoiding:
+            options["label_selector"] = {"ray.io/node-id": f"!in({','.join(sorted(avoiding))})"}
         try:
             rejoin(self._section)
         except Exception as error:  # noqa: BLE001 - of many kinds, and all are that there is no node yet
@@ -204,7 +220,7 @@ def _reason(error: Exception) -> str:
     return "its process ended" if isinstance(error, ray.exceptions.RayActorError) else one_line(str(error), 200)
 
 
-def _place(error: Exception) -> str:
+def _address(error: Exception) -> str:
     """Of a process that could not be made, where: Ray says so in its text alone."""
     found = re.search(r"\bip=([^,)\s]+)", str(error))
     return f"the node {found[1]}" if found else "a node"

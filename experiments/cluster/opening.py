@@ -168,7 +168,7 @@ async def open_fleet(
     )
     stack.push_async_callback(fleet.close)
     await fleet.open()
-    await stack.enter_async_context(told_to_others(store, lambda: fleet.workers))
+    await stack.enter_async_context(told_to_others(store, lambda: (fleet.workers, fleet.no_worker)))
     if section.backup:
         await stack.enter_async_context(backed_up(store, Path(section.backup), tell, warn))
     return fleet

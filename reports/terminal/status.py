@@ -8,7 +8,7 @@ from rich.text import Text
 
 from toolablate.reports.numbers import counted, dollars
 from toolablate.reports.tables import Fitted, figures, names
-from toolablate.traces.store import LivingRecorder, Spending, Standing, TrialCounts, WorkerStanding
+from toolablate.traces.store import LivingRecorder, NoWorker, Spending, Standing, TrialCounts, WorkerStanding
 from toolablate.traces.terminal_text import inert, one_line
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def _running(standing: Standing) -> Iterable[Text]:
         yield from (Text(f"  {one_line(wait)}", style="yellow") for wait in recorder.waits_for)
     for worker in standing.workers:
         yield Text(worker_told(worker), style="" if worker.state == "ready" else "yellow")
+    if standing.no_worker is not None:
+        yield Text(no_worker_told(standing.no_worker), style="red")
     if told := rate_told(standing):
         yield Text(told)
 
@@ -119,6 +121,15 @@ def worker_told(worker: WorkerStanding) -> str:
         return f"{called}: lost {silent} ago with {counted(worker.lost, 'trial')}, {ended}"
     waits = f", silent for {silent}" if worker.silent_seconds >= SILENT_SECONDS else ""
     return f"{called}: {worker.running} running, {ended}{waits}"
+
+
+def no_worker_told(none: NoWorker) -> str:
+    """Since when a cluster's run has no worker, and until when it waits for one."""
+    left = max(none.patience_seconds - none.seconds, 0.0)
+    return (
+        f"no worker: none has been ready for {_duration(none.seconds)}, so trials wait; the run ends"
+        f" if none is ready within {_duration(left)}"
+    )
 
 
 def _figure(value: float) -> str:

@@ -229,6 +229,17 @@ def test_the_scores_of_a_condition_that_ran_alone_are_shown_before_it_is_said_so
     assert "simulated" in shown(comparison_table([], alone=alone(pretended, "none"))).lower()
 
 
+def test_where_no_trial_has_finished_a_comparison_says_that_and_not_that_the_baseline_has() -> None:
+    rows = [item for item in summaries() if item.condition == "none"]
+    failed = [replace(item, outcome="failed", value=None, verdict=None) for item in rows]
+    page = shown(comparison_table(compare(failed, "none"), alone=alone(failed, "none")))
+    assert page.splitlines()[-1].strip() == "Nothing to compare: no trial has finished."
+    # One that has is enough.
+    some = [*failed[1:], rows[0]]
+    page = shown(comparison_table(compare(some, "none"), alone=alone(some, "none")))
+    assert page.splitlines()[-1].strip() == "Nothing to compare: only the baseline has finished trials."
+
+
 def test_names_in_a_comparison_are_inert() -> None:
     evil = "m\x1b]0;x\x07[bold]\u202e"
     rows = compare([replace(item, model=evil, domain=evil) for item in summaries()], "none", by="domain")

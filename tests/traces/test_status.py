@@ -13,7 +13,16 @@ from rich.console import Console
 from tests.traces.samples import attempt, begun, conversation, filled, plan, trials
 
 from toolablate.reports.terminal.status import errors_told, status_view
-from toolablate.traces.store import LivingRecorder, Recorder, Standing, Store, TrialCounts, standing
+from toolablate.traces.store import (
+    LivingRecorder,
+    NoWorker,
+    Recorder,
+    Standing,
+    Store,
+    TrialCounts,
+    WorkerStanding,
+    standing,
+)
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -48,6 +57,20 @@ def test_rate_and_time_left_are_those_of_who_runs(
 
 def test_nothing_is_left_where_all_has_ended() -> None:
     assert Standing(AT, (_row(answered=5, failed=3),), (_recorder(2, 60),)).seconds_left is None
+
+
+def test_while_no_worker_is_ready_there_is_no_time_left_and_the_wait_is_told() -> None:
+    found = Standing(
+        AT,
+        (_row(answered=5, failed=3, running=4, pending=16),),
+        (_recorder(2, 60),),
+        workers=(WorkerStanding("node-7, process 1", "lost", lost=4, ended=60, silent_seconds=95),),
+        no_worker=NoWorker(90.0, 300.0),
+    )
+    assert (found.ended_per_minute, found.seconds_left) == (30.0, None)
+    text = " ".join(_shown(found).split())
+    assert "no worker: none has been ready for 90 s, so trials wait; the run ends if none is ready within 3.5" in text
+    assert "for the rest" not in text
 
 
 def _shown(found: Standing) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolablate.traces.store.summaries import Counterfactual, FailureCount, TrialSummary
     from toolablate.traces.store.unfinished import UnfinishedTrial
     from toolablate.traces.store.verification import VerifyReport, verify
-    from toolablate.traces.store.workers import WorkerStanding, remove_workers, write_workers
+    from toolablate.traces.store.workers import NoWorker, WorkerStanding, remove_workers, write_workers
 
 __all__ = [
     "APPLICATION_ID",
@@ -25,6 +25,7 @@ __all__ = [
     "DriverLock",
     "FailureCount",
     "LivingRecorder",
+    "NoWorker",
     "Outline",
     "Outlines",
     "Recorder",
@@ -55,6 +56,6 @@ __getattr__ = importing(
         "store": ("Outline", "Outlines", "Store"),
         "unfinished": ("UnfinishedTrial",),
         "verification": ("VerifyReport", "verify"),
-        "workers": ("WorkerStanding", "remove_workers", "write_workers"),
+        "workers": ("NoWorker", "WorkerStanding", "remove_workers", "write_workers"),
     },
 )

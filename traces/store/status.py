@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from toolablate.traces.store.file import lives, open_reader, reading, uptime
-from toolablate.traces.store.workers import WorkerStanding, read_workers
+from toolablate.traces.store.workers import NoWorker, WorkerStanding, read_workers
 
 SHORT_ID = 8
 
@@ -88,7 +88,7 @@ class Spending:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A store at one moment. `unscored` counts trials of plans that have ended and have no score, by no scorer;
-    `workers` are those of a run on a cluster."""
+    `workers` are those of a run on a cluster, which has `no_worker` while none of them is ready."""
 
     at: datetime
     counts: tuple[TrialCounts, ...]
@@ -96,6 +96,7 @@ class Standing:
     unscored: int = 0
     spent: Spending = Spending()
     workers: tuple[WorkerStanding, ...] = ()
+    no_worker: NoWorker | None = None
 
     @property
     def ended_per_minute(self) -> float | None:
@@ -105,7 +106,10 @@ class Standing:
 
     @property
     def seconds_left(self) -> float | None:
-        """Until no trial is running or pending, at the rate so far; None where nothing can be said."""
+        """Until no trial is running or pending, at the rate so far; None where nothing can be said, as while no worker
+        is ready."""
+        if self.no_worker is not None:
+            return None
         left, rate = sum(row.running + row.pending for row in self.counts), self.ended_per_minute
         return left / rate * 60 if rate and left else None
 
@@ -145,12 +149,14 @@ def _read(connection: sqlite3.Connection, store: Path) -> Standing:
     living = [row for row in rows if lives(store, row[0])]
     running, at_work = _running(connection, {row[0] for row in living})
     at, clock = datetime.now(UTC), uptime()
+    workers, no_worker = read_workers(store)
     return Standing(
         at=at,
         counts=_counts(connection, running),
         unscored=connection.execute(_UNSCORED).fetchone()[0],
         spent=Spending(*connection.execute(_SPENT).fetchone()),
-        workers=read_workers(store),
+        workers=workers,
+        no_worker=no_worker,
         recorders=tuple(
             LivingRecorder(
                 pid, at - timedelta(seconds=max(clock - since, 0)), at_work[key], ended, tuple(waits_for.splitlines())

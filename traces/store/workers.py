@@ -28,15 +28,27 @@ class WorkerStanding:
     silent_seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class NoWorker:
+    """No worker of a cluster's run is ready, for so many seconds. The run ends once they are `patience_seconds`."""
+
+    seconds: float
+    patience_seconds: float
+
+
 def workers_file(store: Path) -> Path:
     return beside(store.resolve(), "-workers")
 
 
-def write_workers(store: Path, workers: Iterable[WorkerStanding]) -> None:
+def write_workers(store: Path, workers: Iterable[WorkerStanding], no_worker: NoWorker | None = None) -> None:
     """In the place of what was told before. Raises OSError."""
     path = workers_file(store)
     new = beside(path, ".new")
-    told = {"clock": uptime(), "workers": list(map(asdict, workers))}
+    told = {
+        "clock": uptime(),
+        "workers": list(map(asdict, workers)),
+        "no_worker": None if no_worker is None else asdict(no_worker),
+    }
     new.write_text(json.dumps(told), encoding="utf-8")
     new.replace(path)
 
@@ -47,18 +59,22 @@ def remove_workers(store: Path) -> None:
             path.unlink()
 
 
-def read_workers(store: Path) -> tuple[WorkerStanding, ...]:
-    """None where no cluster's run drives the store: a driver that was killed has left its file behind."""
+def read_workers(store: Path) -> tuple[tuple[WorkerStanding, ...], NoWorker | None]:
+    """Nothing where no cluster's run drives the store: a driver that was killed has left its file behind."""
     if not is_driven(store):
-        return ()
+        return (), None
     try:
         with workers_file(store).open("rb") as file:
             if os.fstat(file.fileno()).st_size > MAX_BYTES:
-                return ()
+                return (), None
             told = json.load(file)
         passed = max(uptime() - told["clock"], 0.0)
         workers = (WorkerStanding(**each) for each in told["workers"])
-        return tuple(replace(each, silent_seconds=each.silent_seconds + passed) for each in workers)
+        silent = tuple(replace(each, silent_seconds=each.silent_seconds + passed) for each in workers)
+        if told["no_worker"] is None:
+            return silent, None
+        none = NoWorker(**told["no_worker"])
+        return silent, replace(none, seconds=none.seconds + passed)
     except (OSError, ValueError, TypeError, KeyError):
         # Not told yet, or by a driver of another version: how far the trials are is in the store.
-        return ()
+        return (), None

@@ -1,7 +1,7 @@
 """Fleets of workers in the test's own process, and trials whose course their questions say."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -96,9 +96,14 @@ async def ask(line: Line, *, first: bool) -> None:
 class Tapped(InProcess):
     """What comes from it goes through `hears`, which may change it."""
 
+    at = "here"
+
     def __init__(self, opener: Scripted, lines: Mapping[str, bool], hears: "Hears") -> None:
         super().__init__(opener, lines)
         self._hears = hears
+
+    def place(self) -> str:
+        return self.at
 
     async def take(self) -> Sequence[ToDriver]:
         return self._hears(self, await super().take())
@@ -113,16 +118,23 @@ Hears = Callable[[Tapped, Sequence[ToDriver]], Sequence[ToDriver]]
 
 @dataclass
 class Workers:
-    """An `Engine`. `openers` are those of the workers in the order in which they are started."""
+    """An `Engine`. `openers` are those of the workers in the order in which they are started, each at the first of the
+    places that it may be at."""
 
     openers: Sequence[Scripted] = ()
     hears: Hears = lambda _, messages: messages
+    nodes: list[str] = field(default_factory=lambda: ["here"])
     started: list[Tapped] = field(default_factory=list)
 
-    async def start(self) -> Tapped:
+    def places(self) -> Sequence[str]:
+        return self.nodes
+
+    async def start(self, avoiding: Collection[str]) -> Tapped:
         number = len(self.started)
         opener = self.openers[number] if number < len(self.openers) else Scripted()
         self.started.append(Tapped(opener, {"models.m": False}, self.hears))
+        # Where there is no other place, it is where it may not be; so the fleet is told of that again.
+        self.started[-1].at = next((each for each in self.nodes if each not in avoiding), self.nodes[0])
         return self.started[-1]
 
 

@@ -69,3 +69,23 @@ def test_scripts_are_such(script: str) -> None:
 def test_a_job_of_kubernetes_demands_a_token_of_all_its_pods() -> None:
     job = yaml.safe_load((EXAMPLES / "rayjob.yaml").read_text(encoding="utf-8"))
     assert job["spec"]["rayClusterSpec"]["authOptions"] == {"mode": "token"}
+
+
+def test_a_job_of_kubernetes_names_the_volume_and_image_that_files_beside_it_make() -> None:
+    job, volume = (yaml.safe_load((EXAMPLES / name).read_text("utf-8")) for name in ("rayjob.yaml", "volume.yaml"))
+    cluster = job["spec"]["rayClusterSpec"]
+    head = cluster["headGroupSpec"]["template"]["spec"]
+    (mounted,) = head["volumes"]
+    assert (volume["kind"], volume["metadata"]["name"]) == (
+        "PersistentVolumeClaim",
+        mounted["persistentVolumeClaim"]["claimName"],
+    )
+    dockerfile = (EXAMPLES / "Dockerfile").read_text("utf-8")
+    assert f"-t {head['containers'][0]['image']} " in dockerfile
+    assert f'"ray[default]=={cluster["rayVersion"]}"' in dockerfile
+
+
+def test_a_job_of_slurm_has_lines_for_partition_and_keys() -> None:
+    text = (EXAMPLES / "slurm.sh").read_text(encoding="utf-8")
+    assert "\n##SBATCH --partition=NAME\n" in text
+    assert "\n# export OPENAI_API_KEY=...\n" in text

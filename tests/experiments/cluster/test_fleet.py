@@ -4,7 +4,7 @@ import asyncio
 import pickle
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -33,7 +33,7 @@ from toolablate.experiments.cluster.messages import (
     ToWorker,
     Unpacker,
     WorkerLost,
-    WorkerUnfit,
+    WorkerSetupError,
 )
 from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
@@ -129,15 +129,42 @@ async def test_a_lost_worker_costs_attempts_and_holds_no_place() -> None:
     assert cast(EndpointLine, line).in_flight == 0
 
 
+async def test_that_a_worker_was_lost_is_told_before_it_is_closed() -> None:
+    """To close one that does not answer takes as long as it may."""
+    closed = asyncio.Event()
+
+    class Stuck(Tapped):
+        async def close(self) -> None:
+            await closed.wait()
+            await super().close()
+
+    class FirstIsStuck(Workers):
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            made = await super().start(avoiding)
+            if len(self.started) == 1:
+                await made.close()
+                self.started[0] = Stuck(Scripted(), {"models.m": False}, self.hears)
+            return self.started[-1]
+
+    engine = FirstIsStuck()
+    async with asyncio.timeout(30), fleet(engine, 1) as (executor, warned, _):
+        engine.started[0].kill()
+        await until(lambda: len(warned) == 1)
+        assert await texts(executor, planned("say 1")) == ["0"]
+        assert "was lost: it was ended; its trials are tried again" in warned[0]
+        closed.set()
+
+
 async def test_where_no_worker_comes_the_run_ends() -> None:
     class Gone(Workers):
-        async def start(self) -> Tapped:
+        async def start(self, avoiding: Collection[str]) -> Tapped:
             if self.started:
                 raise WorkerLost("there is no node")
-            return await super().start()
+            return await super().start(avoiding)
 
     engine = Gone()
-    async with fleet(engine, 1, patience=0.05) as (executor, _, _line):
+    async with fleet(engine, 1) as (executor, _, _line):
+        executor._patience = 0.05
         engine.started[0].kill()
         await until(lambda: not executor._ready)
         with pytest.raises(ExecutorGoneError, match="no worker"):
@@ -253,8 +280,8 @@ async def test_a_worker_that_can_be_told_nothing_is_lost_and_another_runs_its_tr
             raise WorkerLost("what is put cannot be read there")
 
     class FirstIsDeaf(Workers):
-        async def start(self) -> Tapped:
-            made = await super().start()
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            made = await super().start(avoiding)
             if len(self.started) == 1:
                 self.started[0] = Deaf(Scripted(), {"models.m": False}, self.hears)
                 await made.close()
@@ -291,11 +318,11 @@ async def test_who_waits_for_a_place_hears_why_there_is_none() -> None:
 
 async def test_an_engine_that_fails_otherwise_is_told_of_and_tried_again() -> None:
     class Failing(Workers):
-        async def start(self) -> Tapped:
+        async def start(self, avoiding: Collection[str]) -> Tapped:
             if not self.started:
-                await super().start()
+                await super().start(avoiding)
                 raise RuntimeError("no such place")
-            return await super().start()
+            return await super().start(avoiding)
 
     async with fleet(Failing(), count=1) as (executor, warned, _):
         assert await texts(executor, planned("say 1")) == ["0"]
@@ -304,13 +331,14 @@ async def test_an_engine_that_fails_otherwise_is_told_of_and_tried_again() -> No
 
 async def test_a_trial_is_admitted_once_a_worker_has_room_for_it() -> None:
     class Once(Workers):
-        async def start(self) -> Tapped:
+        async def start(self, avoiding: Collection[str]) -> Tapped:
             if self.started:
                 raise WorkerLost("no node")
-            return await super().start()
+            return await super().start(avoiding)
 
     engine = Once()
-    async with fleet(engine, count=1, patience=0.05) as (executor, _, _):
+    async with fleet(engine, count=1) as (executor, _, _):
+        executor._patience = 0.05
         await executor.admit(planned("say 1"))
         engine.started[0].kill()
         await until(lambda: not executor._ready)
@@ -346,8 +374,8 @@ async def test_a_worker_that_says_nothing_is_lost(monkeypatch: pytest.MonkeyPatc
             return said
 
     class FirstIsSilent(Workers):
-        async def start(self) -> Tapped:
-            made = await super().start()
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            made = await super().start(avoiding)
             if len(self.started) == 1:
                 await made.close()
                 self.started[0] = Silent(Scripted(), {"models.m": False}, self.hears)
@@ -408,7 +436,7 @@ async def test_what_was_left_out_is_tried_again_and_told_once(monkeypatch: pytes
     monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.001)
     failed = 0
 
-    class Starved(Scripted):
+    class FullForAMoment(Scripted):
         async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
             nonlocal failed
             if failed < 3:
@@ -416,21 +444,78 @@ async def test_what_was_left_out_is_tried_again_and_told_once(monkeypatch: pytes
                 raise InputError("no memory for a kernel", code="no_memory")
             return await super().open(stack, lines)
 
-    async with fleet(Workers([Scripted(), *[Starved()] * 4])) as (executor, warned, _):
+    async with fleet(Workers([Scripted(), *[FullForAMoment()] * 4])) as (executor, warned, _):
         await until(lambda: len(executor._ready) == 2)
         assert {each.state for each in executor.workers} == {"ready"}
     assert [each.partition("is left out: ")[2] for each in warned] == ["no memory for a kernel"]
+
+
+@dataclass(frozen=True)
+class Starved(Scripted):
+    async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+        raise InputError("no memory for a kernel", code="no_memory")
+
+
+async def test_beside_a_node_that_is_left_out_another_has_a_worker_at_once() -> None:
+    """As where all workers were placed on one node; it is tried again after minutes."""
+    engine = Workers([Starved(), Starved()], nodes=["full", "good"])
+    async with asyncio.timeout(30), fleet(engine) as (executor, warned, _):
+        assert await texts(executor, planned("say 1")) == ["0"]
+        assert [each.place() for each in engine.started] == ["full", "full", "good"]
+        assert sorted(each.state for each in executor.workers) == ["left out", "ready"]
+        # In the place of one that is lost none is started where it would be left out.
+        engine.started[-1].kill()
+        await until(lambda: len(engine.started) == 4 and executor._ready)
+        assert engine.started[-1].place() == "good"
+    assert "is left out: no memory for a kernel" in warned[0]
+
+
+async def test_a_node_that_joins_has_a_worker_while_another_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
+
+    class First(Workers):
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            made = await super().start(avoiding)
+            made.at = "good" if len(self.started) == 1 else made.at
+            return made
+
+    engine = First([Scripted(), Starved()], nodes=["full", "good"])
+    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
+        # Each of the two nodes was tried.
+        assert len(engine.started) == 2
+        engine.nodes.insert(1, "new")
+        await until(lambda: len(executor._ready) == 2)
+        assert [each.place() for each in engine.started] == ["good", "full", "new"]
+
+
+async def test_who_may_not_be_where_workers_were_left_out_waits_no_longer_than_these(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """For a place elsewhere, which may never come."""
+    monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.05)
+    monkeypatch.setattr(node, "LATE_SECONDS", 0.001)
+
+    @dataclass(frozen=True)
+    class Pending(Scripted):
+        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    engine = Workers([Starved(), Pending(), Scripted()], nodes=["was full", "taken by others"])
+    async with asyncio.timeout(30), fleet(engine, 1) as (executor, _, _line):
+        assert await texts(executor, planned("say 1")) == ["0"]
+        assert engine.started[1].place() == "taken by others"
 
 
 async def test_that_no_worker_can_be_started_is_told_once_in_whatever_words() -> None:
     class Full(Workers):
         tries = 0
 
-        async def start(self) -> Tapped:
+        async def start(self, avoiding: Collection[str]) -> Tapped:
             self.tries += 1
             if 1 < self.tries < 6:
                 raise WorkerLost(f"no room for actor {self.tries}")
-            return await super().start()
+            return await super().start(avoiding)
 
     engine = Full()
     async with fleet(engine, 1) as (executor, warned, _):
@@ -440,12 +525,11 @@ async def test_that_no_worker_can_be_started_is_told_once_in_whatever_words() ->
 
 
 async def test_where_no_node_has_what_a_worker_is_made_of_nothing_is_waited_for() -> None:
-    class Bare(Workers):
-        async def start(self) -> Tapped:
-            raise WorkerUnfit("ModuleNotFoundError: No module named 'toolablate.traces'", "the node 10.0.0.2")
+    def nothing_there(worker: Tapped, messages: Sequence[ToDriver]) -> Sequence[ToDriver]:
+        raise WorkerSetupError("ModuleNotFoundError: No module named 'toolablate.traces'", "the node 10.0.0.2")
 
     with pytest.raises(InputError, match=r"at the node 10\.0\.0\.2: ModuleNotFoundError") as refused:
-        async with fleet(Bare()):
+        async with fleet(Workers(hears=nothing_there)):
             pass
     assert "install toolablate there" in refused.value.hint
 

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from tests.traces.samples import filled
 
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import for_others
+from toolablate.experiments.cluster.in_process import InProcess
+from toolablate.experiments.cluster.messages import WorkerLost
 from toolablate.experiments.cluster.opening import PlanOpener, opens_of
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.sections import ClusterSection
@@ -25,7 +27,7 @@ from toolablate.experiments.running.launch import launch
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.terminal.status import worker_told
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.store import DriverLock, Recorder, WorkerStanding, standing, write_workers
+from toolablate.traces.store import DriverLock, NoWorker, Recorder, WorkerStanding, standing, write_workers
 from toolablate.traces.store.workers import read_workers, workers_file
 
 
@@ -88,19 +90,58 @@ def test_status_lists_workers_while_they_run_and_no_longer(
     assert {file.name for file in tmp_path.glob("run.sqlite*")} == {"run.sqlite"}
 
 
+def test_while_no_worker_is_ready_status_says_so_and_forecasts_nothing(
+    chat_server: ChatServer, tmp_path: Path, engines: list[Engine], cli: Cli
+) -> None:
+    shown: list[str] = []
+    asked = 0
+
+    async def no_node(avoiding: Collection[str]) -> InProcess:
+        if not shown:
+            raise WorkerLost("no node")
+        return await Engine.start(engines[0], avoiding)
+
+    def looks(request: dict[str, Any]) -> Step:
+        nonlocal asked
+        asked += 1
+        if asked == 3:
+            until_told(store, ["ready", "ready"], ended=2)
+            engines[0].start = no_node  # type: ignore[method-assign]
+            for each in engines[0].started:
+                each._running.get_loop().call_soon_threadsafe(each.kill)
+            while standing(store).no_worker is None:
+                time.sleep(0.01)
+            shown.extend((cli("status", store).stdout, cli("status", store, "--json").stdout))
+        return right(request)
+
+    chat_server.answers(looks)
+    path = endpoint_plan(tmp_path, chat_server.url, count=4, concurrency=1, extra="[cluster]\naddress = 'local'")
+    store = tmp_path / "run.sqlite"
+    assert run(path, store).missing == 0
+    words, told = " ".join(shown[0].split()), json.loads(shown[1])
+    assert "no worker: none has been ready for " in words
+    assert "the run ends if none is ready within " in words
+    assert "for the rest" not in words
+    assert (told["seconds_left"], told["no_worker"]["patience_seconds"]) == (None, driver.PATIENCE_SECONDS)
+
+
 def test_what_a_killed_driver_told_is_not_believed_and_silence_grows(tmp_path: Path) -> None:
     store = tmp_path / "run.sqlite"
     worker = WorkerStanding("node \x1b[2J7", "ready", 3, 1200, 0, 40.0)
     with DriverLock(store):
-        assert read_workers(store) == ()
+        assert read_workers(store) == ((), None)
         write_workers(store, [worker])
-        (found,) = read_workers(store)
+        (found,), none = read_workers(store)
+        assert none is None
         assert 40.0 <= found.silent_seconds < 100
         for damaged in ("[1]", "{", '{"clock": 0, "workers": [{"name": "x", "state": "ready", "more": 1}]}'):
             workers_file(store).write_text(damaged)
-            assert read_workers(store) == ()
-        write_workers(store, [worker])
-    assert read_workers(store) == ()
+            assert read_workers(store) == ((), None)
+        write_workers(store, [worker], NoWorker(20.0, 300.0))
+        _, none = read_workers(store)
+        assert none is not None
+        assert 20.0 <= none.seconds < 100
+    assert read_workers(store) == ((), None)
     assert worker_told(worker).endswith("7: 3 running, 1,200 ended, silent for 40 s")
     assert "\x1b" not in worker_told(worker)
     assert worker_told(WorkerStanding("n", "left out")).startswith("worker n: left out, because")

@@ -1,7 +1,9 @@
 """What answers at the address of a cluster, and what does not."""
 
 import os
+import re
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -89,6 +91,19 @@ def test_a_file_without_a_token_is_refused_before_ray_reads_it(
         joining.join(ClusterSection(address="auto"), stack, print)
     assert refused.value.code == "no_token"
     assert f"> {path}" in refused.value.hint
+
+
+def test_who_has_no_token_is_told_how_to_make_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    with ExitStack() as stack, pytest.raises(InputError) as refused:
+        joining.join(ClusterSection(address="auto"), stack, print)
+    assert refused.value.code == "no_token"
+    made = re.search(r"\(.*\)", refused.value.hint)
+    assert made is not None
+    subprocess.run(["bash", "-euc", made[0]], env={**os.environ, "HOME": str(tmp_path)}, check=True)
+    token = tmp_path / "ray.token"
+    assert len(token.read_text(encoding="utf-8").strip()) == 64
+    assert token.stat().st_mode & 0o077 == 0
 
 
 def test_a_local_token_is_gone_from_the_environment_with_its_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

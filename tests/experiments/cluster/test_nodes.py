@@ -44,6 +44,33 @@ def test_doctor_tries_each_node_that_could_have_workers(nodes: Nodes, tmp_path: 
     ] * 2
 
 
+AVOIDING = """
+import asyncio, contextlib, sys
+from tests.experiments.cluster.fleets import Scripted
+from toolablate.experiments.cluster.on_ray import open_ray
+from toolablate.experiments.plans.sections import ClusterSection
+
+async def main(stack):
+    engine = open_ray(ClusterSection(address=sys.argv[1]), Scripted(), {}, stack, print)
+    for avoided in engine.places():
+        workers = [await engine.start({avoided}) for _ in range(2)]
+        for worker in workers:
+            await worker.take()
+        print("avoided", worker.place() != "", {worker.place() for worker in workers} & {avoided})
+        for worker in workers:
+            await worker.close()
+
+with contextlib.ExitStack() as stack:
+    asyncio.run(main(stack))
+"""
+
+
+def test_a_worker_is_started_at_no_node_that_it_is_to_avoid(nodes: Nodes) -> None:
+    command = [sys.executable, "-c", AVOIDING, nodes.address]
+    ran = subprocess.run(command, env=dict(nodes.env), capture_output=True, text=True, check=False)
+    assert ran.stdout.splitlines()[1:] == ["avoided True set()"] * 2, ran.stdout + ran.stderr
+
+
 def test_whatever_is_killed_no_trial_is_lost_or_doubled_or_scored_for_it(nodes: Nodes, tmp_path: Path) -> None:
     """What goes on after the last driver does so without a cluster."""
     kinds = ["silent", "worker", "raylet", "worker", "driver", "driver"]

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer
 
@@ -36,7 +35,17 @@ def free_port() -> int:
 
 
 def in_folder(folder: Path) -> dict[str, str]:
-    return {"RAY_TMPDIR": str(folder), "RAY_raylet_start_wait_time_s": "180"}
+    """A worker's process that is not there in time is ended by Ray, and started anew without end: on a busy machine its
+    60 s may be too few."""
+    slow = {"RAY_raylet_start_wait_time_s": "180", "RAY_worker_register_timeout_seconds": "400"}
+    return {"RAY_TMPDIR": str(folder), **slow}
+
+
+def command(*arguments: str | Path, cwd: Path, env: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+    """As `cli`, for as long as the test may take: what Ray takes depends on who else uses the machine."""
+    whole = [sys.executable, "-P", "-m", "toolablate", *map(str, arguments)]
+    own = {**os.environ, **env, "RAY_raylet_start_wait_time_s": "180"}
+    return subprocess.run(whole, env=own, cwd=cwd, capture_output=True, text=True, check=False)
 
 
 @contextmanager
@@ -70,7 +79,7 @@ def head(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def test_what_a_node_lacks_is_named_by_doctor_and_by_a_run_and_another_token_is_refused(
-    chat_server: ChatServer, tmp_path: Path, cli: Cli
+    chat_server: ChatServer, tmp_path: Path
 ) -> None:
     chat_server.answers(right)
     plan = endpoint_plan(
@@ -81,9 +90,9 @@ def test_what_a_node_lacks_is_named_by_doctor_and_by_a_run_and_another_token_is_
     nothing = tmp_path / "empty"
     nothing.mkdir()
     with head({"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT, "PATH": str(nothing)}) as address:
-        looked = cli("doctor", plan, "--cluster", address, env=mine)
-        ran = cli("run", plan, "--cluster", address, env=mine)
-        other = cli("run", plan, "--cluster", address, env={**mine, "RAY_AUTH_TOKEN": OTHER})
+        looked = command("doctor", plan, "--cluster", address, cwd=tmp_path, env=mine)
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
+        other = command("run", plan, "--cluster", address, cwd=tmp_path, env={**mine, "RAY_AUTH_TOKEN": OTHER})
     assert looked.returncode == 1, looked.stdout + looked.stderr
     shown = " ".join(looked.stdout.split())
     assert "does not work" in shown
@@ -99,25 +108,23 @@ def test_what_a_node_lacks_is_named_by_doctor_and_by_a_run_and_another_token_is_
     assert chat_server.requests == []
 
 
-def test_a_cluster_that_takes_any_token_is_refused(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
+def test_a_cluster_that_takes_any_token_is_refused(chat_server: ChatServer, tmp_path: Path) -> None:
     plan = endpoint_plan(tmp_path, chat_server.url, count=1)
     mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
     with head({"RAY_AUTH_MODE": "disabled", "PATH": os.environ["PATH"]}) as address:
-        ran = cli("run", plan, "--cluster", address, env=mine)
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
     assert ran.returncode == 2, ran.stdout + ran.stderr
     port = address.rpartition(":")[2]
     assert f":{port}' has none" in " ".join(ran.stderr.split())
 
 
-def test_a_node_without_toolablate_is_named_at_once_with_what_to_do(
-    chat_server: ChatServer, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_node_without_toolablate_is_named_at_once_with_what_to_do(chat_server: ChatServer, tmp_path: Path) -> None:
     plan = endpoint_plan(tmp_path, chat_server.url, count=1)
     mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
     (tmp_path / "toolablate").mkdir()
     (tmp_path / "toolablate" / "__init__.py").touch()
     with head({**mine, "PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}) as address:
-        ran = cli("run", plan, "--cluster", address, env=mine)
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
     told = " ".join(ran.stderr.split())
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert re.search(r"no worker can be started; at the node \S+: ModuleNotFoundError", told), told

@@ -6,7 +6,7 @@ import pickle
 import shutil
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,10 @@ class InThisProcess(Engine):
 
     workers = 2
 
-    async def start(self) -> InProcess:
+    def places(self) -> Sequence[str]:
+        return ("here",)
+
+    async def start(self, avoiding: Collection[str]) -> InProcess:
         self.started.append(InProcess(pickle.loads(pickle.dumps(self.opener)), self.lines))
         return self.started[-1]
 

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,10 @@ class Engine:
     def __init__(self, opener: PlanOpener, lines: Mapping[str, bool]) -> None:
         self.opener, self.lines, self.started = opener, lines, list[InProcess]()
 
-    async def start(self) -> InProcess:
+    def places(self) -> Sequence[str]:
+        return ("here",)
+
+    async def start(self, avoiding: Collection[str]) -> InProcess:
         self.started.append(InProcess(self.opener, self.lines))
         return self.started[-1]
 
