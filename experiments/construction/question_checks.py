@@ -26,7 +26,7 @@ _ALL_OR_NONE = re.compile(
     re.IGNORECASE,
 )
 _LISTS_OPTIONS = re.compile(r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]", re.MULTILINE)
-_LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])[)）.．、:：]\s")
+_LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])(?:[)）．、：]|[.:](?=\s))\s*")
 
 
 def normal(text: str) -> str:
@@ -67,14 +67,23 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
     if any(_ALL_OR_NONE.search(option) for option in options):
         faults.append('options: none may say "all of the above" or "none of the above"')
-    lettered = [found[1].upper() for option in options if (found := _LETTERED.match(option))]
-    if lettered == list(LETTERS[: len(options)]):
-        faults.append("options: leave out their letters")
+    if lettered := next(filter(_LETTERED.match, options), None):
+        faults.append(f"options: leave out the letters that they begin with, and write initials in full: {lettered!r}")
     if _LISTS_OPTIONS.search(asked["question"]):
         faults.append("question: lists options, which belong into `options` alone")
     if _gives_away(asked["question"], asked["right"]):
         faults.append("question: holds the right option")
     return faults
+
+
+def without_letters(options: Sequence[str]) -> list[str]:
+    """Options as they are kept. Where all begin with the letters of a list, in its order, these go: each letter comes
+    from the place that an option is shown at. Other letters stay, and are a fault."""
+    found = [_LETTERED.match(option) for option in options]
+    listed = [each[1].upper() for each in found if each]
+    if not options or listed != list(LETTERS[: len(options)]):
+        return list(options)
+    return [option[each.end() :] for option, each in zip(options, found, strict=True) if each]
 
 
 def _gives_away(question: str, answer: str) -> bool:
@@ -92,7 +101,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -105,6 +105,14 @@ FATES |= {
     "eight options": (changed(options=[*OPTIONS, "f", "g", "h"]), "asked again"),
     "two right ones": (changed(options=[*OPTIONS, f"{OPTIONS[2].upper()}."]), "asked again"),
     "right one is no option": (changed(correct_answer="water"), "asked again"),
+    "some with letters": (changed(options=["B. water", *OPTIONS]), "asked again"),
+    "letters in another order": (
+        changed(
+            options=[f"{letter}) {text}" for letter, text in zip("CABED", OPTIONS, strict=True)],
+            correct_answer=f"B) {OPTIONS[2]}",
+        ),
+        "asked again",
+    ),
     "all of the above": (changed(options=[*OPTIONS, "All of the above"]), "asked again"),
     "another language": (changed(question="哪种添加剂使锂在三伏以上保持稳定？"), "asked again"),
     "another language of the same alphabet": (
@@ -141,6 +149,22 @@ def test_each_reply_has_its_fate(name: str, chat_server: ChatServer, tmp_path: P
     if fate == "asked again":
         again = chat_server.requests[-1]["messages"]
         assert again[-1]["content"].startswith("Your reply cannot be used: ")
+
+
+@pytest.mark.parametrize("form", ["{}. {}", "{}) {}", "({}) {}", "{}: {}", "（{}）{}", "{}、{}"])
+@pytest.mark.parametrize("right", ["as it stands there", "without its letter"])
+def test_letters_that_all_options_begin_with_are_taken_off_before_their_order_is_drawn(
+    form: str, right: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    lettered = [form.format(letter, text) for letter, text in zip("ABCDE", OPTIONS, strict=True)]
+    said = lettered[2] if right == "as it stands there" else OPTIONS[2]
+    bad = changed(options=lettered, correct_answer=said)(json.dumps(converted("")))
+    Writer(chat_server).replies = {"wrong reply": [bad]}
+    found = funnel(pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE))["convert"]
+    assert (found["kept"], found["requests"]) == (1, 1)
+    (question,) = load_questions(tmp_path / "published" / "questions.jsonl")
+    assert sorted(question.choices or ()) == sorted(OPTIONS)
+    assert question.target.letters == ("ABCDE"[list(question.choices or ()).index(OPTIONS[2])],)
 
 
 def test_a_reply_that_stays_unread_waits_and_is_asked_again_only_with_more_asks(
