@@ -16,9 +16,9 @@ _TEXT = "a text in quotes"
 
 class QuestionRow(BaseModel):
     """A question with an answer. `replies` are the other answers that were given; `names` those of people, which are
-    taken out of all texts. Other keys are ignored."""
+    taken out of all texts."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: FullText
     answer: FullText

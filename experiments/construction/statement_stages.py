@@ -37,9 +37,9 @@ class RegionBox(BaseModel):
 
 class StatementRow(BaseModel):
     """A correct statement of a textbook: `text` is its name, a colon, and on the next line what it says; `boxes` are
-    where it stands in the book's file. Other keys are ignored."""
+    where it stands in the book's file, and `kind` what `build pages` took it for, which no stage reads."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: FullText
     discipline: FullText
@@ -49,12 +49,13 @@ class StatementRow(BaseModel):
     page: str = ""
     licence: str = ""
     boxes: list[RegionBox] = Field(default_factory=list)
+    kind: str = ""
 
 
 _TEXT = "a text in quotes"
 ALLOWED = {
     **dict.fromkeys(("text", "discipline"), "a text in quotes that is not blank"),
-    **dict.fromkeys(("field", "subfield", "book", "page", "licence"), _TEXT),
+    **dict.fromkeys(("field", "subfield", "book", "page", "licence", "kind"), _TEXT),
     "boxes": "a list of objects with page and box",
 }
 
@@ -68,7 +69,7 @@ def load_statement_items(path: str | Path) -> dict[str, Content]:
 
 def _given(row: StatementRow) -> Content:
     # Without boxes that are none, an item has the id that it had before there were any.
-    return row.model_dump(mode="json", exclude=None if row.boxes else {"boxes"})
+    return row.model_dump(mode="json", exclude={"kind"} if row.boxes else {"kind", "boxes"})
 
 
 # By rule: what needs something that is not there. In this order, and counted so.

@@ -167,6 +167,25 @@ def test_letters_that_all_options_begin_with_are_taken_off_before_their_order_is
     assert question.target.letters == ("ABCDE"[list(question.choices or ()).index(OPTIONS[2])],)
 
 
+@pytest.mark.parametrize(
+    ("kind", "row", "meant"),
+    [
+        ("questions", {"question": "Why?", "answer": "So.", "reply": ["No."]}, "replies"),
+        ("questions", {"question": "Why?", "answer": "So.", "name": ["Bob Carter"]}, "names"),
+        ("statements", {"text": "Coal:\nIt burns.", "discipline": "Mining", "pages": "3"}, "page"),
+    ],
+)
+def test_a_key_that_no_item_has_is_refused_before_anything_is_asked(
+    kind: str, row: dict[str, Any], meant: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server, [row], f'kind = "{kind}"\n')
+    found = CliRunner().invoke(group, ["build", str(path)])
+    assert isinstance(found.exception, InputError)
+    assert f'pairs.jsonl:1: unknown key "{list(row)[-1]}"' in str(found.exception)
+    assert f"Did you mean '{meant}'?" in found.exception.hint
+    assert not chat_server.requests
+
+
 def test_a_reply_that_stays_unread_waits_and_is_asked_again_only_with_more_asks(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
