@@ -338,10 +338,31 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
     assert "to be done" not in told
     found = {each["stage"]: each for each in json.loads(ran.stdout)["stages"]}
     assert found["filter"]["missing"] == 1
+    (line,) = run("status", path, "--list").stdout.splitlines()
+    assert " filter waits: not asked for: bad_request: " in line
+    assert line.endswith(f"| {PAIRS[2]['question'][:20]}{line[-40:]}")
+    (left,) = json.loads(run("status", path, "--list", "--json").stdout)
+    assert left["waiting"] == "not asked for"
+    assert left["note"].startswith("bad_request: ")
     assert found["review"]["kept"] == 3
     assert not (tmp_path / "published").exists(), "a part would take the place of the whole"
     assert funnel(path)["review"]["kept"] == 4
     assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 4
+
+
+def test_items_that_were_left_when_an_endpoint_was_given_up_are_listed_with_why(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    from tests.servers.chat_server import Status
+
+    path = pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "url": str(n)} for n in range(30)], "")
+    path.write_text(f"{path.read_text(encoding='utf-8')}concurrency = 1\n", encoding="utf-8")
+    chat_server.answers(lambda _: Status(401))
+    run(path, code=1)
+    assert len(chat_server.requests) < 30
+    left = json.loads(run("status", path, "--list", "--json").stdout)
+    assert len(left) == 30
+    assert all(each["note"].startswith("unauthorized: ") for each in left), {each["note"] for each in left}
 
 
 def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_first(

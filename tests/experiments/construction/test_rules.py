@@ -3,6 +3,8 @@
 import gzip
 import json
 import random
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,18 @@ def test_a_workbench_has_one_writer_and_is_no_other_file(tmp_path: Path) -> None
     with pytest.raises(InputError, match="not a workbench"), Workbench(tmp_path / "text"):
         pass
     assert [each.name for each in tmp_path.iterdir() if each.name.endswith("-driver")] == []
+
+
+def test_a_workbench_of_the_first_version_is_read_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "w.sqlite"
+    with Workbench(path) as bench:
+        bench.keep_step("s", "a", "check", Kept({"question": "q"}))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript("DROP TABLE failure; PRAGMA user_version = 1")
+    with Workbench(path, write=False) as bench:
+        assert bench.failures() == {}
+        assert bench.steps("check")
+    with Workbench(path) as bench:
+        bench.keep_failure("s", "bad_request: no")
+        assert bench.failures() == {"s": "bad_request: no"}
+        assert bench.steps("check")
