@@ -1,7 +1,6 @@
 """Builds: does of a pipeline what its workbench lacks, stage by stage."""
 
 import asyncio
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -294,9 +293,8 @@ class _Asking:
         calls = JudgeCalls(chat, model, self.retry, seed=step.id)
 
         async def ask(request: ModelRequest) -> JudgeCall:
-            began = time.monotonic()
-            call = await calls.ask(request)
-            self.bench.keep_call(step.asked, call, time.monotonic() - began)
+            call, seconds = await calls.timed(request)
+            self.bench.keep_call(step.asked, call, seconds)
             return call
 
         try:
