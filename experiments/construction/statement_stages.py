@@ -184,9 +184,21 @@ original, about as long, without contradicting itself. Its first line, the name,
 - incorrect_reason: what is wrong, and what it should be.
 Keep the language."""
 
-_NEGATIONS = re.compile(
-    r"\b(?:not|no|never|n't|cannot|does|do|did|is|are|was|were)\b|n't\b|[不未非没无]|没有|并非", re.IGNORECASE
+# What says of the statement itself that it is false, rather than say something false.
+_WRONG = r"(?:false|untrue|incorrect|wrong|not (?:true|correct|right|the case))"
+_SELF_DENIAL = re.compile(
+    rf"\bit(?: is|'s) {_WRONG},? (?:that|to (?:say|claim|state))\b"
+    rf"|\b(?:this|th(?:is|e|at)(?: (?:above|following|previous))? (?:statement|claim|assertion|sentence)) is {_WRONG}\b"
+    rf"|(?:^|[.;:(] ?)that is {_WRONG}\b|[(\[]{_WRONG}[)\].!]|(?:^|\n|[.:] ){_WRONG} ?[:.!]"
+    r"|\bes ist (?:falsch|nicht (?:wahr|richtig)),? dass\b|\bdiese (?:aussage|behauptung) ist (?:falsch|nicht wahr)\b"
+    r"|(?:这|该|此|上述)(?:种|个)?(?:说法|陈述|命题|论断)?(?:是)?(?:错误|不正确|不对|假)的",
+    re.IGNORECASE,
 )
+_DENIALS = re.compile(r"\b(?:not|no|never|nicht|nie|niemals|kein(?:e[mnrs]?)?)\b|并[不非]|[不未非没无]")
+# Verbs that come and go with a denial, and what they change of others: "does not boil", "boils".
+_AUXILIARIES = re.compile(r"\b(?:do|does|did)\b|是")
+_ENDING = re.compile(r"(?:ies|ied|y|e|s|d)+$")
+_DOUBLED = re.compile(r"([a-z])\1$")
 SHORTEST, LONGEST = 0.5, 2.0
 """Of the correct statement's length."""
 
@@ -196,7 +208,7 @@ class Falsify(NoContext):
     asks: int
     prompt: str
     name: ClassVar[str] = "falsify"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
@@ -221,8 +233,10 @@ def twin_faults(correct: str, false: str) -> list[str]:
     faults = []
     if normal(false) == normal(correct):
         faults.append("transformed_content: says the same as the correct statement")
-    elif _bare(false) == _bare(correct):
+    elif _denials(false) != _denials(correct) and _bare(false) == _bare(correct):
         faults.append("transformed_content: merely denies the correct statement")
+    elif _SELF_DENIAL.search(_plain(false)) and not _SELF_DENIAL.search(_plain(correct)):
+        faults.append("transformed_content: says of itself that it is false")
     if not SHORTEST * len(correct) <= len(false) <= LONGEST * len(correct):
         faults.append(f"transformed_content: has {len(false)} signs, and the correct statement {len(correct)}")
     if "\n" in correct and correct.partition("\n")[0].strip() != false.partition("\n")[0].strip():
@@ -232,9 +246,23 @@ def twin_faults(correct: str, false: str) -> list[str]:
     return faults
 
 
+def _plain(text: str) -> str:
+    """Without contractions: "isn't" is "is not"."""
+    text = text.casefold().replace("’", "'")
+    for short, whole in (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("shan't", "shall not")):
+        text = text.replace(short, whole)
+    return re.sub(r"n't\b", " not", text)
+
+
+def _denials(text: str) -> int:
+    text, of_itself = _SELF_DENIAL.subn(" ", _plain(text))
+    return of_itself + len(_DENIALS.findall(text))
+
+
 def _bare(text: str) -> str:
-    """Without what denies, and the verbs that go with it."""
-    return re.sub(r"[^\w]+", " ", _NEGATIONS.sub(" ", normal(text))).strip()
+    """The words without what denies, and the verbs and endings that go with it."""
+    text = _AUXILIARIES.sub(" ", _DENIALS.sub(" ", _SELF_DENIAL.sub(" ", _plain(normal(text)))))
+    return "".join(_DOUBLED.sub(r"\1", _ENDING.sub("", word)) for word in re.findall(r"\w+", text))
 
 
 @dataclass(frozen=True)
