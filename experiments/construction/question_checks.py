@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.languages import another_language
+from toolablate.experiments.construction.personal_data import addresses_in, personal_data_in
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     faults = [] if question.strip() else ["question: is blank"]
     if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
+    for key, text in texts_of(asked):
+        faults += personal_faults(key, text)
     if "options" in asked:
         return [*faults, *_option_faults(asked)]
     if not asked["answer"].strip():
@@ -51,6 +54,24 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     if not 1 <= len(asked["points"]) <= MOST_POINTS or not all(map(str.strip, asked["points"])):
         faults.append(f"points: 1 to {MOST_POINTS} statements, none blank")
     return faults
+
+
+def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Of a question as it is to be asked, each with its key."""
+    found = [(key, asked.get(key, "")) for key in ("question", "options", "answer", "points", "explanation")]
+    return [(key, said if isinstance(said, str) else "\n".join(said)) for key, said in found]
+
+
+def personal_faults(key: str, text: str, known: str = "") -> list[str]:
+    """What came in has no such thing any more: who writes it made it up, or knows more than the material says."""
+    found = personal_data_in(text, known)
+    return [f"{key}: leave out {found[0]!r}, which may be a person's address, number or handle"] if found else []
+
+
+def address_faults(key: str, text: str, known: str) -> list[str]:
+    """Addresses of the web that a model made up."""
+    found = addresses_in(text, known)
+    return [f"{key}: leave out {found[0]!r}, an address that is not in the material"] if found else []
 
 
 def _option_faults(asked: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.languages import another_language
-from toolablate.experiments.construction.question_checks import normal
+from toolablate.experiments.construction.question_checks import address_faults, normal, personal_faults
 from toolablate.experiments.construction.stages import (
     Content,
     Dropped,
@@ -221,7 +221,10 @@ class Falsify(NoContext):
         )
 
         def faults(found: Falsified) -> list[str]:
-            return twin_faults(content["text"], found.transformed_content)
+            correct, reason = content["text"], found.incorrect_reason
+            made_up = personal_faults("incorrect_reason", reason, correct)
+            made_up += address_faults("incorrect_reason", reason, correct)
+            return [*twin_faults(correct, found.transformed_content), *made_up]
 
         found = await ask_for(request, Falsified, ask, self.asks, faults)
         twin = {"text": found.transformed_content, "reason": found.incorrect_reason, "strategy": found.strategy}
@@ -241,6 +244,8 @@ def twin_faults(correct: str, false: str) -> list[str]:
         faults.append(f"transformed_content: has {len(false)} signs, and the correct statement {len(correct)}")
     if "\n" in correct and correct.partition("\n")[0].strip() != false.partition("\n")[0].strip():
         faults.append("transformed_content: its first line, the name, is another")
+    faults += personal_faults("transformed_content", false, correct)
+    faults += address_faults("transformed_content", false, correct)
     if another_language(false, correct):
         faults.append("transformed_content: is in another language")
     return faults

@@ -113,6 +113,14 @@ FATES |= {
         ),
         "asked again",
     ),
+    "a mail address": (
+        changed(question="Write to jo@mail.example: which additive keeps lithium stable?"),
+        "asked again",
+    ),
+    "a handle": (changed(explanation="As @jo_smith-42 found."), "asked again"),
+    "a profile": (changed(options=[*OPTIONS, "see https://forum.example/u/jo"]), "asked again"),
+    "an address that was made up": (changed(explanation="See https://papers.example/lithium."), "asked again"),
+    "an address of the material": (changed(explanation="See https://known.example/salts."), "kept"),
     "all of the above": (changed(options=[*OPTIONS, "All of the above"]), "asked again"),
     "another language": (changed(question="哪种添加剂使锂在三伏以上保持稳定？"), "asked again"),
     "another language of the same alphabet": (
@@ -142,7 +150,8 @@ def test_each_reply_has_its_fate(name: str, chat_server: ChatServer, tmp_path: P
     finish = {"finish_reason": "length"} if name == "cut off" else {}
     writer = Writer(chat_server)
     writer.replies = {"wrong reply": [reply(bad, **finish)]}
-    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    pair = {**PAIRS[0], "explanation": "By https://known.example/salts, the others decompose."}
+    path = pipeline_of(tmp_path, chat_server, [pair], ALONE)
     found = funnel(path)["convert"]
     assert found["kept"] == 1
     assert found["requests"] == (1 if fate == "kept" else 2)
@@ -184,6 +193,22 @@ def test_a_key_that_no_item_has_is_refused_before_anything_is_asked(
     assert f'pairs.jsonl:1: unknown key "{list(row)[-1]}"' in str(found.exception)
     assert f"Did you mean '{meant}'?" in found.exception.hint
     assert not chat_server.requests
+
+
+def test_who_is_to_be_named_nowhere_is_not_named_by_forum_and_address(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    pair = {**PAIRS[0], "names": ["Bob Carter"], "forum": "Bob Carter's cells"}
+    pairs = [
+        {**pair, "url": "https://forum.example/t/lithium-by-bob-carter/7"},
+        {**PAIRS[1], **{key: pair[key] for key in ("names", "forum")}, "url": "https://bobcarter.example/t/8"},
+    ]
+    run(pipeline_of(tmp_path, chat_server, pairs, ALONE))
+    first, second = load_questions(tmp_path / "published" / "questions.jsonl")
+    assert first.metadata["forum"] == second.metadata["forum"] == "[name]'s cells"
+    assert first.metadata["source_urls"] == ["https://forum.example/t/lithium-by--/7"]
+    assert "source_urls" not in second.metadata
+    written = [each.read_text(encoding="utf-8").casefold() for each in (tmp_path / "published").iterdir()]
+    assert not any("carter" in text for text in written)
 
 
 def test_a_reply_that_stays_unread_waits_and_is_asked_again_only_with_more_asks(

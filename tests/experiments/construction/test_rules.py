@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import _grams, near_pairs
-from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
 from toolablate.experiments.construction.question_checks import checks_of
 from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.workbench import Workbench
@@ -52,6 +52,22 @@ THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.
 )
 def test_personal_data_is_taken_out_and_content_stays(text: str, clean: str) -> None:
     assert without_personal_data(text, ["Anne Gray", "王芳", "José", "O'Brien"]) == clean
+
+
+@pytest.mark.parametrize(
+    ("url", "clean"),
+    [
+        ("https://f.example/t/why-jose-asks/1?by=O%27Brien#x", "https://f.example/t/why---asks/1?by=-#x"),
+        ("https://f.example/u/anne_gray/posts", "https://f.example/u/-/posts"),
+        ("https://f.example/7/anne.gray", "https://f.example/7/-"),
+        ("https://f.example/%E7%8E%8B%E8%8A%B3/1", "https://f.example/-/1"),
+        ("https://f.example/josephine/annegrayer/2", "https://f.example/josephine/annegrayer/2"),
+        ("https://annegray.example/1", ""),
+        ("", ""),
+    ],
+)
+def test_names_in_addresses_give_way(url: str, clean: str) -> None:
+    assert address_without_names(url, ["Anne Gray", "王芳", "José", "O'Brien", "an", "***"]) == clean
 
 
 @pytest.mark.skipif(not THREADS.exists(), reason="the forum threads are not here")

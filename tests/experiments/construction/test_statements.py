@@ -116,6 +116,8 @@ CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is
         (CORRECT.replace("373", "353") + " (This statement is false.)", "says of itself"),
         (CORRECT.replace("373", "353") + " That is not true.", "says of itself"),
         (CORRECT.replace("is 1 atm", "was 1 atm"), ""),
+        (CORRECT.replace("373", "353") + " Ask jo@mail.example.", "leave out 'jo@mail.example'"),
+        (CORRECT.replace("373", "353") + " See https://a.example/b.", "leave out 'https://a.example/b'"),
         ("Boiling:\nNo.", "has 12 signs"),
         (CORRECT.replace("Boiling", "Cooking").replace("373", "353"), "first line"),
         ("Boiling:\n在一个大气压下水在三百五十三开尔文沸腾，因为其蒸气压在那里为一个大气压。", "another language"),
