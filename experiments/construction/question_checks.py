@@ -26,7 +26,13 @@ _ALL_OR_NONE = re.compile(
     r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
     re.IGNORECASE,
 )
-_LISTS_OPTIONS = re.compile(r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]", re.MULTILINE)
+_LISTS_OPTIONS = re.compile(
+    r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]"
+    # In one line three of them, and "A." where a sentence begins: "vitamin A. Vitamin B." lists nothing.
+    r"|(?<![\w(（])[(（]?A[)）．、].+(?<![A-Za-z0-9(（])[(（]?B[)）．、].+(?<![A-Za-z0-9(（])[(（]?C[)）．、]"
+    r"|(?:^|[?？:：.。!！])\s*A\. .+\sB\. .+\sC\. ",
+    re.MULTILINE,
+)
 _LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])(?:[)）．、：]|[.:](?=\s))\s*")
 
 
