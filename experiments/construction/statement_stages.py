@@ -36,8 +36,8 @@ class RegionBox(BaseModel):
 
 
 class StatementRow(BaseModel):
-    """A correct statement of a textbook: `text` is its name, a colon, and on the next line what it says; `boxes` are
-    where it stands in the book's file, and `kind` what `build pages` took it for, which no stage reads."""
+    """A correct statement of a textbook: `text` is what it says, under a first line that is its name and a colon where
+    it has one; `boxes` are where it stands in the book's file, and `kind` what `build pages` took it for, which no stage reads."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -242,13 +242,19 @@ def twin_faults(correct: str, false: str) -> list[str]:
         faults.append("transformed_content: says of itself that it is false")
     if not SHORTEST * len(correct) <= len(false) <= LONGEST * len(correct):
         faults.append(f"transformed_content: has {len(false)} signs, and the correct statement {len(correct)}")
-    if "\n" in correct and correct.partition("\n")[0].strip() != false.partition("\n")[0].strip():
+    if named_and_said(false)[0] != named_and_said(correct)[0]:
         faults.append("transformed_content: its first line, the name, is another")
     faults += personal_faults("transformed_content", false, correct)
     faults += address_faults("transformed_content", false, correct)
     if another_language(false, correct):
         faults.append("transformed_content: is in another language")
     return faults
+
+
+def named_and_said(text: str) -> tuple[str, str]:
+    """A statement's name, with its colon, and what it says. "" where the first line is no name."""
+    name, _, said = map(str.strip, text.partition("\n"))
+    return (name, said) if said and name.endswith((":", "：")) else ("", text.strip())
 
 
 def _plain(text: str) -> str:

@@ -509,6 +509,25 @@ def test_a_folder_with_other_files_is_refused_before_anything_is_asked(chat_serv
     assert [each.name for each in (tmp_path / "published").iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "world", "told"),
+    [
+        ("questions", 'pages = "book.jsonl"', "worlds.pages: a book's, of statements; questions have worlds.threads"),
+        ("statements", "threads = true", "worlds.threads: those of questions; statements have worlds.pages"),
+        ("statements", 'pages = "none.jsonl"', "none.jsonl"),
+    ],
+)
+def test_corpora_that_cannot_be_published_are_refused_first(
+    kind: str, world: str, told: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    rows = PAIRS[:1] if kind == "questions" else [{"text": "Coal:\nIt burns.", "discipline": "Mining"}]
+    path = pipeline_of(tmp_path, chat_server, rows, f'kind = "{kind}"\n[worlds]\n{world}\n')
+    refused = CliRunner().invoke(group, ["build", str(path)]).exception
+    assert isinstance(refused, InputError)
+    assert told in refused.message
+    assert chat_server.requests == []
+
+
 def test_files_that_a_build_no_longer_makes_are_gone(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
     run(pipeline_of(tmp_path, chat_server, PAIRS[:2], f"{ALONE}[worlds]\nthreads = true\n"))

@@ -142,6 +142,7 @@ def test_what_is_no_twin_is_asked_for_again(false: str, told: str) -> None:
         ("汞是室温下的液态金属。", "汞并非室温下的液态金属。", "denies"),
         ("汞是室温下的液态金属。", "汞是室温下的固态金属。这种说法是错误的。", "of itself"),
         ("Das Wasser siedet hier bei 353 K.", "Das Wasser siedet hier nicht bei 353 K.", "denies"),
+        ("Water is dense.\nIce floats on it.", "Water is heavy.\nIce floats on it.", ""),
         # These say something else, or say it in words that the correct one has too.
         ("The matrix must be square here.", "The matrix may be square here.", ""),
         ("It is false that all such sequences converge.", "It is false that all such sequences diverge.", ""),
