@@ -37,7 +37,8 @@ class RegionBox(BaseModel):
 
 class StatementRow(BaseModel):
     """A correct statement of a textbook: `text` is what it says, under a first line that is its name and a colon where
-    it has one; `boxes` are where it stands in the book's file, and `kind` what `build pages` took it for, which no stage reads."""
+    it has one; `boxes` are where it stands in the book's file, and `kind` what `build pages` took it for, which no
+    stage reads."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from toolablate.agents import ChatModel, EndpointLine, Line, ModelSource, PacedSource, connect, lines_of
+from toolablate.agents import ChatModel, EndpointLine, Line, ModelSource, PacedSource, connect
 from toolablate.agents.chat import NoReplyError
+from toolablate.agents.pacing import named_lines
 from toolablate.agents.spending import known_cost
 from toolablate.experiments.plans.lines import located
 from toolablate.experiments.plans.plan import Plan
@@ -131,8 +132,8 @@ def asked_lines(plan: Asking) -> dict[str, EndpointLine]:
     """The lines in which requests to the plan's endpoints wait, by `_line_key`: models and judges with one address and
     one key share a pace."""
     sections: tuple[tuple[Section, Sequence[Model]], ...] = (("models", plan.models), ("judges", plan.judges))
-    return lines_of(
-        model.model_copy(update={"name": _line_key(section, model)})
+    return named_lines(
+        (_line_key(section, model), model)
         for section, models in sections
         for model in models
         if not is_replayed(plan, model)

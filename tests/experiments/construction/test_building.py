@@ -634,6 +634,40 @@ def test_a_file_of_another_command_is_named_so(command: str, chat_server: ChatSe
         )
 
 
+@pytest.mark.parametrize("name", ["", "threads", "capture"])
+def test_a_plan_is_no_file_of_a_build(name: str, chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    if name:
+        path.write_text(f'output = "{name}.jsonl"\n{FORUMS[name]}', encoding="utf-8")
+    refused = CliRunner().invoke(group, ["run", str(path)]).exception
+    assert isinstance(refused, InputError)
+    of = f"build {name}".strip()
+    assert refused.message == f"{path} is a file of `toolablate {of}`, not of `toolablate run`"
+    assert refused.hint == f"toolablate {of} {path}"
+
+
+def test_a_pipeline_that_is_not_there_is_named_so(tmp_path: Path) -> None:
+    assert str(run(tmp_path / "none.toml", code=1).exception).startswith("there is no pipeline at ")
+
+
+def test_what_is_waited_for_is_told_meanwhile(
+    chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.servers.chat_server import Status
+
+    monkeypatch.setattr("toolablate.experiments.running.progress.SECONDS_BETWEEN_LINES", 0.0)
+    busy = Status(429, headers={"retry-after": "2"})
+    writer = Writer(chat_server)
+    refusals = [busy]
+    chat_server.answers(lambda request: refusals.pop() if refusals else writer.decide(request))
+    told = run(pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)).stderr
+    told = " ".join(told.split())
+    assert f"waiting for w at {chat_server.url} until" in told
+    assert "(it asked for 2 s)" in told
+    assert f"w at {chat_server.url} refused 1 request" in told
+    assert "judges" not in told
+
+
 def test_a_build_that_is_stopped_speaks_of_requests() -> None:
     out = io.StringIO()
     progress = RunProgress(Console(file=out, width=120))
