@@ -317,7 +317,9 @@ def work_told(done: StageWork) -> list[str]:
         who = f"{done.stage}, {done.role} {one_line(each.judge)}"
         cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
         if each.requests:
-            lines.append(f"{who}: {counted(each.graded, 'item')} done ({counted(each.requests, 'request')}, {cost})")
+            empty = f", of which {each.empty} had no reply in words" if each.empty else ""
+            asked = f"{counted(each.requests, 'request')}{empty}"
+            lines.append(f"{who}: {counted(each.graded, 'item')} done ({asked}, {cost})")
         if each.ungraded:
             why = "; ".join(one_line(_why(of.code, of.message)) for of in each.ungraded)
             lines.append(f"{who}: {counted(done.lacking, 'item')} could not be asked for: {why}")

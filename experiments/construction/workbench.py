@@ -17,6 +17,7 @@ from toolablate.traces.database import FileSchema, connect, is_damage, known_fai
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import JudgeCall, Record, digest_json
 from toolablate.traces.store import DriverLock
+from toolablate.traces.store.file import WORKBENCH_ID
 
 # Append-only: what was paid for or decided stays, also where a changed pipeline no longer asks for it. `failure` alone
 # is of the last try: why a step's model could not be asked.
@@ -31,7 +32,7 @@ CREATE TABLE decision(number INTEGER PRIMARY KEY, item TEXT NOT NULL, decision T
  at REAL NOT NULL) STRICT""",
 )
 _FAILURES = "CREATE TABLE failure(step TEXT PRIMARY KEY, why TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID"
-SCHEMA = FileSchema(_FIRST.application_id, 2, f"{_FIRST.sql};\n{_FAILURES}")
+SCHEMA = FileSchema(WORKBENCH_ID, 2, f"{_FIRST.sql};\n{_FAILURES}")
 
 Verdict = Literal["accept", "mend", "reject"]
 
@@ -154,6 +155,7 @@ class Workbench:
         try:
             if _FIRST.fits(self._connection):
                 self._connection.execute(_FAILURES)
+                self._connection.execute(f"PRAGMA application_id = {SCHEMA.application_id}")
                 self._connection.execute(f"PRAGMA user_version = {SCHEMA.version}")
             self._connection.execute("COMMIT")
         except BaseException:

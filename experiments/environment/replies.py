@@ -35,15 +35,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class JudgeCosts:
-    """What the replies to one judge's requests cost in US dollars, those of its re-gradings among them."""
+    """What the replies to one judge's requests cost in US dollars, those of its re-gradings among them. `empty` counts
+    the requests whose reply was none."""
 
     requests: int = 0
+    empty: int = 0
     known_usd: float = 0.0
     unpriced: int = 0
 
     def begin(self) -> None:
         """Counts anew."""
-        self.requests, self.known_usd, self.unpriced = 0, 0.0, 0
+        self.requests, self.empty, self.known_usd, self.unpriced = 0, 0, 0.0, 0
 
     def add(self, cost_usd: float | None) -> None:
         """None where it is unknown."""
@@ -83,6 +85,7 @@ class _PaidChat:
             reply = await self.chat.complete(request, seconds=seconds)
         except NoReplyError as error:
             self.costs.add(known_cost(error.reply, self.price))
+            self.costs.empty += 1
             raise
         self.costs.add(known_cost(reply, self.price))
         return reply

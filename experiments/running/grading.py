@@ -62,7 +62,8 @@ class JudgeWork:
     `graded` counts answers that have a grade, those among them that another process was quicker to grade; `unscored`
     says why others have none, `ungraded` what kept the rest from being graded. `requests` is what was asked and replied
     to, also with what was no reply, without what a response cache gave. `cost_usd` is what those of known
-    cost came to in US dollars, `unpriced` how many others there were.
+    cost came to in US dollars, `unpriced` how many others there were. Of
+    `requests`, `empty` were replied to with what was no reply.
     """
 
     judge: str
@@ -72,6 +73,7 @@ class JudgeWork:
     cost_usd: float
     unpriced: int
     ungraded: tuple[Ungraded, ...]
+    empty: int = 0
 
 
 @dataclass(slots=True)
@@ -129,6 +131,7 @@ class JudgeQueue(Generic[T]):
             cost_usd=self.costs.known_usd,
             unpriced=self.costs.unpriced,
             ungraded=tuple(sorted(self._ungraded.values(), key=lambda each: -each.count)),
+            empty=self.costs.empty,
         )
 
     def _give_up(self, error: ToolablateError, reason: str) -> GivenUp | None:

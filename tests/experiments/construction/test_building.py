@@ -72,6 +72,7 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert {each.metadata["canary"] for each in questions} == {canary}
     assert canary_of(load_pipeline(path).model_copy(update={"output": "another"})) != canary
     assert "| Batteries | CC BY-SA 4.0 | 5 |" in card
+    assert "- Review: none, published without people" in card
     assert "| stage | in | out | LPFQA | dropped | waiting |" in card
     assert r"| review | 5 | 5 | \~ 1,000 → 430 |  |  |" in card
     assert [each["paper"] for each in found.values()] == ["> 2,000", "", "", "", "", "~ 1,000 → 430"]
@@ -167,6 +168,8 @@ def test_each_reply_has_its_fate(name: str, chat_server: ChatServer, tmp_path: P
     if fate == "asked again":
         again = chat_server.requests[-1]["messages"]
         assert again[-1]["content"].startswith("Your reply cannot be used: ")
+        backslash = "write a backslash as" in again[-1]["content"]
+        assert backslash == (name == "LaTeX that JSON reads as a form feed")
 
 
 @pytest.mark.parametrize("form", ["{}. {}", "{}) {}", "({}) {}", "{}: {}", "（{}）{}", "{}、{}"])
@@ -361,10 +364,13 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
 def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:
     from tests.servers.chat_server import Status
 
-    Writer(chat_server, {"zinc": [Status(400)]})
+    writer = Writer(chat_server, {"zinc": [Status(400)]})
+    empty = [reply("")]
+    chat_server.answers(lambda request: empty.pop() if empty else writer.decide(request))
     path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
     ran = run(path, "--json", code=1)
     told = " ".join(ran.stderr.split())
+    assert "assess, writer w: 4 items done (5 requests, of which 1 had no reply in words, $0.0001)" in told
     assert "filter, checker w: 3 items done (3 requests, $0.00006)" in told
     assert "filter, checker w: 1 item could not be asked for: bad_request: " in told
     assert "Not done: 1 item not asked for; what was published before stays as it is." in told

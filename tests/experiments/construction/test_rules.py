@@ -16,7 +16,9 @@ from toolablate.experiments.construction.personal_data import address_without_na
 from toolablate.experiments.construction.question_checks import checks_of
 from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.workbench import Workbench
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.store import Store
+from toolablate.traces.store.file import UNRELEASED_ID
 
 THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.gz"
 
@@ -163,7 +165,9 @@ def test_a_workbench_of_the_first_version_is_read_and_goes_on(tmp_path: Path) ->
     with Workbench(path) as bench:
         bench.keep_step("s", "a", "check", Kept({"question": "q"}))
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("DROP TABLE failure; PRAGMA user_version = 1")
+        connection.executescript(
+            f"DROP TABLE failure; PRAGMA application_id = {UNRELEASED_ID}; PRAGMA user_version = 1"
+        )
     with Workbench(path, write=False) as bench:
         assert bench.failures() == {}
         assert bench.steps("check")
@@ -171,3 +175,11 @@ def test_a_workbench_of_the_first_version_is_read_and_goes_on(tmp_path: Path) ->
         bench.keep_failure("s", "bad_request: no")
         assert bench.failures() == {"s": "bad_request: no"}
         assert bench.steps("check")
+
+
+def test_a_workbench_is_taken_for_no_store(tmp_path: Path) -> None:
+    with Workbench(tmp_path / "w.sqlite"):
+        pass
+    with pytest.raises(StoreError, match="is a workbench of `toolablate build`, not a store") as refused:
+        Store(tmp_path / "w.sqlite")
+    assert "build status" in refused.value.hint
