@@ -373,16 +373,18 @@ def _list(stages: "Sequence[Passed]", *, as_json: bool) -> None:
     import json
 
     from toolablate.experiments.construction.publishing import ID_DIGITS
-    from toolablate.experiments.construction.stages import Dropped, Kept, beginning
+    from toolablate.experiments.construction.stages import NOT_ASKED, Dropped, Kept, Waiting, beginning
     from toolablate.traces.terminal_text import one_line, shortened
 
     rows = []
     for passed in stages:
-        for item, outcome in passed.outcomes.items():
-            if isinstance(outcome, Kept):
+        left = {item: each for item, each in passed.outcomes.items() if not isinstance(each, Kept)}
+        left |= {each.step.item: Waiting(NOT_ASKED, each.why) for each in passed.lacking}
+        for item, content in passed.contents.items():
+            if (outcome := left.get(item)) is None:
                 continue
-            content, stage = passed.contents[item], passed.stage.name
-            reason, note, dropped = outcome.reason, outcome.note, isinstance(outcome, Dropped)
+            stage, reason, note = passed.stage.name, outcome.reason, outcome.note
+            dropped = isinstance(outcome, Dropped)
             if as_json:
                 did = "dropped" if dropped else "waiting"
                 rows.append({"item": item, "stage": stage, did: reason, "note": note, "content": content})
@@ -426,6 +428,7 @@ def _show(funnel: "Funnel", *, as_json: bool) -> None:
 
 
 def _table(stages: "Sequence[StageFigures]", paper: str) -> "RenderableType":
+    from toolablate.experiments.construction.stages import NOT_ASKED
     from toolablate.reports.numbers import dollars
     from toolablate.reports.tables import Fitted, figures, names
     from toolablate.traces.terminal_text import one_line
@@ -434,7 +437,7 @@ def _table(stages: "Sequence[StageFigures]", paper: str) -> "RenderableType":
         return one_line(", ".join(f"{reason} {count}" for reason, count in counts.items()), max_chars=2_000)
 
     def waiting(each: "StageFigures") -> str:
-        return told({**each.waiting, **({"not asked for": each.missing} if each.missing else {})})
+        return told({**each.waiting, **({NOT_ASKED: each.missing} if each.missing else {})})
 
     costs = ["unknown" if each.cost_usd is None else dollars(each.cost_usd) for each in stages]
     return Fitted(

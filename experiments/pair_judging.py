@@ -19,7 +19,7 @@ from toolablate.experiments.environment.replies import Asking, JudgeCosts, asked
 from toolablate.experiments.plans.plan import RunnerSection
 from toolablate.experiments.record_file import RecordFile
 from toolablate.experiments.running.grading import JudgeCalls, JudgeQueue, JudgeWork, JudgeWorkers
-from toolablate.experiments.running.launch import interruptible, told_at_the_end
+from toolablate.experiments.running.launch import beating, interruptible, told_at_the_end
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import JudgeTask, StopSwitch
 from toolablate.reports.numbers import counted, dollars
@@ -249,8 +249,9 @@ async def have_judged(
         progress.grading(len(wanted), task)
         make = maker(sources, RetryPolicy(attempts=plan.runner.attempts, paced=True))
         workers: JudgeWorkers[T] = JudgeWorkers(make, lambda: stop.stopped or is_spent(), progress)
-        with interruptible(stop, progress, lines):
-            await workers.run(queues.values(), lambda each: model_of(each).concurrency)
+        async with beating(progress, lines, None, lambda: ()):
+            with interruptible(stop, progress, lines):
+                await workers.run(queues.values(), lambda each: model_of(each).concurrency)
     work = tuple(queue.work() for queue in queues.values() if queue.total)
     capped = is_spent() and any(queue.waiting for queue in queues.values())
     return PairWork(stop.stopped, work, told_at_the_end(pressures(lines.values())), capped)

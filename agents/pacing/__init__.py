@@ -1,7 +1,7 @@
 """When a request may be sent: what an endpoint takes is learned from its replies and kept by all trials together."""
 
 from toolablate.agents.pacing.line import EndpointLine, EndpointPace, LetGo, Line, Place
-from toolablate.agents.pacing.paced import PacedSource, Pressure, lines_of, pressures
+from toolablate.agents.pacing.paced import PacedSource, Pressure, lines_of, named_lines, pressures
 from toolablate.agents.pacing.waits import counting_waits, note_wait, watched_sending
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Pressure",
     "counting_waits",
     "lines_of",
+    "named_lines",
     "note_wait",
     "pressures",
     "watched_sending",

@@ -19,20 +19,25 @@ _SILENT_CODES = frozenset({"disconnected", "timeout"})
 
 
 def lines_of(models: Iterable[Model]) -> dict[str, EndpointLine]:
-    """A line for each model behind an endpoint, by the model's name. Models with one address and one key share a pace,
-    whose rates are the lowest that one of them names."""
-    sharing: dict[tuple[str, str], list[ServedModel]] = defaultdict(list)
-    for model in models:
+    """As `named_lines`, by the models' names."""
+    return named_lines((model.name, model) for model in models)
+
+
+def named_lines(models: Iterable[tuple[str, Model]]) -> dict[str, EndpointLine]:
+    """A line for each model behind an endpoint, by the name that it is given with. Models with one address and one key
+    share a pace, whose rates are the lowest that one of them names."""
+    sharing: dict[tuple[str, str], list[tuple[str, ServedModel]]] = defaultdict(list)
+    for name, model in models:
         if isinstance(model, ServedModel):
-            sharing[model.endpoint.rstrip("/"), model.key_variable].append(model)
+            sharing[model.endpoint.rstrip("/"), model.key_variable].append((name, model))
     lines: dict[str, EndpointLine] = {}
     for (address, _), group in sharing.items():
         pace = EndpointPace(
             address,
-            requests_per_minute=min((m.requests_per_minute for m in group if m.requests_per_minute), default=None),
-            tokens_per_minute=min((m.tokens_per_minute for m in group if m.tokens_per_minute), default=None),
+            requests_per_minute=min((m.requests_per_minute for _, m in group if m.requests_per_minute), default=None),
+            tokens_per_minute=min((m.tokens_per_minute for _, m in group if m.tokens_per_minute), default=None),
         )
-        lines |= {model.name: _line(pace, model) for model in group}
+        lines |= {name: _line(pace, model) for name, model in group}
     return lines
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.stages import Content, FullText
+from toolablate.experiments.construction.statement_stages import named_and_said
 
 
 class PageRow(BaseModel):
@@ -46,10 +47,10 @@ def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorld
     Raises InputError that names the file, the row, the key."""
     rows = [row for _, row in typed_rows(pages, PageRow, ALLOWED)]
     book = _PAGE_END.join(row.text.replace(_PAGE_END, " ") for row in rows)
-    spans = _spans(book, {item: _said(each["text"]) for item, each in contents.items()})
+    spans = _spans(book, {item: named_and_said(each["text"])[1] for item, each in contents.items()})
     falsified, done = [], 0
     for start, end, item in spans:
-        twin = _set_as(book, start, end, _said(contents[item]["false"]["text"]).replace(_PAGE_END, " "))
+        twin = _set_as(book, start, end, named_and_said(contents[item]["false"]["text"])[1].replace(_PAGE_END, " "))
         falsified += [book[done:start], twin, _PAGE_END * book.count(_PAGE_END, start, end)]
         done = end
     false_pages = "".join([*falsified, book[done:]]).split(_PAGE_END)
@@ -106,12 +107,6 @@ def _set_as(book: str, start: int, end: int, twin: str) -> str:
 _AROUND = 400
 """Signs before and after a statement whose lines show how long lines are there."""
 _SENTENCE_END = re.compile(r"[.!?:;。！？：；]\W*$")
-
-
-def _said(statement: str) -> str:
-    """Without its first line, where that is its name."""
-    name, _, said = statement.partition("\n")
-    return said.strip() if said.strip() and name.rstrip().endswith((":", "：")) else statement.strip()
 
 
 def _loose(text: str) -> re.Pattern[str]:

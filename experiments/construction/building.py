@@ -1,9 +1,8 @@
 """Builds: does of a pipeline what its workbench lacks, stage by stage."""
 
 import asyncio
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.benchmarks.judging.answers import Ask
@@ -16,6 +15,7 @@ from toolablate.experiments.pair_judging import PairWork, estimated_requests, ha
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted, dollars
+from toolablate.traces.errors import ToolablateError
 from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Question, ReferenceTarget, digest_json
 from toolablate.traces.terminal_text import one_line
 
@@ -41,12 +41,14 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Lacking:
     """A step whose model was not asked yet: what is to be asked first, and the replies to go on from. `before` counts
-    how often it was asked in the same words, of which recorded replies are told apart."""
+    how often it was asked in the same words, of which recorded replies are told apart. `why` is what kept its model
+    from being asked the last time, "" where that was not tried."""
 
     step: Step
     request: ModelRequest
     paid: Sequence[JudgeCall]
     before: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def passed(
 ) -> Passed:
     """What is known of a stage: kept in the workbench, or made anew where no model has to be asked for it. Nothing is
     written. With `again` items whose replies could not be used lack theirs."""
-    known = bench.steps(stage.name)
+    known, failures = bench.steps(stage.name), bench.failures()
     context = stage.context(contents)
     steps = {item: _step(pipeline, stage, item, content, context.get(item)) for item, content in contents.items()}
     outcomes: dict[str, Outcome] = {}
@@ -85,7 +87,7 @@ def passed(
     for item, step in steps.items():
         found = known.get(step.id) or _found(step, bench.calls(step.asked), pipeline.request_chars, again=again)
         if isinstance(found, Lacking):
-            lacking.append(found)
+            lacking.append(replace(found, why=failures.get(step.id, "")))
         else:
             outcomes[item] = found
     return Passed(stage, steps, outcomes, lacking)
@@ -214,6 +216,8 @@ def build(
         if found.lacking:
             done = _ask(pipeline, bench, found, budget, progress)
             budget.book(done)
+            if not (done.stopped or done.capped):
+                _keep_failures(bench, found, done)
             found = passed(pipeline, bench, stage, contents)
             assert stage.role is not None
             work.append(StageWork(stage.name, stage.role, done, len(found.lacking)))
@@ -241,6 +245,15 @@ def _keep(bench: Workbench, found: Passed) -> None:
         step = found.steps[item]
         if step.id not in known and not isinstance(outcome, Waiting):
             bench.keep_step(step.id, item, found.stage.name, outcome)
+
+
+def _keep_failures(bench: Workbench, tried: Passed, done: PairWork) -> None:
+    """Of items that were not begun either, since so many before them had failed."""
+    made, failed = bench.steps(tried.stage.name), bench.failures()
+    for why in (_why(each.code, each.message) for work in done.judges for each in work.ungraded[:1]):
+        for lacking in tried.lacking:
+            if lacking.step.id not in made and lacking.step.id not in failed:
+                bench.keep_failure(lacking.step.id, why)
 
 
 def _ask(pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, progress: RunProgress) -> PairWork:
@@ -280,15 +293,17 @@ class _Asking:
         calls = JudgeCalls(chat, model, self.retry, seed=step.id)
 
         async def ask(request: ModelRequest) -> JudgeCall:
-            began = time.monotonic()
-            call = await calls.ask(request)
-            self.bench.keep_call(step.asked, call, time.monotonic() - began)
+            call, seconds = await calls.timed(request)
+            self.bench.keep_call(step.asked, call, seconds)
             return call
 
         try:
             outcome = await _taken(step, lacking.paid, ask, self.pipeline.request_chars)
         except StaysUnreadError as error:
             return error.fault, True
+        except ToolablateError as error:
+            self.bench.keep_failure(step.id, _why(error.code, error.message))
+            raise
         if isinstance(outcome, Waiting):
             return outcome.reason, True
         self.bench.keep_step(step.id, step.item, step.stage.name, outcome)
@@ -302,13 +317,19 @@ def work_told(done: StageWork) -> list[str]:
         who = f"{done.stage}, {done.role} {one_line(each.judge)}"
         cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
         if each.requests:
-            lines.append(f"{who}: {counted(each.graded, 'item')} done ({counted(each.requests, 'request')}, {cost})")
+            empty = f", of which {each.empty} had no reply in words" if each.empty else ""
+            asked = f"{counted(each.requests, 'request')}{empty}"
+            lines.append(f"{who}: {counted(each.graded, 'item')} done ({asked}, {cost})")
         if each.ungraded:
-            why = "; ".join(f"{_CODES.get(of.code, of.code)}: {one_line(of.message)}" for of in each.ungraded)
+            why = "; ".join(one_line(_why(of.code, of.message)) for of in each.ungraded)
             lines.append(f"{who}: {counted(done.lacking, 'item')} could not be asked for: {why}")
     if done.work.capped:
         lines.append("--max-cost is spent; the same command goes on.")
     return [*lines, *done.work.slowed]
+
+
+def _why(code: str, message: str) -> str:
+    return f"{_CODES.get(code, code)}: {message}"
 
 
 _CODES = {"no_grade": "no reply can be used"}

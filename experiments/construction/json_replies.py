@@ -80,8 +80,9 @@ def read_reply(reply: ModelReply, form: type[F]) -> F:
         place = ".".join(map(str, first["loc"]))
         raise UnreadReplyError(f"{place}: {first['msg']}" if place else str(first["msg"])) from None
     if (control := _CONTROL.search(_texts(found.model_dump()))) is not None:
-        # LaTeX, mostly: "\frac" is a form feed and "rac" in JSON.
-        raise UnreadReplyError(f"it holds the control character U+{ord(control[0]):04X}: write a backslash as \\\\")
+        # "\frac" is a form feed and "rac" in JSON, "\beta" a backspace and "eta".
+        mend = "write a backslash as \\\\" if control[0] in "\b\f" else "leave it out"
+        raise UnreadReplyError(f"it holds the control character U+{ord(control[0]):04X}: {mend}")
     return found
 
 

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
+from urllib.parse import quote, unquote
 
 # What programs write behind an @ and people are not called.
 _IN_CODE = (
@@ -58,14 +59,59 @@ def without_personal_data(text: str, names: Sequence[str] = ()) -> str:
     text = _ADDRESS.sub(lambda found: "[profile]" if _PROFILE.search(found[0]) else found[0], text)
     for put, pattern in _RULES:
         text = pattern.sub(put, text)
-    for name in sorted(map(str.strip, names), key=len, reverse=True):
+    for name in _to_be_found(names):
         if re.search(_CJK, name):
-            text = text.replace(name, "[name]") if len(name) >= _FEWEST_SIGNS else text
-        elif len(name) >= _FEWEST_LETTERS:
+            text = text.replace(name, "[name]")
+        else:
             text = re.sub(
                 rf"(?<!{_LETTER})(?:{_spelled(name)})(?!{_LETTER}|[\u0300-\u036f])", "[name]", text, flags=re.I
             )
     return text
+
+
+def address_without_names(url: str, names: Sequence[str]) -> str:
+    """As forums write names into the addresses of threads: in small letters, with other signs for blanks. Each gives
+    way to "-", which leaves an address that mostly leads there still. Where one is the host's, there is no address."""
+    scheme, mark, rest = url.rpartition("://")
+    host, slash, path = rest.partition("/")
+    for name in _to_be_found(names):
+        parts = [re.findall(r"[^\W_]+", form) for form in _forms(name)]
+        forms = [r"[\W_]*".join(each) for each in parts if each]
+        if not forms:
+            continue
+        spelled = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(forms)})(?![^\W\d_])", re.IGNORECASE)
+        if spelled.search(host):
+            return ""
+        if spelled.search(plain := unquote(path)):
+            path = quote(spelled.sub("-", plain), safe="/?#&=+;:@!$'()*,~%")
+    return f"{scheme}{mark}{host}{slash}{path}"
+
+
+def _forms(name: str) -> list[str]:
+    bare = "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each))
+    return [unicodedata.normalize("NFC", name), bare]
+
+
+def personal_data_in(text: str, known: str = "") -> list[str]:
+    """What `without_personal_data` finds by rule in a text that was made of `known`, and is not in that."""
+    found = [each[0] for each in _ADDRESS.finditer(text) if _PROFILE.search(each[0])]
+    found += [each[0] for _, pattern in _RULES for each in pattern.finditer(text)]
+    return [each for each in found if each not in known]
+
+
+def addresses_in(text: str, known: str = "") -> list[str]:
+    """Of the web, that are not in `known`."""
+    found = (each.rstrip(".,;:!?。，") for each in _ADDRESS.findall(text))
+    return [each for each in found if each not in known]
+
+
+def _to_be_found(names: Sequence[str]) -> list[str]:
+    """The longest first. Shorter ones would be found in words."""
+    return [
+        name
+        for name in sorted(map(str.strip, names), key=len, reverse=True)
+        if len(name) >= (_FEWEST_SIGNS if re.search(_CJK, name) else _FEWEST_LETTERS)
+    ]
 
 
 def _spelled(name: str) -> str:

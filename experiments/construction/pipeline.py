@@ -143,6 +143,14 @@ class Pipeline(Section):
         return self
 
     @model_validator(mode="after")
+    def _worlds_are_of_the_kind(self) -> Self:
+        if self.worlds.pages and self.kind != "statements":
+            raise ValueError(f"worlds.pages: a book's, of statements; {self.kind} have worlds.threads")
+        if self.worlds.threads and self.kind != "questions":
+            raise ValueError(f"worlds.threads: those of questions; {self.kind} have worlds.pages")
+        return self
+
+    @model_validator(mode="after")
     def _a_reader_sees(self) -> Self:
         if not self.reads:
             return self

@@ -147,7 +147,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         f"- Canary: `{canary_of(pipeline)}`",
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
         *([f"- Prompts that are not toolablate's own: {', '.join(pipeline.prompts)}"] if pipeline.prompts else []),
-        f"- Review: {pipeline.review.reviewers or 'no'} people per item",
+        f"- Review: {_reviewed_by(pipeline.review.reviewers)}",
         *(f"- {told}" for told in agreement_told(funnel.agreement)),
         *(f"- {told}" for told in _measured(pipeline, funnel)),
         f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
@@ -245,6 +245,12 @@ def _source(content: Content) -> tuple[str, str]:
 
 def _reasons(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{_cell(reason)} {count}" for reason, count in counts.items())
+
+
+def _reviewed_by(people: int) -> str:
+    if not people:
+        return "none, published without people"
+    return f"{people} {'person' if people == 1 else 'people'} per item"
 
 
 def _cell(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.languages import another_language
+from toolablate.experiments.construction.personal_data import addresses_in, personal_data_in
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
 
 if TYPE_CHECKING:
@@ -25,8 +26,14 @@ _ALL_OR_NONE = re.compile(
     r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
     re.IGNORECASE,
 )
-_LISTS_OPTIONS = re.compile(r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]", re.MULTILINE)
-_LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])[)）.．、:：]\s")
+_LISTS_OPTIONS = re.compile(
+    r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]"
+    # In one line three of them, and "A." where a sentence begins: "vitamin A. Vitamin B." lists nothing.
+    r"|(?<![\w(（])[(（]?A[)）．、].+(?<![A-Za-z0-9(（])[(（]?B[)）．、].+(?<![A-Za-z0-9(（])[(（]?C[)）．、]"
+    r"|(?:^|[?？:：.。!！])\s*A\. .+\sB\. .+\sC\. ",
+    re.MULTILINE,
+)
+_LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])(?:[)）．、：]|[.:](?=\s))\s*")
 
 
 def normal(text: str) -> str:
@@ -42,6 +49,8 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     faults = [] if question.strip() else ["question: is blank"]
     if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
+    for key, text in texts_of(asked):
+        faults += personal_faults(key, text)
     if "options" in asked:
         return [*faults, *_option_faults(asked)]
     if not asked["answer"].strip():
@@ -51,6 +60,24 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     if not 1 <= len(asked["points"]) <= MOST_POINTS or not all(map(str.strip, asked["points"])):
         faults.append(f"points: 1 to {MOST_POINTS} statements, none blank")
     return faults
+
+
+def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Of a question as it is to be asked, each with its key."""
+    found = [(key, asked.get(key, "")) for key in ("question", "options", "answer", "points", "explanation")]
+    return [(key, said if isinstance(said, str) else "\n".join(said)) for key, said in found]
+
+
+def personal_faults(key: str, text: str, known: str = "") -> list[str]:
+    """What came in has no such thing any more: who writes it made it up, or knows more than the material says."""
+    found = personal_data_in(text, known)
+    return [f"{key}: leave out {found[0]!r}, which may be a person's address, number or handle"] if found else []
+
+
+def address_faults(key: str, text: str, known: str) -> list[str]:
+    """Addresses of the web that a model made up."""
+    found = addresses_in(text, known)
+    return [f"{key}: leave out {found[0]!r}, an address that is not in the material"] if found else []
 
 
 def _option_faults(asked: Mapping[str, Any]) -> list[str]:
@@ -67,14 +94,23 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
     if any(_ALL_OR_NONE.search(option) for option in options):
         faults.append('options: none may say "all of the above" or "none of the above"')
-    lettered = [found[1].upper() for option in options if (found := _LETTERED.match(option))]
-    if lettered == list(LETTERS[: len(options)]):
-        faults.append("options: leave out their letters")
+    if lettered := next(filter(_LETTERED.match, options), None):
+        faults.append(f"options: leave out the letters that they begin with, and write initials in full: {lettered!r}")
     if _LISTS_OPTIONS.search(asked["question"]):
         faults.append("question: lists options, which belong into `options` alone")
     if _gives_away(asked["question"], asked["right"]):
         faults.append("question: holds the right option")
     return faults
+
+
+def without_letters(options: Sequence[str]) -> list[str]:
+    """Options as they are kept. Where all begin with the letters of a list, in its order, these go: each letter comes
+    from the place that an option is shown at. Other letters stay, and are a fault."""
+    found = [_LETTERED.match(option) for option in options]
+    listed = [each[1].upper() for each in found if each]
+    if not options or listed != list(LETTERS[: len(options)]):
+        return list(options)
+    return [option[each.end() :] for option, each in zip(options, found, strict=True) if each]
 
 
 def _gives_away(question: str, answer: str) -> bool:
@@ -92,7 +128,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.rows.sources import typed_rows
-from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
 from toolablate.experiments.construction.stages import Content, FullText
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import digest_json
@@ -16,9 +16,9 @@ _TEXT = "a text in quotes"
 
 class QuestionRow(BaseModel):
     """A question with an answer. `replies` are the other answers that were given; `names` those of people, which are
-    taken out of all texts. Other keys are ignored."""
+    taken out of all texts."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: FullText
     answer: FullText
@@ -42,7 +42,7 @@ ALLOWED = {
     "licence": _TEXT,
     "names": "a list of texts",
 }
-_READ = ("question", "answer", "explanation", "title")
+_CLEANED = ("question", "answer", "explanation", "title", "forum")
 
 
 def load_question_items(path: str | Path) -> dict[str, Content]:
@@ -60,5 +60,6 @@ def load_question_items(path: str | Path) -> dict[str, Content]:
 
 def _content(row: dict[str, Any]) -> Content:
     names = row.pop("names")
-    clean = {key: without_personal_data(row[key], names) for key in _READ}
+    clean = {key: without_personal_data(row[key], names) for key in _CLEANED}
+    clean["url"] = address_without_names(row["url"], names)
     return {**row, **clean, "replies": [without_personal_data(each, names) for each in row["replies"]]}

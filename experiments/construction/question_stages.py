@@ -10,7 +10,14 @@ from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
-from toolablate.experiments.construction.question_checks import FEWEST_OPTIONS, MOST_OPTIONS, faults_of
+from toolablate.experiments.construction.question_checks import (
+    FEWEST_OPTIONS,
+    MOST_OPTIONS,
+    address_faults,
+    faults_of,
+    texts_of,
+    without_letters,
+)
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
 
 Kind = Literal["knowledge", "reasoning", "computation"]
@@ -227,7 +234,7 @@ class Convert(NoContext):
     short_answer_prompt: str
     seed: int
     name: ClassVar[str] = "convert"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
@@ -245,18 +252,25 @@ class Convert(NoContext):
 
     async def _choices(self, item: str, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content:
         def written(found: Choices) -> dict[str, Any]:
-            options = list(found.options)
+            options = without_letters(found.options)
+            right = dict(zip(found.options, options, strict=True)).get(found.correct_answer, found.correct_answer)
             random.Random(f"options {self.seed} {item}").shuffle(options)  # noqa: S311 - an order, not a secret
-            right = found.correct_answer
             return {"question": found.question, "options": options, "right": right, "explanation": found.explanation}
 
         request = request_for(Choices, self.options_prompt, parts, "Write the multiple-choice question.")
-        found = await ask_for(request, Choices, ask, self.asks, lambda each: faults_of(content, written(each)))
+        found = await ask_for(request, Choices, ask, self.asks, lambda each: _faults(content, parts, written(each)))
         return written(found)
 
     async def _short(self, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content:
         request = request_for(ShortAnswer, self.short_answer_prompt, parts, "Write the question with its short answer.")
         found = await ask_for(
-            request, ShortAnswer, ask, self.asks, lambda each: faults_of(content, each.model_dump(mode="json"))
+            request, ShortAnswer, ask, self.asks, lambda each: _faults(content, parts, each.model_dump(mode="json"))
         )
         return found.model_dump(mode="json")
+
+
+def _faults(content: Content, parts: Sequence[tuple[str, str]], asked: Mapping[str, Any]) -> list[str]:
+    """People may write an address into a question; a model repeats those of its material."""
+    known = "\n".join(text for _, text in parts)
+    made_up = [fault for key, text in texts_of(asked) for fault in address_faults(key, text, known)]
+    return [*faults_of(content, asked), *made_up]

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
-from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
 from toolablate.experiments.construction.sources.captures import pictures_of, row_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
 
@@ -57,7 +57,7 @@ class Read(NoContext):
     folder: Path
     prompt: str
     name: ClassVar[str] = "read"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[Role] = "reader"
 
     def settings(self) -> Mapping[str, Any]:
@@ -87,6 +87,8 @@ def _item(content: Content, found: Reading, answer: ReadAnswer) -> Content:
 
     return {
         **row_of(content),
+        "url": address_without_names(content["url"], names),
+        "forum": clean(content["forum"]),
         "title": clean(content["title"]),
         "question": clean(found.question),
         "answer": clean(answer.text),

@@ -46,6 +46,8 @@ class Waiting:
 Outcome = Kept | Dropped | Waiting
 UNREAD = "reply unread"
 """Why an item waits none of whose replies can be used."""
+NOT_ASKED = "not asked for"
+"""Why one waits whose model could not be asked."""
 
 
 FullText = Annotated[str, Field(pattern=r"\S")]

@@ -13,7 +13,7 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.languages import another_language
-from toolablate.experiments.construction.question_checks import normal
+from toolablate.experiments.construction.question_checks import address_faults, normal, personal_faults
 from toolablate.experiments.construction.stages import (
     Content,
     Dropped,
@@ -36,10 +36,11 @@ class RegionBox(BaseModel):
 
 
 class StatementRow(BaseModel):
-    """A correct statement of a textbook: `text` is its name, a colon, and on the next line what it says; `boxes` are
-    where it stands in the book's file. Other keys are ignored."""
+    """A correct statement of a textbook: `text` is what it says, under a first line that is its name and a colon where
+    it has one; `boxes` are where it stands in the book's file, and `kind` what `build pages` took it for, which no
+    stage reads."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: FullText
     discipline: FullText
@@ -49,12 +50,13 @@ class StatementRow(BaseModel):
     page: str = ""
     licence: str = ""
     boxes: list[RegionBox] = Field(default_factory=list)
+    kind: str = ""
 
 
 _TEXT = "a text in quotes"
 ALLOWED = {
     **dict.fromkeys(("text", "discipline"), "a text in quotes that is not blank"),
-    **dict.fromkeys(("field", "subfield", "book", "page", "licence"), _TEXT),
+    **dict.fromkeys(("field", "subfield", "book", "page", "licence", "kind"), _TEXT),
     "boxes": "a list of objects with page and box",
 }
 
@@ -68,7 +70,7 @@ def load_statement_items(path: str | Path) -> dict[str, Content]:
 
 def _given(row: StatementRow) -> Content:
     # Without boxes that are none, an item has the id that it had before there were any.
-    return row.model_dump(mode="json", exclude=None if row.boxes else {"boxes"})
+    return row.model_dump(mode="json", exclude={"kind"} if row.boxes else {"kind", "boxes"})
 
 
 # By rule: what needs something that is not there. In this order, and counted so.
@@ -183,9 +185,21 @@ original, about as long, without contradicting itself. Its first line, the name,
 - incorrect_reason: what is wrong, and what it should be.
 Keep the language."""
 
-_NEGATIONS = re.compile(
-    r"\b(?:not|no|never|n't|cannot|does|do|did|is|are|was|were)\b|n't\b|[不未非没无]|没有|并非", re.IGNORECASE
+# What says of the statement itself that it is false, rather than say something false.
+_WRONG = r"(?:false|untrue|incorrect|wrong|not (?:true|correct|right|the case))"
+_SELF_DENIAL = re.compile(
+    rf"\bit(?: is|'s) {_WRONG},? (?:that|to (?:say|claim|state))\b"
+    rf"|\b(?:this|th(?:is|e|at)(?: (?:above|following|previous))? (?:statement|claim|assertion|sentence)) is {_WRONG}\b"
+    rf"|(?:^|[.;:(] ?)that is {_WRONG}\b|[(\[]{_WRONG}[)\].!]|(?:^|\n|[.:] ){_WRONG} ?[:.!]"
+    r"|\bes ist (?:falsch|nicht (?:wahr|richtig)),? dass\b|\bdiese (?:aussage|behauptung) ist (?:falsch|nicht wahr)\b"
+    r"|(?:这|该|此|上述)(?:种|个)?(?:说法|陈述|命题|论断)?(?:是)?(?:错误|不正确|不对|假)的",
+    re.IGNORECASE,
 )
+_DENIALS = re.compile(r"\b(?:not|no|never|nicht|nie|niemals|kein(?:e[mnrs]?)?)\b|并[不非]|[不未非没无]")
+# Verbs that come and go with a denial, and what they change of others: "does not boil", "boils".
+_AUXILIARIES = re.compile(r"\b(?:do|does|did)\b|是")
+_ENDING = re.compile(r"(?:ies|ied|y|e|s|d)+$")
+_DOUBLED = re.compile(r"([a-z])\1$")
 SHORTEST, LONGEST = 0.5, 2.0
 """Of the correct statement's length."""
 
@@ -195,7 +209,7 @@ class Falsify(NoContext):
     asks: int
     prompt: str
     name: ClassVar[str] = "falsify"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
@@ -208,7 +222,10 @@ class Falsify(NoContext):
         )
 
         def faults(found: Falsified) -> list[str]:
-            return twin_faults(content["text"], found.transformed_content)
+            correct, reason = content["text"], found.incorrect_reason
+            made_up = personal_faults("incorrect_reason", reason, correct)
+            made_up += address_faults("incorrect_reason", reason, correct)
+            return [*twin_faults(correct, found.transformed_content), *made_up]
 
         found = await ask_for(request, Falsified, ask, self.asks, faults)
         twin = {"text": found.transformed_content, "reason": found.incorrect_reason, "strategy": found.strategy}
@@ -220,20 +237,44 @@ def twin_faults(correct: str, false: str) -> list[str]:
     faults = []
     if normal(false) == normal(correct):
         faults.append("transformed_content: says the same as the correct statement")
-    elif _bare(false) == _bare(correct):
+    elif _denials(false) != _denials(correct) and _bare(false) == _bare(correct):
         faults.append("transformed_content: merely denies the correct statement")
+    elif _SELF_DENIAL.search(_plain(false)) and not _SELF_DENIAL.search(_plain(correct)):
+        faults.append("transformed_content: says of itself that it is false")
     if not SHORTEST * len(correct) <= len(false) <= LONGEST * len(correct):
         faults.append(f"transformed_content: has {len(false)} signs, and the correct statement {len(correct)}")
-    if "\n" in correct and correct.partition("\n")[0].strip() != false.partition("\n")[0].strip():
+    if named_and_said(false)[0] != named_and_said(correct)[0]:
         faults.append("transformed_content: its first line, the name, is another")
+    faults += personal_faults("transformed_content", false, correct)
+    faults += address_faults("transformed_content", false, correct)
     if another_language(false, correct):
         faults.append("transformed_content: is in another language")
     return faults
 
 
+def named_and_said(text: str) -> tuple[str, str]:
+    """A statement's name, with its colon, and what it says. "" where the first line is no name."""
+    name, _, said = map(str.strip, text.partition("\n"))
+    return (name, said) if said and name.endswith((":", "：")) else ("", text.strip())
+
+
+def _plain(text: str) -> str:
+    """Without contractions: "isn't" is "is not"."""
+    text = text.casefold().replace("’", "'")
+    for short, whole in (("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("shan't", "shall not")):
+        text = text.replace(short, whole)
+    return re.sub(r"n't\b", " not", text)
+
+
+def _denials(text: str) -> int:
+    text, of_itself = _SELF_DENIAL.subn(" ", _plain(text))
+    return of_itself + len(_DENIALS.findall(text))
+
+
 def _bare(text: str) -> str:
-    """Without what denies, and the verbs that go with it."""
-    return re.sub(r"[^\w]+", " ", _NEGATIONS.sub(" ", normal(text))).strip()
+    """The words without what denies, and the verbs and endings that go with it."""
+    text = _AUXILIARIES.sub(" ", _DENIALS.sub(" ", _SELF_DENIAL.sub(" ", _plain(normal(text)))))
+    return "".join(_DOUBLED.sub(r"\1", _ENDING.sub("", word)) for word in re.findall(r"\w+", text))
 
 
 @dataclass(frozen=True)

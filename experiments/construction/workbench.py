@@ -17,9 +17,11 @@ from toolablate.traces.database import FileSchema, connect, is_damage, known_fai
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import JudgeCall, Record, digest_json
 from toolablate.traces.store import DriverLock
+from toolablate.traces.store.file import WORKBENCH_ID
 
-# Append-only: what was paid for or decided stays, also where a changed pipeline no longer asks for it.
-SCHEMA = FileSchema(
+# Append-only: what was paid for or decided stays, also where a changed pipeline no longer asks for it. `failure` alone
+# is of the last try: why a step's model could not be asked.
+_FIRST = FileSchema(
     0x746C6162,
     1,
     """CREATE TABLE call(step TEXT NOT NULL, number INTEGER NOT NULL, call TEXT NOT NULL, seconds REAL NOT NULL,
@@ -29,6 +31,8 @@ CREATE TABLE step(id TEXT PRIMARY KEY, item TEXT NOT NULL, stage TEXT NOT NULL, 
 CREATE TABLE decision(number INTEGER PRIMARY KEY, item TEXT NOT NULL, decision TEXT NOT NULL,
  at REAL NOT NULL) STRICT""",
 )
+_FAILURES = "CREATE TABLE failure(step TEXT PRIMARY KEY, why TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID"
+SCHEMA = FileSchema(WORKBENCH_ID, 2, f"{_FIRST.sql};\n{_FAILURES}")
 
 Verdict = Literal["accept", "mend", "reject"]
 
@@ -134,7 +138,9 @@ class Workbench:
     def _open(self) -> None:
         if self._write and SCHEMA.is_empty(self._connection):
             SCHEMA.create(self._connection)
-        if not SCHEMA.fits(self._connection):
+        elif self._write:
+            self._bring_up_to_date()
+        if not any(each.fits(self._connection) for each in (SCHEMA, _FIRST)):
             self._connection.close()
             raise InputError(
                 f"{self.path} is not a workbench", hint="name one that `toolablate build` wrote", code="not_a_workbench"
@@ -142,6 +148,19 @@ class Workbench:
         if self._write:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
+
+    def _bring_up_to_date(self) -> None:
+        """What was paid for is taken over from a workbench of the first version."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            if _FIRST.fits(self._connection):
+                self._connection.execute(_FAILURES)
+                self._connection.execute(f"PRAGMA application_id = {SCHEMA.application_id}")
+                self._connection.execute(f"PRAGMA user_version = {SCHEMA.version}")
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -202,6 +221,17 @@ class Workbench:
 
     def step_count(self, stage: str) -> int:
         return int(self._run("SELECT count(*) FROM step WHERE stage = ?", stage)[0][0])
+
+    def keep_failure(self, step: str, why: str) -> None:
+        """Why the step's model could not be asked, the last time that it was tried."""
+        self._run("INSERT OR REPLACE INTO failure VALUES (?, ?, ?)", step, why, time.time())
+
+    def failures(self) -> dict[str, str]:
+        """By the id of the step; also of steps that were made later."""
+        with self._explained():
+            if _FIRST.fits(self._connection):
+                return {}
+        return dict(self._run("SELECT step, why FROM failure"))
 
     # What people said.
 

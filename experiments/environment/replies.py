@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from toolablate.agents import ChatModel, EndpointLine, Line, ModelSource, PacedSource, connect, lines_of
+from toolablate.agents import ChatModel, EndpointLine, Line, ModelSource, PacedSource, connect
 from toolablate.agents.chat import NoReplyError
+from toolablate.agents.pacing import named_lines
 from toolablate.agents.spending import known_cost
 from toolablate.experiments.plans.lines import located
 from toolablate.experiments.plans.plan import Plan
@@ -34,15 +35,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class JudgeCosts:
-    """What the replies to one judge's requests cost in US dollars, those of its re-gradings among them."""
+    """What the replies to one judge's requests cost in US dollars, those of its re-gradings among them. `empty` counts
+    the requests whose reply was none."""
 
     requests: int = 0
+    empty: int = 0
     known_usd: float = 0.0
     unpriced: int = 0
 
     def begin(self) -> None:
         """Counts anew."""
-        self.requests, self.known_usd, self.unpriced = 0, 0.0, 0
+        self.requests, self.empty, self.known_usd, self.unpriced = 0, 0, 0.0, 0
 
     def add(self, cost_usd: float | None) -> None:
         """None where it is unknown."""
@@ -82,6 +85,7 @@ class _PaidChat:
             reply = await self.chat.complete(request, seconds=seconds)
         except NoReplyError as error:
             self.costs.add(known_cost(error.reply, self.price))
+            self.costs.empty += 1
             raise
         self.costs.add(known_cost(reply, self.price))
         return reply
@@ -131,8 +135,8 @@ def asked_lines(plan: Asking) -> dict[str, EndpointLine]:
     """The lines in which requests to the plan's endpoints wait, by `_line_key`: models and judges with one address and
     one key share a pace."""
     sections: tuple[tuple[Section, Sequence[Model]], ...] = (("models", plan.models), ("judges", plan.judges))
-    return lines_of(
-        model.model_copy(update={"name": _line_key(section, model)})
+    return named_lines(
+        (_line_key(section, model), model)
         for section, models in sections
         for model in models
         if not is_replayed(plan, model)

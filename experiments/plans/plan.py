@@ -31,7 +31,15 @@ from toolablate.experiments.plans.sections import (
     valid_plan,
     with_registered,
 )
-from toolablate.experiments.plans.written import YAML, kept_text, plan_content, plan_text, take_env, with_values
+from toolablate.experiments.plans.written import (
+    YAML,
+    kept_text,
+    plan_content,
+    plan_text,
+    require_file_of,
+    take_env,
+    with_values,
+)
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.tools.text import one_line
 from toolablate.tools.user_code import class_source, code_source, package_of, registered
@@ -251,6 +259,7 @@ def read_plan(text: str, path: Path) -> Plan:
 
 def plan_of(content: Mapping[str, Any], path: Path) -> Plan:
     """The plan with this content, as of a file at `path`. Raises InputError as `load_plan` does."""
+    require_file_of("run", content, path)
     name = content.get("name", path.stem)
     plan = valid_plan(Plan, {"name": name, "store": f"runs/{name}.sqlite", **content}, path)
     if any(isinstance(model, AgentModel) for model in plan.models):

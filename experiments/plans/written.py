@@ -18,15 +18,39 @@ from toolablate.traces.validation import why_unreadable
 YAML = (".yaml", ".yml")
 
 
-def plan_text(path: Path) -> str:
-    """Also takes the `.env` beside it. Raises InputError."""
+def plan_text(path: Path, what: str = "plan") -> str:
+    """Also takes the `.env` beside it. `what` it is, for errors. Raises InputError."""
     take_env(path.parent)
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError(f"there is no plan at {path}", code="no_plan") from None
+        raise InputError(f"there is no {what} at {path}", code="no_plan") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
+        raise InputError(f"cannot read the {what} {path}: {why_unreadable(error)}", code="unreadable_plan") from None
+
+
+def require_file_of(command: str, content: Mapping[str, Any], path: Path) -> None:
+    """Raises InputError where what was read is a file of another command of toolablate."""
+    other = _command_of(content)
+    if other and other != command:
+        raise InputError(
+            f"{path} is a file of `toolablate {other}`, not of `toolablate {command}`",
+            hint=f"toolablate {other} {path}",
+            code="bad_plan",
+        )
+
+
+def _command_of(content: Mapping[str, Any]) -> str:
+    """By keys that no other has; "" where that does not tell."""
+    if "conditions" in content or isinstance(content.get("questions"), dict):
+        return "run"
+    if "items" in content:
+        return "build"
+    forums = content.get("forums")
+    first = forums[0] if isinstance(forums, list) and forums and isinstance(forums[0], dict) else {}
+    if "kind" in first:
+        return "build threads"
+    return "build capture" if {"threads", "listing"} & first.keys() else ""
 
 
 def plan_content(text: str, path: Path) -> dict[str, Any]:

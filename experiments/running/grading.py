@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from toolablate.agents import ChatModel, ModelSource, RetryPolicy
 from toolablate.agents.chat import ask
-from toolablate.agents.pacing import LetGo
+from toolablate.agents.pacing import LetGo, counting_waits
 from toolablate.benchmarks.judging.checklists import ChecklistJudge
 from toolablate.experiments.environment.replies import JudgeCosts
 from toolablate.experiments.plans.plan import Design, PlannedTrial
@@ -28,7 +28,7 @@ from toolablate.experiments.running.runner import (
 )
 from toolablate.experiments.scoring import AnyJudge, Scorers
 from toolablate.traces.errors import ScoringError, ToolablateError
-from toolablate.traces.records import JudgeCall, Model, ModelRequest, Question, Score, ServedModel
+from toolablate.traces.records import JudgeCall, Model, ModelReply, ModelRequest, Question, Score, ServedModel
 from toolablate.traces.store import Recorder, Store
 
 T = TypeVar("T")
@@ -62,7 +62,8 @@ class JudgeWork:
     `graded` counts answers that have a grade, those among them that another process was quicker to grade; `unscored`
     says why others have none, `ungraded` what kept the rest from being graded. `requests` is what was asked and replied
     to, also with what was no reply, without what a response cache gave. `cost_usd` is what those of known
-    cost came to in US dollars, `unpriced` how many others there were.
+    cost came to in US dollars, `unpriced` how many others there were. Of
+    `requests`, `empty` were replied to with what was no reply.
     """
 
     judge: str
@@ -72,6 +73,7 @@ class JudgeWork:
     cost_usd: float
     unpriced: int
     ungraded: tuple[Ungraded, ...]
+    empty: int = 0
 
 
 @dataclass(slots=True)
@@ -129,6 +131,7 @@ class JudgeQueue(Generic[T]):
             cost_usd=self.costs.known_usd,
             unpriced=self.costs.unpriced,
             ungraded=tuple(sorted(self._ungraded.values(), key=lambda each: -each.count)),
+            empty=self.costs.empty,
         )
 
     def _give_up(self, error: ToolablateError, reason: str) -> GivenUp | None:
@@ -203,8 +206,14 @@ class JudgeCalls:
 
     async def ask(self, request: ModelRequest) -> JudgeCall:
         """For one request the model's own `timeout_seconds` hold. Raises ModelError."""
+        call, _ = await self.timed(request)
+        return call
+
+    async def timed(self, request: ModelRequest) -> tuple[JudgeCall, float]:
+        """And the seconds from when the request that was replied to went out until its reply."""
+        timed = _TimedChat(self._chat)
         asked = await ask(
-            self._chat,
+            timed,
             request,
             retry=self._retry,
             seconds=math.inf,
@@ -212,7 +221,22 @@ class JudgeCalls:
             rng=self._rng,
             clock=time.monotonic,
         )
-        return JudgeCall(request=request, reply=asked.reply, cost_usd=asked.cost_usd)
+        return JudgeCall(request=request, reply=asked.reply, cost_usd=asked.cost_usd), timed.seconds
+
+
+@dataclass(slots=True)
+class _TimedChat:
+    """`seconds` are those of the last request, from when it went out: waits for its turn are none of the model's."""
+
+    chat: ChatModel
+    seconds: float = 0.0
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        began = time.monotonic()
+        with counting_waits() as waited:
+            reply = await self.chat.complete(request, seconds=seconds)
+        self.seconds = max(0.0, time.monotonic() - began - waited.seconds)
+        return reply
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,11 +87,12 @@ def _codes(refused: Mapping[str, int]) -> str:
 async def beating(
     progress: RunProgress,
     lines: Mapping[str, EndpointLine],
-    recorder: Recorder,
+    recorder: Recorder | None,
     standing: Callable[[], Sequence[str]],
     batches: "Batches | None" = None,
 ) -> AsyncIterator[None]:
-    """Every second the progress is told what is waited for, and the store how far it is, by what `standing` gives."""
+    """Every second the progress is told what is waited for, and the store, where there is one, how far it is, by what
+    `standing` gives."""
     beats = asyncio.create_task(_beat(progress, lines, recorder, standing, batches))
     try:
         yield
@@ -102,7 +103,7 @@ async def beating(
 async def _beat(
     progress: RunProgress,
     lines: Mapping[str, EndpointLine],
-    recorder: Recorder,
+    recorder: Recorder | None,
     standing: Callable[[], Sequence[str]],
     batches: "Batches | None",
 ) -> None:
@@ -112,7 +113,7 @@ async def _beat(
         slow = (*waits(pressures(lines.values()), datetime.now()), *(batches.standing if batches else ()))
         progress.slowed(slow)
         now = (*standing(), *slow)
-        if now != told:
+        if recorder is not None and now != told:
             # A store that cannot be written ends the run by itself.
             with suppress(StoreError):
                 recorder.waits_for(told := now)

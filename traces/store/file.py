@@ -313,6 +313,9 @@ APPLICATION_ID = 0x746C6174
 UNRELEASED_ID = 0x746C6162
 """Of stores that development versions wrote, in ten versions of the tables that no release has had."""
 
+WORKBENCH_ID = 0x746C7762
+"""Of workbenches, which `toolablate build` keeps beside stores."""
+
 SCHEMA_VERSION = 2
 
 _VERSION_1 = (
@@ -344,6 +347,12 @@ def check_version(connection: sqlite3.Connection, path: object) -> None:
             f"{path} was written by a development version of toolablate, from before the first release",
             hint="Read it with that version, or run its plan again into a new store.",
             code="older_version",
+        )
+    if application == WORKBENCH_ID:
+        raise StoreError(
+            f"{path} is a workbench of `toolablate build`, not a store",
+            hint="`toolablate build status PIPELINE.toml` shows it",
+            code="not_a_store",
         )
     if application != APPLICATION_ID:
         raise StoreError(

@@ -143,10 +143,9 @@ TileName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}\.(?:png|jpg)
 
 
 class CaptureRow(BaseModel):
-    """A captured page: `tiles` are pictures of it from top to bottom, `text` is what it shows. Other keys are
-    ignored."""
+    """A captured page: `tiles` are pictures of it from top to bottom, `text` is what it shows."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     tiles: Annotated[list[TileName], Field(min_length=1, max_length=MOST_TILES)]
     text: str = ""

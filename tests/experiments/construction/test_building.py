@@ -72,6 +72,7 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert {each.metadata["canary"] for each in questions} == {canary}
     assert canary_of(load_pipeline(path).model_copy(update={"output": "another"})) != canary
     assert "| Batteries | CC BY-SA 4.0 | 5 |" in card
+    assert "- Review: none, published without people" in card
     assert "| stage | in | out | LPFQA | dropped | waiting |" in card
     assert r"| review | 5 | 5 | \~ 1,000 → 430 |  |  |" in card
     assert [each["paper"] for each in found.values()] == ["> 2,000", "", "", "", "", "~ 1,000 → 430"]
@@ -105,6 +106,22 @@ FATES |= {
     "eight options": (changed(options=[*OPTIONS, "f", "g", "h"]), "asked again"),
     "two right ones": (changed(options=[*OPTIONS, f"{OPTIONS[2].upper()}."]), "asked again"),
     "right one is no option": (changed(correct_answer="water"), "asked again"),
+    "some with letters": (changed(options=["B. water", *OPTIONS]), "asked again"),
+    "letters in another order": (
+        changed(
+            options=[f"{letter}) {text}" for letter, text in zip("CABED", OPTIONS, strict=True)],
+            correct_answer=f"B) {OPTIONS[2]}",
+        ),
+        "asked again",
+    ),
+    "a mail address": (
+        changed(question="Write to jo@mail.example: which additive keeps lithium stable?"),
+        "asked again",
+    ),
+    "a handle": (changed(explanation="As @jo_smith-42 found."), "asked again"),
+    "a profile": (changed(options=[*OPTIONS, "see https://forum.example/u/jo"]), "asked again"),
+    "an address that was made up": (changed(explanation="See https://papers.example/lithium."), "asked again"),
+    "an address of the material": (changed(explanation="See https://known.example/salts."), "kept"),
     "all of the above": (changed(options=[*OPTIONS, "All of the above"]), "asked again"),
     "another language": (changed(question="哪种添加剂使锂在三伏以上保持稳定？"), "asked again"),
     "another language of the same alphabet": (
@@ -112,6 +129,15 @@ FATES |= {
         "asked again",
     ),
     "lists options": (changed(question="Which of these keeps lithium?\nA. water\nB. tin\nC. iron"), "asked again"),
+    "lists options in a line": (changed(question="Which keeps lithium stable? A) water B) tin C) iron"), "asked again"),
+    "lists options in brackets": (changed(question="Is it (A) water, (B) tin or (C) iron?"), "asked again"),
+    "lists options by full stops": (changed(question="Which keeps lithium? A. water B. tin C. iron"), "asked again"),
+    "names samples": (
+        changed(question="Of the samples A: 5 mg, B: 6 mg, C: 7 mg with vitamin A. B. subtilis grew; which is it?"),
+        "kept",
+    ),
+    "names events": (changed(question="Given P(A), P(B) and P(C), which additive keeps lithium stable?"), "kept"),
+    "names two parts": (changed(question="Which additive carries (A) lithium and (B) sodium at once?"), "kept"),
     "gives itself away": (changed(question=f"Is it {OPTIONS[2]}?"), "asked again"),
     "number for a text": (changed(explanation=3), "asked again"),
     "number without end": (lambda good: good[:-1] + f', "note": {"9" * 5_000}}}', "asked again"),
@@ -134,13 +160,67 @@ def test_each_reply_has_its_fate(name: str, chat_server: ChatServer, tmp_path: P
     finish = {"finish_reason": "length"} if name == "cut off" else {}
     writer = Writer(chat_server)
     writer.replies = {"wrong reply": [reply(bad, **finish)]}
-    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    pair = {**PAIRS[0], "explanation": "By https://known.example/salts, the others decompose."}
+    path = pipeline_of(tmp_path, chat_server, [pair], ALONE)
     found = funnel(path)["convert"]
     assert found["kept"] == 1
     assert found["requests"] == (1 if fate == "kept" else 2)
     if fate == "asked again":
         again = chat_server.requests[-1]["messages"]
         assert again[-1]["content"].startswith("Your reply cannot be used: ")
+        backslash = "write a backslash as" in again[-1]["content"]
+        assert backslash == (name == "LaTeX that JSON reads as a form feed")
+
+
+@pytest.mark.parametrize("form", ["{}. {}", "{}) {}", "({}) {}", "{}: {}", "（{}）{}", "{}、{}"])
+@pytest.mark.parametrize("right", ["as it stands there", "without its letter"])
+def test_letters_that_all_options_begin_with_are_taken_off_before_their_order_is_drawn(
+    form: str, right: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    lettered = [form.format(letter, text) for letter, text in zip("ABCDE", OPTIONS, strict=True)]
+    said = lettered[2] if right == "as it stands there" else OPTIONS[2]
+    bad = changed(options=lettered, correct_answer=said)(json.dumps(converted("")))
+    Writer(chat_server).replies = {"wrong reply": [bad]}
+    found = funnel(pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE))["convert"]
+    assert (found["kept"], found["requests"]) == (1, 1)
+    (question,) = load_questions(tmp_path / "published" / "questions.jsonl")
+    assert sorted(question.choices or ()) == sorted(OPTIONS)
+    assert question.target.letters == ("ABCDE"[list(question.choices or ()).index(OPTIONS[2])],)
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "meant"),
+    [
+        ("questions", {"question": "Why?", "answer": "So.", "reply": ["No."]}, "replies"),
+        ("questions", {"question": "Why?", "answer": "So.", "name": ["Bob Carter"]}, "names"),
+        ("statements", {"text": "Coal:\nIt burns.", "discipline": "Mining", "pages": "3"}, "page"),
+    ],
+)
+def test_a_key_that_no_item_has_is_refused_before_anything_is_asked(
+    kind: str, row: dict[str, Any], meant: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server, [row], f'kind = "{kind}"\n')
+    found = CliRunner().invoke(group, ["build", str(path)])
+    assert isinstance(found.exception, InputError)
+    assert f'pairs.jsonl:1: unknown key "{list(row)[-1]}"' in str(found.exception)
+    assert f"Did you mean '{meant}'?" in found.exception.hint
+    assert not chat_server.requests
+
+
+def test_who_is_to_be_named_nowhere_is_not_named_by_forum_and_address(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    pair = {**PAIRS[0], "names": ["Bob Carter"], "forum": "Bob Carter's cells"}
+    pairs = [
+        {**pair, "url": "https://forum.example/t/lithium-by-bob-carter/7"},
+        {**PAIRS[1], **{key: pair[key] for key in ("names", "forum")}, "url": "https://bobcarter.example/t/8"},
+    ]
+    run(pipeline_of(tmp_path, chat_server, pairs, ALONE))
+    first, second = load_questions(tmp_path / "published" / "questions.jsonl")
+    assert first.metadata["forum"] == second.metadata["forum"] == "[name]'s cells"
+    assert first.metadata["source_urls"] == ["https://forum.example/t/lithium-by--/7"]
+    assert "source_urls" not in second.metadata
+    written = [each.read_text(encoding="utf-8").casefold() for each in (tmp_path / "published").iterdir()]
+    assert not any("carter" in text for text in written)
 
 
 def test_a_reply_that_stays_unread_waits_and_is_asked_again_only_with_more_asks(
@@ -284,10 +364,13 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
 def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:
     from tests.servers.chat_server import Status
 
-    Writer(chat_server, {"zinc": [Status(400)]})
+    writer = Writer(chat_server, {"zinc": [Status(400)]})
+    empty = [reply("")]
+    chat_server.answers(lambda request: empty.pop() if empty else writer.decide(request))
     path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
     ran = run(path, "--json", code=1)
     told = " ".join(ran.stderr.split())
+    assert "assess, writer w: 4 items done (5 requests, of which 1 had no reply in words, $0.0001)" in told
     assert "filter, checker w: 3 items done (3 requests, $0.00006)" in told
     assert "filter, checker w: 1 item could not be asked for: bad_request: " in told
     assert "Not done: 1 item not asked for; what was published before stays as it is." in told
@@ -295,10 +378,31 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
     assert "to be done" not in told
     found = {each["stage"]: each for each in json.loads(ran.stdout)["stages"]}
     assert found["filter"]["missing"] == 1
+    (line,) = run("status", path, "--list").stdout.splitlines()
+    assert " filter waits: not asked for: bad_request: " in line
+    assert line.endswith(f"| {PAIRS[2]['question'][:20]}{line[-40:]}")
+    (left,) = json.loads(run("status", path, "--list", "--json").stdout)
+    assert left["waiting"] == "not asked for"
+    assert left["note"].startswith("bad_request: ")
     assert found["review"]["kept"] == 3
     assert not (tmp_path / "published").exists(), "a part would take the place of the whole"
     assert funnel(path)["review"]["kept"] == 4
     assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 4
+
+
+def test_items_that_were_left_when_an_endpoint_was_given_up_are_listed_with_why(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    from tests.servers.chat_server import Status
+
+    path = pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "url": str(n)} for n in range(30)], "")
+    path.write_text(f"{path.read_text(encoding='utf-8')}concurrency = 1\n", encoding="utf-8")
+    chat_server.answers(lambda _: Status(401))
+    run(path, code=1)
+    assert len(chat_server.requests) < 30
+    left = json.loads(run("status", path, "--list", "--json").stdout)
+    assert len(left) == 30
+    assert all(each["note"].startswith("unauthorized: ") for each in left), {each["note"] for each in left}
 
 
 def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_first(
@@ -411,6 +515,25 @@ def test_a_folder_with_other_files_is_refused_before_anything_is_asked(chat_serv
     assert [each.name for each in (tmp_path / "published").iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "world", "told"),
+    [
+        ("questions", 'pages = "book.jsonl"', "worlds.pages: a book's, of statements; questions have worlds.threads"),
+        ("statements", "threads = true", "worlds.threads: those of questions; statements have worlds.pages"),
+        ("statements", 'pages = "none.jsonl"', "none.jsonl"),
+    ],
+)
+def test_corpora_that_cannot_be_published_are_refused_first(
+    kind: str, world: str, told: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    rows = PAIRS[:1] if kind == "questions" else [{"text": "Coal:\nIt burns.", "discipline": "Mining"}]
+    path = pipeline_of(tmp_path, chat_server, rows, f'kind = "{kind}"\n[worlds]\n{world}\n')
+    refused = CliRunner().invoke(group, ["build", str(path)]).exception
+    assert isinstance(refused, InputError)
+    assert told in refused.message
+    assert chat_server.requests == []
+
+
 def test_files_that_a_build_no_longer_makes_are_gone(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
     run(pipeline_of(tmp_path, chat_server, PAIRS[:2], f"{ALONE}[worlds]\nthreads = true\n"))
@@ -515,6 +638,40 @@ def test_a_file_of_another_command_is_named_so(command: str, chat_server: ChatSe
             refused.message
             == f"{path} is a file of `toolablate {of}`, not of `{f'toolablate build {command}'.strip()}`"
         )
+
+
+@pytest.mark.parametrize("name", ["", "threads", "capture"])
+def test_a_plan_is_no_file_of_a_build(name: str, chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    if name:
+        path.write_text(f'output = "{name}.jsonl"\n{FORUMS[name]}', encoding="utf-8")
+    refused = CliRunner().invoke(group, ["run", str(path)]).exception
+    assert isinstance(refused, InputError)
+    of = f"build {name}".strip()
+    assert refused.message == f"{path} is a file of `toolablate {of}`, not of `toolablate run`"
+    assert refused.hint == f"toolablate {of} {path}"
+
+
+def test_a_pipeline_that_is_not_there_is_named_so(tmp_path: Path) -> None:
+    assert str(run(tmp_path / "none.toml", code=1).exception).startswith("there is no pipeline at ")
+
+
+def test_what_is_waited_for_is_told_meanwhile(
+    chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.servers.chat_server import Status
+
+    monkeypatch.setattr("toolablate.experiments.running.progress.SECONDS_BETWEEN_LINES", 0.0)
+    busy = Status(429, headers={"retry-after": "2"})
+    writer = Writer(chat_server)
+    refusals = [busy]
+    chat_server.answers(lambda request: refusals.pop() if refusals else writer.decide(request))
+    told = run(pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)).stderr
+    told = " ".join(told.split())
+    assert f"waiting for w at {chat_server.url} until" in told
+    assert "(it asked for 2 s)" in told
+    assert f"w at {chat_server.url} refused 1 request" in told
+    assert "judges" not in told
 
 
 def test_a_build_that_is_stopped_speaks_of_requests() -> None:

@@ -3,6 +3,8 @@
 import gzip
 import json
 import random
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,13 @@ from scipy.stats import binom
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import _grams, near_pairs
-from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
 from toolablate.experiments.construction.question_checks import checks_of
 from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.workbench import Workbench
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.store import Store
+from toolablate.traces.store.file import UNRELEASED_ID
 
 THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.gz"
 
@@ -50,6 +54,22 @@ THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.
 )
 def test_personal_data_is_taken_out_and_content_stays(text: str, clean: str) -> None:
     assert without_personal_data(text, ["Anne Gray", "王芳", "José", "O'Brien"]) == clean
+
+
+@pytest.mark.parametrize(
+    ("url", "clean"),
+    [
+        ("https://f.example/t/why-jose-asks/1?by=O%27Brien#x", "https://f.example/t/why---asks/1?by=-#x"),
+        ("https://f.example/u/anne_gray/posts", "https://f.example/u/-/posts"),
+        ("https://f.example/7/anne.gray", "https://f.example/7/-"),
+        ("https://f.example/%E7%8E%8B%E8%8A%B3/1", "https://f.example/-/1"),
+        ("https://f.example/josephine/annegrayer/2", "https://f.example/josephine/annegrayer/2"),
+        ("https://annegray.example/1", ""),
+        ("", ""),
+    ],
+)
+def test_names_in_addresses_give_way(url: str, clean: str) -> None:
+    assert address_without_names(url, ["Anne Gray", "王芳", "José", "O'Brien", "an", "***"]) == clean
 
 
 @pytest.mark.skipif(not THREADS.exists(), reason="the forum threads are not here")
@@ -138,3 +158,28 @@ def test_a_workbench_has_one_writer_and_is_no_other_file(tmp_path: Path) -> None
     with pytest.raises(InputError, match="not a workbench"), Workbench(tmp_path / "text"):
         pass
     assert [each.name for each in tmp_path.iterdir() if each.name.endswith("-driver")] == []
+
+
+def test_a_workbench_of_the_first_version_is_read_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "w.sqlite"
+    with Workbench(path) as bench:
+        bench.keep_step("s", "a", "check", Kept({"question": "q"}))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            f"DROP TABLE failure; PRAGMA application_id = {UNRELEASED_ID}; PRAGMA user_version = 1"
+        )
+    with Workbench(path, write=False) as bench:
+        assert bench.failures() == {}
+        assert bench.steps("check")
+    with Workbench(path) as bench:
+        bench.keep_failure("s", "bad_request: no")
+        assert bench.failures() == {"s": "bad_request: no"}
+        assert bench.steps("check")
+
+
+def test_a_workbench_is_taken_for_no_store(tmp_path: Path) -> None:
+    with Workbench(tmp_path / "w.sqlite"):
+        pass
+    with pytest.raises(StoreError, match="is a workbench of `toolablate build`, not a store") as refused:
+        Store(tmp_path / "w.sqlite")
+    assert "build status" in refused.value.hint

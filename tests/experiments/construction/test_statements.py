@@ -106,6 +106,18 @@ CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is
     [
         (CORRECT.upper() + ".", "says the same"),
         (CORRECT.replace("boils", "does not boil").replace("boil ", "boils "), "merely denies"),
+        (CORRECT.replace("boils", "does not boil"), "merely denies"),
+        (CORRECT.replace("boils", "doesn’t boil"), "merely denies"),
+        (CORRECT.replace("pressure is", "pressure isn't"), "merely denies"),
+        (CORRECT.replace("At 1 atm", "It is false that at 1 atm"), "merely denies"),
+        (CORRECT.replace("At 1 atm", "It's not true that at 1 atm"), "merely denies"),
+        (f"{CORRECT} (This statement is false.)", "merely denies"),
+        (CORRECT.replace("At", "False: at"), "merely denies"),
+        (CORRECT.replace("373", "353") + " (This statement is false.)", "says of itself"),
+        (CORRECT.replace("373", "353") + " That is not true.", "says of itself"),
+        (CORRECT.replace("is 1 atm", "was 1 atm"), ""),
+        (CORRECT.replace("373", "353") + " Ask jo@mail.example.", "leave out 'jo@mail.example'"),
+        (CORRECT.replace("373", "353") + " See https://a.example/b.", "leave out 'https://a.example/b'"),
         ("Boiling:\nNo.", "has 12 signs"),
         (CORRECT.replace("Boiling", "Cooking").replace("373", "353"), "first line"),
         ("Boiling:\n在一个大气压下水在三百五十三开尔文沸腾，因为其蒸气压在那里为一个大气压。", "another language"),
@@ -117,6 +129,31 @@ def test_what_is_no_twin_is_asked_for_again(false: str, told: str) -> None:
     faults = "; ".join(twin_faults(CORRECT, false))
     assert told in faults
     assert bool(told) == bool(faults)
+
+
+@pytest.mark.parametrize(
+    ("correct", "false", "told"),
+    [
+        ("Pumps cannot lift water by suction above 10 m.", "Pumps can lift water by suction above 10 m.", "denies"),
+        ("Pumps carry water upwards.", "Pumps don't carry water upwards.", "denies"),
+        ("A pump carries water upwards.", "A pump does not carry water upwards.", "denies"),
+        ("The engine stopped at noon.", "The engine didn't stop at noon.", "denies"),
+        ("水在一个大气压下沸腾于三百七十三开尔文。", "水在一个大气压下并不沸腾于三百七十三开尔文。", "denies"),
+        ("汞是室温下的液态金属。", "汞并非室温下的液态金属。", "denies"),
+        ("汞是室温下的液态金属。", "汞是室温下的固态金属。这种说法是错误的。", "of itself"),
+        ("Das Wasser siedet hier bei 353 K.", "Das Wasser siedet hier nicht bei 353 K.", "denies"),
+        ("Water is dense.\nIce floats on it.", "Water is heavy.\nIce floats on it.", ""),
+        # These say something else, or say it in words that the correct one has too.
+        ("The matrix must be square here.", "The matrix may be square here.", ""),
+        ("It is false that all such sequences converge.", "It is false that all such sequences diverge.", ""),
+        ("A wrong sign makes the sum too large.", "A wrong sign makes the sum too small.", ""),
+        ("No metal floats on this melt.", "Every metal floats on this melt.", ""),
+    ],
+)
+def test_a_denial_is_found_whatever_its_form(correct: str, false: str, told: str) -> None:
+    faults = "; ".join(twin_faults(correct, false))
+    assert told in faults
+    assert bool(told) == bool(faults), faults
 
 
 def test_people_mend_the_false_statement(chat_server: ChatServer, tmp_path: Path) -> None:
