@@ -88,6 +88,7 @@ def capture_command(plan: Path) -> None:
     from rich.console import Console
 
     from toolablate.experiments.construction.sources.captures import capture_threads, load_capture_plan
+    from toolablate.experiments.construction.sources.forum_listing import ListedPage
     from toolablate.experiments.construction.sources.forum_threads import alone
     from toolablate.reports.numbers import counted
     from toolablate.tools.web import FetchError
@@ -106,6 +107,9 @@ def capture_command(plan: Path) -> None:
             if isinstance(found, FetchError):
                 failed += 1
                 say(f"{told}: {found.message}", "yellow")
+            elif isinstance(found, ListedPage):
+                others = found.found - len(found.threads)
+                say(f"{told}: {counted(found.found, 'thread')}{f', {others} not since then' if others else ''}")
             else:
                 cut = f", cut at {loaded.browser.height:,} of {found.height:,} pixels"
                 cut = cut if found.height > loaded.browser.height else ""
