@@ -55,8 +55,7 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
         file.writelines(f"{json.dumps(each.row() | about, ensure_ascii=False)}\n".encode() for each in found)
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in found).most_common())
     click.echo(f"{counted(len(found), 'region')}{f' ({kinds})' if kinds else ''}: {regions}", err=True)
-    if not found:
-        click.echo(seen_in(pages), err=True)
+    click.echo(seen_in(pages), err=True)
 
 
 @click.command("capture", epilog=options.example("toolablate build capture captures.toml"))

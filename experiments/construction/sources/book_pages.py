@@ -124,7 +124,7 @@ def _page(document: Any, index: int, section: str) -> BookPage:
         shown = page.get_textpage()
     except pypdfium2.PdfiumError:
         return BookPage(index, number, section, "", ())  # one broken page does not spoil the others
-    written = shown.get_text_range()
+    written = _GLYPH_OF_NO_LETTER.sub(BULLET, shown.get_text_range())
     lines = _with_bullets(_joined(_lines(page, shown, written)), _small_shapes(page, shown))
     shown.close()
     page.close()
@@ -266,6 +266,8 @@ _SMALL = 15
 _MOST_SHAPES = 20_000
 """Of a page; drawings may have many more."""
 BULLET = "•"
+_GLYPH_OF_NO_LETTER = re.compile("(?:(?<=\n)|^)[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf8ff](?=[ \t]+\\S)")
+"""Alone before a line: fonts of bullets name no letter of Unicode for them."""
 
 
 def _with_bullets(lines: list[Line], shapes: list[Box]) -> list[Line]:
