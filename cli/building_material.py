@@ -89,6 +89,7 @@ def capture_command(plan: Path) -> None:
     from toolablate.experiments.construction.sources.captures import capture_threads, load_capture_plan
     from toolablate.experiments.construction.sources.forum_listing import ListedPage
     from toolablate.experiments.construction.sources.forum_threads import alone
+    from toolablate.experiments.environment.recording import KEYS
     from toolablate.reports.numbers import counted
     from toolablate.tools.web import FetchError
     from toolablate.traces.commands import stopped_cleanly
@@ -99,13 +100,16 @@ def capture_command(plan: Path) -> None:
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    async def capture() -> int:
-        failed = 0
+    async def capture() -> list[FetchError]:
+        failed = []
         async for forum, url, found in capture_threads(loaded):
             told = one_line(f"{forum}: {url}", max_chars=400)
             if isinstance(found, FetchError):
-                failed += 1
-                say(f"{told}: {found.message}", "yellow")
+                failed.append(found)
+                key = f" ({KEYS[found.code]})" if found.code in KEYS else ""
+                # Most messages begin with the address.
+                told = one_line(forum, max_chars=400) if one_line(url, max_chars=300) in found.message else told
+                say(f"{told}: {found.message}{key}", "yellow")
             elif isinstance(found, ListedPage):
                 others = found.found - len(found.threads)
                 say(f"{told}: {counted(found.found, 'thread')}{f', {others} not since then' if others else ''}")
@@ -123,5 +127,9 @@ def capture_command(plan: Path) -> None:
     with stopped_cleanly(), alone(Path(loaded.output)):
         failed = asyncio.run(capture())
     if failed:
-        say(f"{counted(failed, 'page')} not captured; the same command tries again.", "yellow")
+        later = sum(each.transient for each in failed)
+        for_good = len(failed) - later
+        parts = [f"{later:,} may be had later: the same command tries again"] if later else []
+        parts += [f"{for_good:,} will not be had so: change the plan, or take them out of it"] if for_good else []
+        say(f"{counted(len(failed), 'page')} not captured. {'; '.join(parts)}.", "yellow")
     raise SystemExit(1 if failed else 0)

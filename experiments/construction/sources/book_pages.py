@@ -92,9 +92,8 @@ def _opened(path: Path) -> Iterator[Any]:
                 raise InputError(f"{path} is no PDF file", hint="name a book as a PDF file", code="not_pdf")
         document = opened_pdf(path)
     except Unreadable as error:
-        raise InputError(
-            f"{path}: {error.reason}", hint="name a book as a PDF file", code=f"pdf_{error.code}"
-        ) from None
+        hint = "save it without one" if error.code == "encrypted" else "it may be cut off or damaged: get it again"
+        raise InputError(f"{path}: {error.reason}", hint=hint, code=f"pdf_{error.code}") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or 'there is no such file'}", code="pdf_missing") from None
     try:

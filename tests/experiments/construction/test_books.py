@@ -235,6 +235,7 @@ def test_what_is_no_book_is_refused_by_name(content: bytes | None, code: str, tm
     assert isinstance(error, InputError)
     assert (error.code, str(path) in str(error)) == (code, True)
     assert not (tmp_path / "book.jsonl").exists()
+    assert ("cut off" in str(error.hint)) == (code == "pdf_broken")
 
 
 def _glpk() -> list[Any]:

@@ -325,6 +325,23 @@ def test_how_many_threads_a_listing_has_is_told_and_where_none_are_recognised(tm
     capture(tmp_path, site, [], code=0, more=listed.partition('[[forums]]\nname = "none"')[0])
 
 
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+def test_what_is_not_captured_says_whether_it_may_be_had_later_and_what_to_change(tmp_path: Path, site: Site) -> None:
+    site.page(
+        "/typed", "<!doctype html><title>x</title><p>A page all the same.", Content_Type="application/octet-stream"
+    )
+    site.page("/gone", "", status=404)
+    site.page("/busy", "", status=503)
+    other = '[[forums]]\nname = "Port"\nthreads = ["http://127.0.0.1:9/t"]\n'
+    told = capture(tmp_path, site, ["/typed", "/gone", "/busy"], code=1, more=other).stderr
+    assert f"Stills: {site.url}/typed: 1 picture" in told
+    (line,) = (each for each in told.splitlines() if "port 9 may not be opened" in each)
+    assert "web.allow" in line
+    assert line.count("127.0.0.1:9/t") == 1
+    assert "3 pages not captured. 1 may be had later: the same command tries again; 2 will not be had so" in told
+
+
 def test_two_at_once_do_not_capture_into_one_output(tmp_path: Path, site: Site) -> None:
     with alone(tmp_path / "captures.jsonl"):
         found = capture(tmp_path, site, ["/t/1"], code=1).exception
