@@ -55,8 +55,7 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
         file.writelines(f"{json.dumps(each.row() | about, ensure_ascii=False)}\n".encode() for each in found)
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in found).most_common())
     click.echo(f"{counted(len(found), 'region')}{f' ({kinds})' if kinds else ''}: {regions}", err=True)
-    if not found:
-        click.echo(seen_in(pages), err=True)
+    click.echo(seen_in(pages), err=True)
 
 
 @click.command("capture", epilog=options.example("toolablate build capture captures.toml"))
@@ -88,7 +87,9 @@ def capture_command(plan: Path) -> None:
     from rich.console import Console
 
     from toolablate.experiments.construction.sources.captures import capture_threads, load_capture_plan
+    from toolablate.experiments.construction.sources.forum_listing import ListedPage
     from toolablate.experiments.construction.sources.forum_threads import alone
+    from toolablate.experiments.environment.recording import KEYS
     from toolablate.reports.numbers import counted
     from toolablate.tools.web import FetchError
     from toolablate.traces.commands import stopped_cleanly
@@ -99,13 +100,19 @@ def capture_command(plan: Path) -> None:
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    async def capture() -> int:
-        failed = 0
+    async def capture() -> list[FetchError]:
+        failed = []
         async for forum, url, found in capture_threads(loaded):
             told = one_line(f"{forum}: {url}", max_chars=400)
             if isinstance(found, FetchError):
-                failed += 1
-                say(f"{told}: {found.message}", "yellow")
+                failed.append(found)
+                key = f" ({KEYS[found.code]})" if found.code in KEYS else ""
+                # Most messages begin with the address.
+                told = one_line(forum, max_chars=400) if one_line(url, max_chars=300) in found.message else told
+                say(f"{told}: {found.message}{key}", "yellow")
+            elif isinstance(found, ListedPage):
+                others = found.found - len(found.threads)
+                say(f"{told}: {counted(found.found, 'thread')}{f', {others} not since then' if others else ''}")
             else:
                 cut = f", cut at {loaded.browser.height:,} of {found.height:,} pixels"
                 cut = cut if found.height > loaded.browser.height else ""
@@ -120,5 +127,9 @@ def capture_command(plan: Path) -> None:
     with stopped_cleanly(), alone(Path(loaded.output)):
         failed = asyncio.run(capture())
     if failed:
-        say(f"{counted(failed, 'page')} not captured; the same command tries again.", "yellow")
+        later = sum(each.transient for each in failed)
+        for_good = len(failed) - later
+        parts = [f"{later:,} may be had later: the same command tries again"] if later else []
+        parts += [f"{for_good:,} will not be had so: change the plan, or take them out of it"] if for_good else []
+        say(f"{counted(len(failed), 'page')} not captured. {'; '.join(parts)}.", "yellow")
     raise SystemExit(1 if failed else 0)

@@ -70,6 +70,12 @@ def compose(
         [(output, composed)] if single is None else [(output, composed), (single, judged)], source=statements
     )
     click.echo(f"{output}: {counted(len(composed), 'question')} of {counted(len(found), 'statement')}, seed {seed}")
+    independent = len({each.cluster or each.id for each in composed})
+    if independent < len(composed):
+        click.echo(
+            f"To tests and intervals these are {independent:,}, since questions that share statements are one. Ask for"
+            " fewer --questions, or fewer --statements in each."
+        )
     if single is not None:
         click.echo(f"{single}: {counted(len(judged), 'question')}, one for each statement of these")
 

@@ -92,9 +92,9 @@ def _apart(draws: Draws, statements: int, size: int, found: list[frozenset[int]]
 def check_options(statements: Bounds, options: Bounds, combination: Bounds, letters: int) -> None:
     """Raises InputError for numbers that no question could have."""
     for name, (low, high), least, most in (
-        ("statements per question", statements, 2, MOST_STATEMENTS),
-        ("options", options, 2, letters),
-        ("statements in an option", combination, 1, statements[0] - 1),
+        ("statements per question (--statements)", statements, 2, MOST_STATEMENTS),
+        ("options (--options)", options, 2, letters),
+        ("statements in an option (--combination)", combination, 1, statements[0] - 1),
     ):
         if not least <= low <= high <= most:
             raise InputError(
@@ -106,7 +106,7 @@ def check_options(statements: Bounds, options: Bounds, combination: Bounds, lett
         if comb(statements[0], size) < options[1]:
             raise InputError(
                 f"there are no {options[1]} different options of {size} out of {statements[0]} statements",
-                hint="Ask for fewer options, or for more statements.",
+                hint="Ask for fewer --options, more --statements, or another --combination.",
                 code="no_options",
             )
 

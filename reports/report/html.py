@@ -14,6 +14,7 @@ from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.effect import SIGNIFICANT
 from toolablate.analysis.findings import Findings
+from toolablate.analysis.statistics.variance import smallest_p
 from toolablate.reports import numbers
 from toolablate.reports.cause_wording import right_answer
 from toolablate.reports.html.beliefs import marks_of, with_answer
@@ -55,7 +56,11 @@ def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str
     sure = sorted((each for each in told if is_sure(each)), key=lambda each: each.delta_points or 0.0)
     worse, better = ([each for each in sure if ((each.delta_points or 0.0) < 0) is way] for way in (True, False))
     few = [each for each in told if each.small and (each.p_holm or 1.0) < SIGNIFICANT]
-    unsure = sorted((each for each in told if each not in sure and each not in few), key=_size, reverse=True)
+    rest = sorted((each for each in told if each not in sure and each not in few), key=_size, reverse=True)
+    unsure = [each for each in rest if not _interval_without_0(each)]
+    # Not "no difference": a test over few questions cannot have a small p-value, whatever the effect.
+    too_few = [each for each in rest if each not in unsure and _untestable(each)]
+    untold = [each for each in rest if each not in unsure and each not in too_few]
     parts = [
         f"{numbers.counted(len(found), 'condition')} {'changes' if len(found) == 1 else 'change'} it for the {word}"
         f" (in points: {_named(found)})"
@@ -69,10 +74,30 @@ def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str
             f"{numbers.counted(len(few), 'condition')} {'differs' if len(few) == 1 else 'differ'} from it by more than"
             f" chance gives, over {asked}, which are too few to rely on the intervals (in points: {named})"
         )
+    for found in filter(None, (too_few, untold)):
+        have, them = ("has an interval", "it") if len(found) == 1 else ("have intervals", "them")
+        independent = numbers.counted(min(each.clusters for each in found), "independent question")
+        why = (
+            f"{independent} are too few for the paired test to tell {them} from chance"
+            if found is too_few
+            else f"the paired test over {independent} does not tell {them} from chance"
+        )
+        parts.append(
+            f"{numbers.counted(len(found), 'condition')} {have} without 0, but {why} (in points: {_named(found)})"
+        )
     if unsure:
         does = f"{numbers.counted(len(unsure), 'condition')} {'does' if len(unsure) == 1 else 'do'}"
         parts.append(f"{does} not differ from it by more than chance gives over {asked} (in points: {_named(unsure)})")
     return f"{model_name(model, findings)}:{score} {_sentence('; '.join(parts))}".rstrip()
+
+
+def _interval_without_0(each: Comparison) -> bool:
+    return each.ci95 is not None and not each.ci95[0] <= 0 <= each.ci95[1]
+
+
+def _untestable(each: Comparison) -> bool:
+    """Whether the smallest p-value of all, after Holm's correction, is not below the level."""
+    return smallest_p(each.clusters) * (each.comparisons or 1) >= SIGNIFICANT
 
 
 def _size(comparison: Comparison) -> float:

@@ -481,7 +481,10 @@ def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]
     if any(
         each.points > 0 and each.name in HARMS for decomposition in decompositions for each in decomposition.mechanisms
     ):
-        yield "A harm can have points above 0: gains from the same tool that no signal tells apart."
+        yield (
+            "A mechanism that is named for a harm can have points above 0. It counts all of a tool's effect that"
+            " nothing divides further: the trials that the tool helped, and those that it harmed."
+        )
     if any(
         each.points and each.name == "computation_misled"
         for decomposition in decompositions

@@ -138,6 +138,8 @@ def test_what_is_sent_while_no_server_answers_stays_on_the_page(
         _enters(page, "mabel")
         _presses(page, "j", "Enter")
         expect(page.get_by_role("button", name="Accept y")).to_be_visible()
+        _presses(page, "x", "2")
+        _kept(page, "rejected", 3)
         _presses(page, "c")
         expect(page.get_by_role("textbox").first).to_be_focused()
         page.keyboard.type("Which salt? ")
@@ -145,6 +147,8 @@ def test_what_is_sent_while_no_server_answers_stays_on_the_page(
     _presses(page, "Control+Enter")
     told = page.locator("[data-trouble]")
     expect(told).to_contain_text("Not kept: the server does not answer; try again.")
+    # What was kept before is not told beside it.
+    expect(page.get_by_text("Kept: rejected")).to_be_hidden()
     written = page.get_by_role("textbox").first
     expect(written).to_be_focused()
     expect(written).to_have_value(re.compile("Which salt?"))
@@ -156,9 +160,9 @@ def test_what_is_sent_while_no_server_answers_stays_on_the_page(
         other.goto(f"{site.base}/?token=another")
         other.close()
         _presses(page, "Control+Enter")
-        _kept(page, "mended", 3)
-        assert [each.verdict for each in _decisions(site)] == ["mend"]
-        assert _decisions(site)[0].content["question"].startswith("Which salt?")
+        _kept(page, "mended", 2)
+        assert [each.verdict for each in _decisions(site)] == ["reject", "mend"]
+        assert _decisions(site)[1].content["question"].startswith("Which salt?")
         page.goto("about:blank")
     complaints[:] = [each for each in complaints if "CONNECTION_REFUSED" not in each and "403" not in each]
 
@@ -181,6 +185,29 @@ def test_on_a_phone_there_are_no_keys_and_a_source_that_goes_on_says_so(site: Si
     page.locator("[data-texts]").evaluate("each => each.scrollTo(0, each.scrollHeight)")
     expect(more).to_be_hidden()
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_with_the_reasons_open_fields_reasons_and_button_are_in_sight(
+    site: Site, browse: Browse, look_at: LookAt, width: int, height: int
+) -> None:
+    page = browse(site, width=width, phone=width < 400)
+    page.set_viewport_size({"width": width, "height": height})
+    page.get_by_label("Alias").fill("mabel")
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_role("link", name="Review the next one").click()
+    page.locator("[data-reasons] summary").click()
+    look_at(page, f"review-reasons-{width}")
+    page.wait_for_function(
+        """() => {
+            const first = document.querySelector(".review-field textarea").getBoundingClientRect();
+            const bar = document.querySelector(".review-verdict").getBoundingClientRect();
+            return first.top >= 0 && first.bottom <= bar.top;
+        }"""
+    )
+    for each in [*page.locator(".review-verdict label:has([data-reason])").all(), page.locator("[data-reject]")]:
+        # Also within what scrolls in the bar.
+        expect(each).to_be_in_viewport(ratio=1)
 
 
 def _decides_four(page: Page, complaints: list[str]) -> None:

@@ -52,6 +52,13 @@ function act(event) {
   return reject.click(), true;
 }
 
+// On a narrow page the open reasons would leave the source alone in sight.
+reasons?.addEventListener("toggle", () => {
+  const end = form.querySelector(".review-verdict").getBoundingClientRect().top;
+  const inSight = (each) => each.getBoundingClientRect().top >= 0 && each.getBoundingClientRect().bottom <= end;
+  if (reasons.open && !fields.some(inSight)) form.querySelector(".review-field").scrollIntoView();
+});
+
 // The button says what it will do.
 if (accept) {
   const differs = (each) =>
@@ -100,6 +107,8 @@ form.addEventListener("submit", (event) => {
 async function send(focused) {
   const trouble = form.querySelector("[data-trouble]");
   trouble.hidden = true;
+  // That the one before was kept says nothing of this one.
+  document.querySelector("[data-kept]")?.remove();
   try {
     const answer = await fetch(form.getAttribute("action"), {
       method: "POST",

@@ -92,9 +92,8 @@ def _opened(path: Path) -> Iterator[Any]:
                 raise InputError(f"{path} is no PDF file", hint="name a book as a PDF file", code="not_pdf")
         document = opened_pdf(path)
     except Unreadable as error:
-        raise InputError(
-            f"{path}: {error.reason}", hint="name a book as a PDF file", code=f"pdf_{error.code}"
-        ) from None
+        hint = "save it without one" if error.code == "encrypted" else "it may be cut off or damaged: get it again"
+        raise InputError(f"{path}: {error.reason}", hint=hint, code=f"pdf_{error.code}") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or 'there is no such file'}", code="pdf_missing") from None
     try:
@@ -124,7 +123,7 @@ def _page(document: Any, index: int, section: str) -> BookPage:
         shown = page.get_textpage()
     except pypdfium2.PdfiumError:
         return BookPage(index, number, section, "", ())  # one broken page does not spoil the others
-    written = shown.get_text_range()
+    written = _GLYPH_OF_NO_LETTER.sub(BULLET, shown.get_text_range())
     lines = _with_bullets(_joined(_lines(page, shown, written)), _small_shapes(page, shown))
     shown.close()
     page.close()
@@ -266,6 +265,8 @@ _SMALL = 15
 _MOST_SHAPES = 20_000
 """Of a page; drawings may have many more."""
 BULLET = "•"
+_GLYPH_OF_NO_LETTER = re.compile("(?:(?<=\n)|^)[\x00-\x08\x0e-\x1f\x7f-\x9f\ue000-\uf8ff](?=[ \t]+\\S)")
+"""Alone before a line: fonts of bullets name no letter of Unicode for them."""
 
 
 def _with_bullets(lines: list[Line], shapes: list[Box]) -> list[Line]:

@@ -230,6 +230,13 @@ _NO_TERM = re.compile(
 )
 _IN_NO_TERM = re.compile(r"\b(?:that|which|is|are|was|were|to|if|has|have)\b")
 _MOST_WORDS = 6
+_NO_STATEMENT = re.compile(
+    r"(?:Examples?|Exercises?|Problems?|Proof|Solutions?|Questions?|Answers?|Hints?|Figure|Fig|Tables?|Listing|例|例题|练习|证明|解|问题)[\s\d.]*",
+    re.IGNORECASE,
+)
+_NO_NAME = re.compile(
+    r"(?:Notes?|Remarks?|Warnings?|Important|Tips?|Attention|Caution|注|注意|备注)[\s\d.]*", re.IGNORECASE
+)
 _BEGINS_SMALL = re.compile(r"[a-z]")
 _WHOLE = re.compile(r"[.!?。！？][\"'”’)\]]*$")
 _EXPECTS = re.compile(r"[:：]$").search
@@ -244,16 +251,22 @@ def _alone(block: _Block, heading: str) -> Iterator[Region]:
     elif found := _NAMED.match(text):
         kind: Kind = "definition" if found["kind"] in ("Definition", "定义") else "theorem"
         yield from _region(kind, found["name"] or found["kind"], [block], text[found.end() :])
-    elif name := _bold_head(block, text):
-        yield from _region("named", name.rstrip(" .:："), [block], text[len(name) :].strip())
+    elif head := _bold_head(block, text):
+        name = head.rstrip(" .:：")
+        said = text[len(head) :].strip()
+        # Without a point, and before a small letter, it is the beginning of its sentence.
+        said = text if name == head and not said[:1].isupper() else said
+        if not _NO_STATEMENT.fullmatch(name):
+            yield from _region("named", heading if _NO_NAME.fullmatch(name) else name, [block], said)
     elif (found := _DEFINES.match(text)) and _is_term(term := found["term"] or found["other"]):
         yield from _region("definition", term, [block])
 
 
 def _bold_head(block: _Block, text: str) -> str:
-    """What a paragraph begins with in bold type, where a point or a colon ends it; "" where nothing does."""
+    """What a paragraph begins with in bold type, where a point or a colon ends it, or it is a term; "" where nothing
+    does."""
     head = text[: block.first.head].strip()
-    return head if head.endswith((".", ":", "：")) and head != text else ""
+    return head if head != text and (head.endswith((".", ":", "：")) or (head and _is_term(head))) else ""
 
 
 def _is_term(words: str) -> bool:

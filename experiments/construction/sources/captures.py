@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.chromium import Captured, GuardedChromium, Limits, guarded_chromium
-from toolablate.experiments.construction.sources.forum_listing import listed_threads
+from toolablate.experiments.construction.sources.forum_listing import ListedPage, listed_pages
 from toolablate.experiments.construction.sources.forum_threads import append_row, rows_there
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.plans.sections import Section, WebSection
@@ -76,9 +76,10 @@ def load_capture_plan(path: Path) -> CapturePlan:
     return plan.model_copy(update={"output": str(path.parent.resolve() / plan.output)})
 
 
-async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Captured | FetchError]]:
-    """The threads that the plan's output has not: forum, address, and what was kept of it or why nothing was. A page
-    that cannot be had costs no other. Raises InputError where nothing can be captured or written."""
+async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Captured | ListedPage | FetchError]]:
+    """The threads that the plan's output has not: forum, address, and what was kept of it or why nothing was; and the
+    pages of listings. A page that cannot be had costs no other. Raises InputError where nothing can be captured or
+    written."""
     there = rows_there(Path(plan.output))
     known = {url for url, _ in there}
     # Chromium is started for nothing else.
@@ -88,10 +89,12 @@ async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Ca
         for forum in plan.forums:
             left = forum.limit - sum(name == forum.name for _, name in there)
             try:
-                async for url in _threads_of(forum, chromium):
+                async for url, page in _threads_of(forum, chromium):
                     if left <= 0:
                         break
-                    if url not in known:
+                    if page is not None:
+                        yield forum.name, url, page
+                    elif url not in known:
                         known.add(url)
                         found = await _captured(plan, forum, url, chromium)
                         left -= isinstance(found, Captured)
@@ -100,12 +103,15 @@ async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Ca
                 yield forum.name, forum.listing, error
 
 
-async def _threads_of(forum: CapturedForum, chromium: GuardedChromium) -> AsyncIterator[str]:
+async def _threads_of(forum: CapturedForum, chromium: GuardedChromium) -> AsyncIterator[tuple[str, ListedPage | None]]:
+    """Addresses of threads, and before those of a listing's page the page itself."""
     for url in forum.threads:
-        yield url
+        yield url, None
     if forum.listing:
-        async for listed in listed_threads(page_url(forum.listing), chromium.client, chromium.policy, forum.since):
-            yield listed.url
+        async for page in listed_pages(page_url(forum.listing), chromium.client, chromium.policy, forum.since):
+            yield page.url, page
+            for listed in page.threads:
+                yield listed.url, None
 
 
 async def _captured(

@@ -9,6 +9,7 @@ at that proxy.
 import asyncio
 import base64
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -111,7 +112,7 @@ class GuardedChromium:
         try:
             return await self._drawn(context, fetched)
         except Error as error:
-            told = f"{one_line(fetched.url, 300)} cannot be shown: {one_line(error.message, 200)}"
+            told = f"{one_line(fetched.url, 300)} cannot be shown: {_told_by(error.message)}"
             raise FetchError(told, code="not_shown") from None
         finally:
             # What has ended cannot be closed, which the next page finds.
@@ -170,6 +171,11 @@ async def _tile(session: "CDPSession", width: int, top: int, height: int) -> Pic
     raise FetchError(f"a screenshot {why}", code="not_shown")
 
 
+def _told_by(message: str) -> str:
+    """What playwright says, without the name of its own call and its log."""
+    return one_line(re.sub(r"^\w+\.\w+: ", "", message.partition("Call log:")[0]), 200)
+
+
 def _require_page(fetched: Fetched) -> None:
     attached = fetched.exchanges[-1].header("content-disposition").strip().lower().startswith("attachment")
     if attached:
@@ -182,9 +188,15 @@ def _require_page(fetched: Fetched) -> None:
         raise FetchError(f"{one_line(fetched.url, 300)} is no page but {kind}", code="not_html")
 
 
-def _in_utf8(page: Fetched) -> tuple[str, bytes]:
+_PAGES = ("text/html", "application/xhtml+xml")
+
+
+def _in_utf8(page: Fetched, *, required: bool) -> tuple[str, bytes]:
     """Chromium takes a page that names no charset for Western. It is told what all other readers of pages here find."""
-    kind = page.content_type.partition(";")[0].strip()
+    kind = page.content_type.partition(";")[0].strip().lower()
+    # The page itself is known to be HTML; as of another type Chromium would take it for a download.
+    if required and kind not in _PAGES:
+        kind = "text/html"
     body = decode(page.body, page.content_type).encode("utf-8", "replace")
     return f"{kind or 'text/html'}; charset=utf-8", body
 
@@ -209,7 +221,7 @@ class _HandOver:
             else:
                 content_type, body = found.content_type, found.body
                 if route.request.resource_type == "document":
-                    content_type, body = _in_utf8(found)
+                    content_type, body = _in_utf8(found, required=found is self._fetched)
                 headers = {"content-type": content_type, "access-control-allow-origin": "*"}
                 await route.fulfill(status=200, headers=headers, body=body)
         except Error:

@@ -2,9 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import zip_longest
 from typing import TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
@@ -13,6 +14,7 @@ from lxml.etree import ParserError  # type: ignore[import-untyped]
 
 from toolablate.experiments.construction.sources.apart import OF_A_PAGE, apart
 from toolablate.tools.extraction.kinds import decode
+from toolablate.tools.text import one_line
 from toolablate.tools.web import FetchError, HttpClient, follow
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.tools.web.urls import normal_url
@@ -21,6 +23,8 @@ from toolablate.traces.errors import InputError
 MOST_PAGES = 100
 _SESSION = frozenset({"sid", "s", "phpsessid", "highlight"})
 _FEWEST_THREADS = 3
+_MOST_ROWS = 0.6
+_ANY = ("*", "#")
 _NEXT = re.compile(
     r"(?:next(?: page)?|older(?: threads| topics)?|weiter|nächste(?: seite)?|suivante?|下一[页頁])?\W*", re.I
 )
@@ -30,6 +34,7 @@ _WORD = re.compile(r"[^\W\d_\u4e00-\u9fff]{2,}")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 Link: TypeAlias = lxml.html.HtmlElement
+Addressed: TypeAlias = tuple[Link, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +46,104 @@ class Listed:
     last: date | None
 
 
-def read_listing(page: str, url: str) -> tuple[list[Listed], str | None]:
-    """The threads on it, and the next page."""
-    return threads_on(page, url), next_page(page, url)
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a listing links to its threads: addresses of one form, and where in a row these links stand. Beside them it
+    has a link there whose address differs in nothing but a segment that is no number or slug, as `/t/valve` does."""
+
+    address: str
+    places: tuple[str, ...]
 
 
-def threads_on(page: str, url: str) -> list[Listed]:
-    """In the order of the page, each once; [] where no links are alike. `url` is the page's own, in normal form."""
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of one; `form` is None where no threads were recognised."""
+
+    threads: tuple[Listed, ...]
+    form: Form | None
+    onward: str | None
+
+
+def read_listing(page: str, url: str, known: tuple[str, Sequence[str]] | None = None) -> Listing:
+    """`url` is the page's own, in normal form, `known` the form that the pages before had, as JSON has
+    it. With it two threads are found, as the last page may have them, or one; without it there have to be three."""
+    form = None if known is None else Form(known[0], tuple(known[1]))
     root = _root(page)
     if root is None:
-        return []
+        return Listing((), form, None)
     for around in list(root.iter("nav", "footer", "select")):
         around.drop_tree()
-    groups: dict[str, dict[str, Link]] = defaultdict(dict)
-    for link in root.iter("a"):
-        address = _address(link, url)
-        # What has the listing's own form lists threads, too.
-        if address is not None and _said(link) and _form(address) != _form(url):
-            longest = groups[_form(address)].get(address)
-            if longest is None or len(_said(link)) > len(_said(longest)):
-                groups[_form(address)][address] = link
-    group = max(groups.values(), key=lambda links: _worth(list(links.values())), default={})
-    if _worth(list(group.values())) <= 0:
-        return []
-    links = set(group.values())
-    return [Listed(address, _said(link), _last(link, links)) for address, link in group.items()]
+    # What has the listing's own form lists threads, too.
+    links = [
+        (link, address)
+        for link in root.iter("a")
+        if (address := _address(link, url)) is not None and _said(link) and _form(address) != _form(url)
+    ]
+    if form is None and (form := _best(links, url)) is None:
+        return Listing((), None, next_page(page, url))
+    group = _group(links, form, url)
+    threads = set(group.values())
+    found = tuple(Listed(address, _said(link), _last(link, threads)) for address, link in group.items())
+    return Listing(found, form, next_page(page, url))
+
+
+def _best(links: Sequence[Addressed], url: str) -> Form | None:
+    """The form of those links that say most."""
+    candidates = [*_alike_in_numbers(links), *_alike_in_rows(links, url)]
+    # The first of two that say as much.
+    form, group = max(candidates, key=lambda each: _worth([*each[1].values()]), default=("", {}))
+    if _worth([*group.values()]) <= 0:
+        return None
+    return Form(form, tuple(sorted(set(map(_place, group.values())))))
+
+
+def _alike_in_numbers(links: Sequence[Addressed]) -> list[tuple[str, dict[str, Link]]]:
+    """Links whose addresses differ in numbers and slugs, by their form."""
+    groups: dict[str, list[Addressed]] = defaultdict(list)
+    for link, address in links:
+        groups[_form(address)].append((link, address))
+    return [(form, _longest(group)) for form, group in groups.items()]
+
+
+def _alike_in_rows(links: Sequence[Addressed], url: str) -> list[tuple[str, dict[str, Link]]]:
+    """Links whose addresses differ in names, such as `/t/a.html` or `/t/kLmn`: they share a folder and their place in
+    rows that say more than the link does, which entries of a menu do not."""
+    groups: dict[tuple[str, str], list[Addressed]] = defaultdict(list)
+    for link, address in links:
+        form = _form_of_names(address)
+        if form is not None and form != _form_of_names(url):
+            groups[form, _place(link)].append((link, address))
+    found = [(form, _longest(group)) for (form, _), group in groups.items()]
+    return [(form, group) for form, group in found if _say_more(set(group.values()))]
+
+
+def _group(links: Sequence[Addressed], form: Form, url: str) -> dict[str, Link]:
+    """Each thread once, in the order of the page."""
+    sure = [link for link, address in links if _form(address) == form.address]
+    # Beside a thread's link its forum's or writer's may stand, of a form that differs as little.
+    taken = {link.getparent() for link in sure}
+    return _longest(
+        [
+            (link, address)
+            for link, address in links
+            if _form(address) == form.address
+            or (
+                _place(link) in form.places
+                and link.getparent() not in taken
+                and _differs_in_names(address, form.address)
+                and not _differs_in_names(url, form.address)
+            )
+        ]
+    )
+
+
+def _longest(links: Iterable[Addressed]) -> dict[str, Link]:
+    """By address the link that says most."""
+    found: dict[str, Link] = {}
+    for link, address in links:
+        if address not in found or len(_said(link)) > len(_said(found[address])):
+            found[address] = link
+    return found
 
 
 def next_page(page: str, url: str) -> str | None:
@@ -123,6 +201,39 @@ def _form_of_segment(segment: str) -> str:
     return "*" if len(words) > 1 else _DIGITS.sub("#", segment)
 
 
+def _form_of_names(address: str) -> str | None:
+    """The form where the last segment is any name; None without a folder."""
+    path, mark, asked = _form(address).partition("?")
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/*{mark}{asked}" if folder and name else None
+
+
+def _differs_in_names(address: str, form: str) -> bool:
+    """Whether an address has the form but for segments that are numbers or slugs there; they share a folder."""
+    path, _, asked = _form(address).partition("?")
+    wanted, _, wanted_asked = form.partition("?")
+    pairs = [*zip_longest(path.split("/"), wanted.split("/"), fillvalue="")]
+    named = [segment for segment in wanted.split("/") if segment and segment not in _ANY]
+    return (
+        asked == wanted_asked and bool(named) and all(one == other or (one and other in _ANY) for one, other in pairs)
+    )
+
+
+def _place(link: Link) -> str:
+    """Where a link stands in any row: its ancestors, and the column that it is in."""
+    steps = []
+    for each in [link, *link.iterancestors()]:
+        column = sum(1 for _ in each.itersiblings("td", "th", preceding=True)) if each.tag in ("td", "th") else ""
+        steps.append(f"{each.tag}{column}")
+    return "/".join(steps)
+
+
+def _say_more(links: set[Link]) -> bool:
+    """Whether most rows have words or figures beside the link."""
+    more = sum(len(" ".join(_row(link, links).text_content().split())) > len(_said(link)) for link in links)
+    return more >= _MOST_ROWS * len(links)
+
+
 def _said(link: Link) -> str:
     return " ".join(link.text_content().split())
 
@@ -132,19 +243,24 @@ def _worth(links: Sequence[Link]) -> float:
     pages are short or the same."""
     titles = {_said(link) for link in links}
     wordy = [title for title in titles if len(_WORD.findall(title)) >= 2 or len(_CHINESE.findall(title)) >= 5]
-    if len(wordy) < _FEWEST_THREADS or len(wordy) < 0.6 * len(links):
+    if len(wordy) < _FEWEST_THREADS or len(wordy) < _MOST_ROWS * len(links):
         return 0.0
     return float(sum(map(len, wordy)))
 
 
 def _last(link: Link, links: set[Link]) -> date | None:
-    """In the largest block around a link that has no other thread's."""
+    days = (_day(each.get("datetime") or "") for each in _row(link, links).iter("time"))
+    return max(filter(None, days), default=None)
+
+
+def _row(link: Link, links: set[Link]) -> Link:
+    """The largest block around a link that has no other of them."""
     block = link
     while (above := block.getparent()) is not None and not any(
         each in links for each in above.iter("a") if each is not link
     ):
         block = above
-    return max(filter(None, (_day(each.get("datetime") or "") for each in block.iter("time"))), default=None)
+    return block
 
 
 def _day(written: str) -> date | None:
@@ -159,25 +275,39 @@ def _says_next(link: Link) -> bool:
     return bool(text) and bool(_NEXT.fullmatch(text)) and (text[0].isalpha() or text in _ARROWS)
 
 
-async def listed_threads(
+@dataclass(frozen=True, slots=True)
+class ListedPage:
+    """`found` threads that no page before has; `threads` are those of them that were asked for."""
+
+    url: str
+    found: int
+    threads: tuple[Listed, ...]
+
+
+async def listed_pages(
     listing: str, client: HttpClient, policy: WebPolicy, since: date | None = None
-) -> AsyncIterator[Listed]:
-    """The threads of a listing and of the pages behind it, each once; with `since` those that are known to have been
-    written in from that day on. Raises FetchError."""
+) -> AsyncIterator[ListedPage]:
+    """A listing and the pages behind it, each thread once; with `since` those that are known to have been written in
+    from that day on. Raises FetchError, also where the first page has no threads (`no_threads`)."""
     seen, page = set[str](), normal_url(listing)
+    known: tuple[str, Sequence[str]] | None = None
     async with apart(OF_A_PAGE) as reader:
         for _ in range(MOST_PAGES):
             fetched = await follow(page, client, policy)
             html = decode(fetched.body, fetched.content_type)
             try:
-                listed, onward = await reader.call(fetched.url, read_listing, html, fetched.url)
+                read = await reader.call(fetched.url, read_listing, html, fetched.url, known)
             except InputError as error:
                 raise FetchError(error.message, code="too_large") from None
-            found = [each for each in listed if each.url not in seen]
-            for each in found:
-                seen.add(each.url)
-                if since is None or (each.last is not None and each.last >= since):
-                    yield each
-            if onward is None or not found:
+            if read.form is None:
+                told = f"{one_line(fetched.url, 300)}: no threads are recognised on this listing; name them as threads"
+                raise FetchError(told, code="no_threads")
+            known = read.form.address, read.form.places
+            found = [each for each in read.threads if each.url not in seen]
+            seen.update(each.url for each in found)
+            late = [each for each in found if since is None or (each.last is not None and each.last >= since)]
+            if found:
+                yield ListedPage(fetched.url, len(found), tuple(late))
+            if read.onward is None or not found:
                 return
-            page = onward
+            page = read.onward

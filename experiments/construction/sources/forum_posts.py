@@ -362,6 +362,7 @@ def _is_below(element: Element) -> bool:
 
 
 PICTURE = "[picture]"
+_CELL = "\t"
 _QUOTE = re.compile(r"(?:(?:block|forum|bbcode)[-_]?)?quoted?(?:box|content|[-_]container)?|bbcodeblock--quote")
 _NO_CONTENT = re.compile(r"emoji|smil(?:ey|ie)|emoticon|avatar|icons?\b|symbol|sprite|spacer|\brank", re.IGNORECASE)
 _SMALL = 40
@@ -369,27 +370,28 @@ _SMALL = 40
 
 
 def text_of(element: Element, *, quotes_marked: bool = False) -> str:
-    """Its text, with an end of line where a block begins or ends. A picture leaves a mark; lines that are quoted begin
-    with "> " where that is wanted."""
+    """Its text, with an end of line where a block begins or ends. A picture leaves a mark, cells of a row stand side by
+    side; lines that are quoted begin with "> " where that is wanted."""
     pieces: list[str] = []
 
-    def walk(node: Element, mark: str = "* ", quoted: bool = False) -> None:
+    def walk(node: Element, mark: str = "* ", quoted: bool = False, tabled: bool = False) -> None:
         quotes = quotes_marked and node is not element and not quoted and _is_quote(node, element)
+        if tabled and (cells := _cells(node)):
+            pieces.extend(("\n", _CELL.join(cells), "\n"))
+            return
         begin = len(pieces)
         block = quotes or _is_block(node.tag)
         if block or node.tag == "br":
             pieces.append("\n")
-        if node.tag == "li":
-            pieces.append(mark)
-        if node.tag == "img" and _is_content(node):
-            pieces.append(f" {PICTURE} ")
+        pieces.append(_mark_of(node, mark))
         if isinstance(node.tag, str):
             pieces.append(_flat(node.text, node))
             number = 0
             for child in node:
                 number += child.tag == "li"
                 if not _is_below(child):
-                    walk(child, f"{number}. " if node.tag == "ol" else "* ", quoted or quotes)
+                    mark = f"{number}. " if node.tag == "ol" else "* "
+                    walk(child, mark, quoted or quotes, tabled or child.tag == "table")
                 pieces.append(_flat(child.tail, node))
         if quotes:
             pieces[begin:] = ["\n", *(f"> {line}\n" for line in _lines("".join(pieces[begin:])) if line)]
@@ -400,6 +402,23 @@ def text_of(element: Element, *, quotes_marked: bool = False) -> str:
     # Blanks in programs and tables of plain text mean something.
     kept = (line.replace(_BLANK, " ").rstrip() for line in _lines("".join(pieces)))
     return "\n".join(line for line in kept if line)
+
+
+def _mark_of(node: Element, of_item: str) -> str:
+    if node.tag == "img" and _is_content(node):
+        return f" {PICTURE} "
+    return of_item if node.tag == "li" else ""
+
+
+def _cells(row: Element) -> list[str]:
+    """The texts of a row's cells. None of what is no row of several, or has cells of several lines, as layout has."""
+    cells = [each for each in row if each.tag in ("td", "th")] if row.tag == "tr" else []
+    lines = (sum(1 for _ in islice(_breaks(cell), 2)) for cell in cells)
+    return [text_of(cell) for cell in cells] if len(cells) > 1 and all(count <= 1 for count in lines) else []
+
+
+def _breaks(cell: Element) -> Iterator[Element]:
+    return (each for each in cell.iterdescendants() if each.tag == "br" or _is_block(each.tag))
 
 
 def _lines(text: str) -> list[str]:

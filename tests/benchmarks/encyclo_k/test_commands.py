@@ -44,6 +44,9 @@ def test_from_statements_to_tables_by_the_command_line(tmp_path: Path) -> None:
     assert "12 questions of 120 statements, seed 3" in composed.output.replace("\n", " ")
     questions = load_questions(output)
     assert questions == compose(source, 3, 12)
+    independent = len({each.cluster or each.id for each in questions})
+    assert independent < 12
+    assert f"To tests and intervals these are {independent}, since" in composed.output.replace("\n", " ")
     judged = load_questions(single)
     assert judged == single_statements(questions, source, 3)
     output.write_text(output.read_text("utf-8") + single.read_text("utf-8"), encoding="utf-8")

@@ -240,10 +240,10 @@ def test_each_statement_becomes_one_true_or_false_question() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"options": (1, 4)}, "options: 1 to 4 is not possible"),
-        ({"options": (4, 27)}, "options: 4 to 27"),
-        ({"statements_per_question": (10, 8)}, "statements per question: 10 to 8"),
-        ({"combination": (2, 8)}, "statements in an option: 2 to 8"),
+        ({"options": (1, 4)}, r"options \(--options\): 1 to 4 is not possible"),
+        ({"options": (4, 27)}, r"options \(--options\): 4 to 27"),
+        ({"statements_per_question": (10, 8)}, r"statements per question \(--statements\): 10 to 8"),
+        ({"combination": (2, 8)}, r"statements in an option \(--combination\): 2 to 8"),
         ({"statements_per_question": (4, 4), "options": (5, 5), "combination": (1, 1)}, "no 5 different options of 1"),
         ({"questions": 0}, "0 questions cannot be shared out"),
     ],

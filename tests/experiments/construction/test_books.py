@@ -20,7 +20,7 @@ BOOKS = Path(os.environ.get("TOOLABLATE_BOOKS", "/usr/share/doc"))
 GLPK = BOOKS / "glpk-doc" / "glpk.pdf"
 
 Set = tuple[float, float, str, float, str]
-"""From the left and from the top in points, font (R, B or C), size, text."""
+"""From the left and from the top in points, font (R, B, C or S), size, text."""
 FONTS = {"R": "Helvetica", "B": "Helvetica-Bold", "C": "Courier"}
 
 
@@ -33,6 +33,12 @@ def book(pages: list[list[Set]], turned: bool = False, dots: Sequence[tuple[floa
     `dots` are drawn on each."""
     width, height = (600, 400) if turned else (400, 600)
     fonts = " ".join(f"/{key} << /Type /Font /Subtype /Type1 /BaseFont /{name} >>" for key, name in FONTS.items())
+    # Of one glyph, which stands for no letter, as LaTeX's bitmap fonts have bullets.
+    glyph = 3 + 2 * len(pages)
+    fonts += (
+        " /S << /Type /Font /Subtype /Type3 /FontBBox [0 0 500 500] /FontMatrix [.001 0 0 .001 0 0] /FirstChar 136 "
+        f"/LastChar 136 /Widths [500] /Encoding << /Differences [136 /a136] >> /CharProcs << /a136 {glyph} 0 R >> >>"
+    )
     kids = " ".join(f"{3 + 2 * n} 0 R" for n in range(len(pages)))
     objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Count {len(pages)} /Kids [{kids}] >>"]
     for number, lines in enumerate(pages):
@@ -46,6 +52,8 @@ def book(pages: list[list[Set]], turned: bool = False, dots: Sequence[tuple[floa
             f"/Resources << /Font << {fonts} >> >> /Contents {4 + 2 * number} 0 R >>"
         )
         objects.append(f"<< /Length {len(said)} >>\nstream\n{said}\nendstream")
+    square = "500 0 0 0 500 500 d1 0 100 400 400 re f"
+    objects.append(f"<< /Length {len(square)} >>\nstream\n{square}\nendstream")
     written, places = "%PDF-1.4\n", []
     for number, each in enumerate(objects, start=1):
         places.append(len(written))
@@ -148,6 +156,41 @@ def test_lists_whose_bullets_are_drawn_are_lists(turned: bool, tmp_path: Path) -
     ]
 
 
+def run_in(top: float, head: str, *rest: str) -> list[Set]:
+    """A paragraph that begins in bold type, in one line with what follows."""
+    return [(50, top, "B", 10, head), (50 + 7 * len(head), top, "R", 10, rest[0]), *lines(top + 12, *rest[1:])]
+
+
+def test_a_bold_head_needs_no_point_and_a_label_is_no_name(tmp_path: Path) -> None:
+    path = tmp_path / "heads.pdf"
+    page = [
+        (50.0, 40.0, "B", 14.0, "2.1 Numbers"),
+        *run_in(70, "Biot number", "is the ratio of the resistance inside a body", "to that at its surface."),
+        *run_in(110, "Fourier number", "It is the ratio of the time passed to the", "time that heat needs to diffuse."),
+        *run_in(150, "Example:", "Suppose that a rod of copper is heated at its end", "for an hour."),
+        *run_in(190, "Note:", "Both numbers have no unit, since they are ratios of", "the same quantity."),
+        *run_in(230, "They", "were found by many people over two centuries, and named", "after some of them."),
+    ]
+    path.write_bytes(book([page]))
+    assert [each.text for each in regions_of(list(pages_of(path)))] == [
+        "Biot number:\nBiot number is the ratio of the resistance inside a body to that at its surface.",
+        "Fourier number:\nIt is the ratio of the time passed to the time that heat needs to diffuse.",
+        "Numbers:\nBoth numbers have no unit, since they are ratios of the same quantity.",
+    ]
+
+
+def test_a_bullet_whose_font_names_no_letter_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "glyphs.pdf"
+    items = ("A torch heats the work from below with a flame.", "A bath of water stands left of the bench.")
+    page = [(50.0, 40.0, "B", 14.0, "2.1 Tools"), *lines(64, "There are two tools on each bench.")]
+    for number, item in enumerate(items):
+        page += [(60, 90 + 20 * number, "S", 10, "\\210"), *lines(90 + 20 * number, item, left=72)]
+    path.write_bytes(book([page]))
+    pages = list(pages_of(path))
+    assert [each.text for each in regions_of(pages)] == [f"Tools:\n{item}" for item in items]
+    assert [line for line in pages[0].text.split("\n") if line.startswith("•")] == [f"• {item}" for item in items]
+
+
 def test_a_book_without_regions_says_what_was_seen(tmp_path: Path) -> None:
     path = tmp_path / "plain.pdf"
     path.write_bytes(book([[*lines(60, "They walked on.", "It rained."), *lines(110, "return 0;", font="C")]]))
@@ -192,6 +235,7 @@ def test_what_is_no_book_is_refused_by_name(content: bytes | None, code: str, tm
     assert isinstance(error, InputError)
     assert (error.code, str(path) in str(error)) == (code, True)
     assert not (tmp_path / "book.jsonl").exists()
+    assert ("cut off" in str(error.hint)) == (code == "pdf_broken")
 
 
 def _glpk() -> list[Any]:

@@ -93,11 +93,12 @@ def _needs_chromium() -> None:
 
 
 def capture(folder: Path, site: Site, paths: list[str], code: int, more: str = "") -> Result:
+    """Without `paths` the forums are those of `more`."""
     path = folder / "captures.toml"
     threads = json.dumps([site.url + each for each in paths])
+    stills = f'[[forums]]\nname = "Stills"\nlicence = "CC0"\nthreads = {threads}\n' if paths or not more else ""
     path.write_text(
-        f'[[forums]]\nname = "Stills"\nlicence = "CC0"\nthreads = {threads}\n'
-        f'{more}\n[web]\nallow = ["{site.host}"]\ndelay_seconds = 0.0\n',
+        f'{stills}{more}\n[web]\nallow = ["{site.host}"]\ndelay_seconds = 0.0\n',
         encoding="utf-8",
     )
     found = CliRunner().invoke(group, ["build", "capture", str(path)])
@@ -306,6 +307,39 @@ def test_a_page_is_told_with_its_pictures_and_waited_for_as_long_as_the_plan_say
     given_up.set()
     assert f"Stills: {site.url}/t/1: 1 picture" in told
     assert "/slow took longer than 5 seconds" in told
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+def test_how_many_threads_a_listing_has_is_told_and_where_none_are_recognised(tmp_path: Path, site: Site) -> None:
+    rows = "".join(f"<li><a href='/t/{name}'>Why does still {name} leak?</a> by Ann" for name in "abc")
+    site.page("/pumps", f"<ul>{rows}</ul>")
+    site.page("/none", "<ul><li><a href='/rules'>The rules of this forum</a><li><a href='/help'>Help</a></ul>")
+    site.page("/t/a", "<p>Still a leaks.")
+    listed = "".join(
+        f'[[forums]]\nname = "{each}"\nlisting = "{site.url}/{each}"\nlimit = 1\n' for each in ("pumps", "none")
+    )
+    told = capture(tmp_path, site, [], code=1, more=listed).stderr
+    assert f"pumps: {site.url}/pumps: 3 threads" in told
+    assert f"{site.url}/none: no threads are recognised" in told
+    capture(tmp_path, site, [], code=0, more=listed.partition('[[forums]]\nname = "none"')[0])
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("_needs_chromium")
+def test_what_is_not_captured_says_whether_it_may_be_had_later_and_what_to_change(tmp_path: Path, site: Site) -> None:
+    site.page(
+        "/typed", "<!doctype html><title>x</title><p>A page all the same.", Content_Type="application/octet-stream"
+    )
+    site.page("/gone", "", status=404)
+    site.page("/busy", "", status=503)
+    other = '[[forums]]\nname = "Port"\nthreads = ["http://127.0.0.1:9/t"]\n'
+    told = capture(tmp_path, site, ["/typed", "/gone", "/busy"], code=1, more=other).stderr
+    assert f"Stills: {site.url}/typed: 1 picture" in told
+    (line,) = (each for each in told.splitlines() if "port 9 may not be opened" in each)
+    assert "web.allow" in line
+    assert line.count("127.0.0.1:9/t") == 1
+    assert "3 pages not captured. 1 may be had later: the same command tries again; 2 will not be had so" in told
 
 
 def test_two_at_once_do_not_capture_into_one_output(tmp_path: Path, site: Site) -> None:

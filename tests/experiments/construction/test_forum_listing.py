@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 from tests.experiments.construction.test_captures import Site, capture, serving
 
-from toolablate.experiments.construction.sources.forum_listing import listed_threads, next_page, threads_on
+from toolablate.experiments.construction.sources.forum_listing import Listed, listed_pages, next_page, read_listing
 from toolablate.tools.web import LiveHttpClient
 from toolablate.tools.web.policy import WebPolicy
+
+
+def threads_on(page: str, url: str) -> list[Listed]:
+    return [*read_listing(page, url).threads]
+
 
 TITLES = [
     "Why does my still leak?",
@@ -94,18 +99,71 @@ async def test_listings_are_followed_to_their_end_and_no_further() -> None:
     with serving() as site:
         _listing(site)
         client = LiveHttpClient(policy := WebPolicy(allow=frozenset({site.host}), delay_seconds=0.0, robots=False))
-        found = [each async for each in listed_threads(f"{site.url}/viewforum.php?f=2", client, policy)]
-        assert [each.url[-1] for each in found] == list("1234567")
-        late = listed_threads(f"{site.url}/viewforum.php?f=2", client, policy, date(2026, 5, 1))
-        assert [each.url[-1] async for each in late] == list("567")
+        listing = f"{site.url}/viewforum.php?f=2"
+        found = [page async for page in listed_pages(listing, client, policy)]
+        assert ["".join(each.url[-1] for each in page.threads) for page in found] == ["1234", "56"]
+        late = [page async for page in listed_pages(listing, client, policy, date(2026, 4, 1))]
+        assert [(page.found, "".join(each.url[-1] for each in page.threads)) for page in late] == [(4, "4"), (2, "56")]
         await client.close()
 
 
 def _listing(site: Site) -> None:
-    """Two pages, of which the second leads to itself and then to the first."""
-    for page, numbers, onward in (("", range(1, 5), "&amp;start=4"), ("&start=4", range(5, 8), "")):
+    """Two pages, of which the second has two threads, and leads to the first."""
+    for page, numbers, onward in (("", range(1, 5), "&amp;start=4"), ("&start=4", range(5, 7), "")):
         rows = "".join(phpbb(number, f"Why does still {number} leak so much?") for number in numbers)
         site.page(f"/viewforum.php?f=2{page}", f"{rows}<a rel=next href='./viewforum.php?f=2{onward}'>on</a>")
+
+
+# Titles of a row each; beside them stand who wrote and how many replied.
+ADDRESSES = {
+    "names": ["/t/a.html", "/t/b.html", "/t/valve.html", "/t/c.html"],
+    "ids of letters": ["/t/abXyQ", "/t/kLmnP", "/t/zzRtW", "/t/oPqrS"],
+    "a slug of one word": ["/t/why-it-leaks", "/t/copper-steel", "/t/dry-gasket", "/t/vinegar"],
+    "a name among numbers": ["/t/1", "/t/2", "/t/3", "/t/my-old-thread.html"],
+    "a slug of one word and a number": ["/t/why-it-leaks/1", "/t/copper-steel/2", "/t/dry-gasket/3", "/t/vinegar/4"],
+}
+ROWS = {
+    "list": ("<ul>{}</ul>", "<li><a href='{}'>{}</a> by <a href='/u/ann{}'>Ann Lee {}</a></li>"),
+    "table": (
+        "<table>{}</table>",
+        "<tr><td><a href='{}'>{}</a></td><td><a href='/t/by-ann{}'>Ann Lee {}</a></td><td>7</td></tr>",
+    ),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("addresses", ADDRESSES)
+def test_threads_of_one_form_are_found_whatever_their_names(rows: str, addresses: str) -> None:
+    around, row = ROWS[rows]
+    if rows == "table" and addresses != "names":
+        row = row.replace("/t/by-ann", "/u/ann")
+    written = [row.format(*each, n, n) for n, each in enumerate(zip(ADDRESSES[addresses], TITLES, strict=True))]
+    page = f"<ul>{MENU}</ul><a href='/t/rules'>Rules of all threads</a>{around.format(''.join(written))}"
+    found = threads_on(page, f"{AT}viewforum.php?f=2")
+    assert [each.url for each in found] == [f"{AT}{each[1:]}" for each in ADDRESSES[addresses]]
+    assert [each.title for each in found] == TITLES
+
+
+def test_the_forum_of_a_thread_beside_it_is_none() -> None:
+    row = "<li><a href='/f/{}'>{}</a> in <a href='/f/stills'>All about stills</a></li>"
+    slugs = ["why-it-leaks", "copper-steel", "dry-gasket", "with-vinegar"]
+    page = f"<ul>{''.join(map(row.format, slugs, TITLES))}</ul>"
+    assert [each.url for each in threads_on(page, AT)] == [f"{AT}f/{slug}" for slug in slugs]
+
+
+@pytest.mark.parametrize("shape", ["/t/{}", "/t/x{}", "/t/why-it-leaks-{}"])
+def test_the_form_of_pages_before_finds_the_two_threads_of_the_last(shape: str) -> None:
+    def page(names: str) -> str:
+        rows = (f"<tr><td><a href='{shape.format(name)}'>Still {name} leaks at its lid</a><td>7</tr>" for name in names)
+        return f"<table>{''.join(rows)}</table>"
+
+    first = read_listing(page("abcde"), f"{AT}list.html")
+    assert first.form is not None
+    known = first.form.address, first.form.places
+    last = read_listing(page("fg"), f"{AT}list2.html", known)
+    assert (len(first.threads), len(last.threads)) == (5, 2)
+    assert read_listing(page("fg"), f"{AT}list2.html").form is None
+    assert read_listing(f"<ul>{MENU}</ul>", f"{AT}list2.html", known).threads == ()
 
 
 def test_a_forum_needs_threads_or_a_listing(tmp_path: Path) -> None:

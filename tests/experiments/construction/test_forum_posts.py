@@ -200,6 +200,18 @@ def test_a_post_of_nested_tables_ends_where_its_signature_begins() -> None:
     assert posts_of(f"<body><table>{rows}</table></body>") == [ASKED, *REPLIES]
 
 
+def test_rows_of_a_table_in_a_post_stay_rows() -> None:
+    """But not those of a page's layout, whose cells have lines."""
+    table = "<table><tr><th>cv2<th>numpy</tr><tr><td><b>4.9</b><td>1.26</tr><tr><td>4.10<td></tr></table>"
+    layout = "<table><tr><td><p>One of them.</p><p>Another.</p></td><td>Beside it.</td></tr></table>"
+    said = [f"<p>Which versions fit each other here?</p>{table}", f"<p>Those in a row, I should think.</p>{layout}"]
+    page = "".join(f"<div class=post>{each}</div>" for each in said)
+    assert posts_of(page) == [
+        "Which versions fit each other here?\ncv2\tnumpy\n4.9\t1.26\n4.10",
+        "Those in a row, I should think.\nOne of them.\nAnother.\nBeside it.",
+    ]
+
+
 def test_a_thread_within_a_block_named_after_quotes_is_no_quote() -> None:
     rows = "".join(
         f"<div class=item><b>user{n}</b> <div class=text>{text}</div></div>" for n, text in enumerate(REPLIES)

@@ -119,7 +119,7 @@ def test_what_is_nothing_in_every_trial_is_told_in_a_line() -> None:
 
 
 def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
-    assert "A harm can have points above 0" in page(attribution_view(report()), 120)
+    assert "named for a harm can have points above 0" in page(attribution_view(report()), 120)
     alone = report(decomposition(replayed=False), design=None)
     assert "A harm's name" not in page(attribution_view(alone), 120)
 

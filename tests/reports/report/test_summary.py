@@ -52,8 +52,22 @@ def test_what_differs_over_few_questions_is_told_with_what_it_rests_on() -> None
     (said,) = in_short(replace(FOUND, comparisons=rows, why=None))
     assert said.partition(". ")[2] == (
         "1 condition differs from it by more than chance gives, over 60 questions, which are too few to rely on the"
-        " intervals (in points: b \u221230.0 (\u221250.0 to \u22129.0)); 1 condition does not differ from it by"
-        " more than chance gives over 60 questions (in points: a \u221230.0 (\u221250.0 to \u22129.0))."
+        " intervals (in points: b \u221230.0 (\u221250.0 to \u22129.0)); 1 condition has an interval without 0, but the"
+        " paired test over 60 independent questions does not tell it from chance (in points: a \u221230.0 (\u221250.0 to"
+        " \u22129.0))."
+    )
+
+
+def test_an_effect_over_so_few_questions_that_no_test_can_tell_is_not_told_as_no_difference() -> None:
+    rows = tuple(
+        replace(each, delta_points=-83.3, ci95=(-94.4, -72.2), p_holm=0.0625, small=True, clusters=6, comparisons=2)
+        for each in FOUND.comparisons
+        if each.condition in ("a", "b") and each.model == "m"
+    )
+    (said,) = in_short(replace(FOUND, comparisons=rows, why=None))
+    assert said.partition(". ")[2] == (
+        "2 conditions have intervals without 0, but 6 independent questions are too few for the paired test to tell"
+        " them from chance (in points: a \u221283.3 (\u221294.4 to \u221272.2), b \u221283.3 (\u221294.4 to \u221272.2))."
     )
 
 
