@@ -52,12 +52,16 @@ function act(event) {
   return reject.click(), true;
 }
 
-// On a narrow page the open reasons would leave the source alone in sight.
-reasons?.addEventListener("toggle", () => {
+// On a narrow page the open reasons would leave the source alone in sight. They may be open before this runs.
+function fieldInSight() {
   const end = form.querySelector(".review-verdict").getBoundingClientRect().top;
   const inSight = (each) => each.getBoundingClientRect().top >= 0 && each.getBoundingClientRect().bottom <= end;
   if (reasons.open && !fields.some(inSight)) form.querySelector(".review-field").scrollIntoView();
-});
+}
+if (reasons) {
+  reasons.addEventListener("toggle", fieldInSight);
+  fieldInSight();
+}
 
 // The button says what it will do.
 if (accept) {
