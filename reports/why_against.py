@@ -59,7 +59,9 @@ def against(told: Explanation) -> Iterator[Said]:
         return
     shares = named_shares(told, attribution)
     for cause, hundredths in shares.others:
-        if hundredths < POSSIBLE:
+        if hundredths < POSSIBLE and cause in BY_CHANCE:
+            yield f"Less likely {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
+        elif hundredths < POSSIBLE:
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
             said = "; ".join((happened(cause, told).clause, *(list(_side_by_side(cause, evidence)) or gone)))
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
