@@ -188,9 +188,13 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     if found is None:
         return None
     undone, before = found
-    if cause in ("availability", "prompt", "volume"):
+    if cause in NEXT_TO:
         before = _just_before(undone, evidence)
     return row_of(undone, evidence), None if before is None or is_alone(before) else row_of(before, evidence)
+
+
+NEXT_TO: tuple[Mechanism, ...] = ("availability", "prompt", "volume")
+"""Causes whose deciding rows differ in nothing else."""
 
 
 def _just_before(undone: Level, evidence: Evidence) -> Level | None:

@@ -18,6 +18,7 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.causes import (
+    NEXT_TO,
     Shares,
     as_likely,
     chance_together,
@@ -120,7 +121,7 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield f"{start}{named}: {clause}. Probability {shares.probability}, {basis}."
     if together := chance_together(attribution):
         yield (
-            f"It counts as {name_of(attribution.mechanism)}: this and"
+            f"In counts of causes it stands as {name_of(attribution.mechanism)}: this and"
             f" {name_of('own_error' if attribution.mechanism == 'sampling_noise' else 'sampling_noise')}, which need no"
             f" tool, are likelier together ({chance(together)})."
         )
@@ -209,7 +210,9 @@ def _measured(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     else:
         yield _sums(gone, there)
         if len(gone) + len(there) > len(rows):
-            how = "The closest comparison" if restores(cause, evidence) else "But no single kind of run decides it"
+            # By the cause alone these differ, others by what differs most.
+            closest = "The closest comparison" if cause in NEXT_TO else "The clearest comparison"
+            how = closest if restores(cause, evidence) else "But no single kind of run decides it"
             yield f"{how}: {'; '.join(row.told for row in rows)}."
 
 
@@ -251,8 +254,8 @@ def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
-    if came := [row for row in again if row.right]:
-        yield f"In the same state it can come out right: {'; '.join(row.told for row in came)}."
+    if came := [row for row in again if row.share >= RIGHT] or [row for row in again if row.right]:
+        yield f"Drawn again it can come out right: {'; '.join(row.told for row in came)}."
     if bare is not None and bare.share > RIGHT:
         yield f"{capital(bare.told)}: it can answer the question."
     yield from repeats_told(evidence, lambda row: row.share > RIGHT)

@@ -1,7 +1,7 @@
 """All runs of one trial and of others of its question: without its likeliest cause, with it, and not counted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
@@ -41,6 +41,8 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
         else:
             yield from _group(COUNTED, counted, evidence)
     rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
+    if counted:
+        rest = [replace(row, aside="neither with it nor without it") for row in rest]
     rows = tuple(_told(row, evidence) for row in (*uncounted(evidence), *rest))
     if rows:
         yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)

@@ -101,20 +101,26 @@ def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence)
     """Where trials without tools answer otherwise than they would if it were so."""
     if cause not in BY_CHANCE and "own_error" not in shares.named and (same := same_without_tools(evidence)):
         yield f"{same}: it may need no tool."
-    elif cause == "own_error" and (never := never_without_tools(evidence)):
+    elif cause == "own_error" and not _said_at_once(evidence) and (never := never_without_tools(evidence)):
         yield f"{never}."
 
 
+def _said_at_once(evidence: Evidence) -> bool:
+    """Whether an early answer of this trial before any call is its answer."""
+    own = ", ".join(evidence.score.extracted)
+    return any(each.step == 0 and own in each.options and each.options[own].mean > 0 for each in asked_at(evidence))
+
+
 def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
-    """What stands in the trace of causes that the page does not name, or names last."""
+    """What stands in the trace of causes that have no probability of their own on the page."""
     evidence = told.explained.evidence
     adopted = evidence.signals.adoption
-    if adopted is not None and adopted.is_new and shares.cause not in BY_CHANCE:
+    if adopted is not None and adopted.is_new:
         cause = OF_FORMS[adopted.form]
         if cause not in shares.named and "interaction" not in shares.named:
-            yield happened(cause, told).clause
+            yield f"{name_of(cause)}: {happened(cause, told).clause}"
     if "tool_fault" not in shares.named and (failed := failed_for_a_time(evidence)):
-        yield failed
+        yield f"{name_of('tool_fault')}: {failed}"
 
 
 def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
@@ -139,7 +145,9 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     turn, beliefs = turn_of(evidence), asked_at(evidence)
     if cause in AT_CALLS and right_until(happened(cause, told).event, evidence):
         return
-    if turn is None and cause in AT_CALLS and len(beliefs) > 1:
+    event = happened(cause, told).event
+    asked_after = len(beliefs) > 1 and (event is None or evidence.steps[beliefs[-1].step] > event)
+    if turn is None and cause in AT_CALLS and asked_after:
         last = f"after event {evidence.steps[beliefs[-1].step] - 1}"
         ends = f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} {last}"
         yield f"Early answers show no place where they turn wrong: {ends}."
@@ -243,8 +251,9 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
     if again:
         whole = total(again)
-        against = "too few to rule it out" if whole.runs < FEW and not whole.right else "which speaks against chance"
-        yield f"{'; '.join(row.told for row in again)}{f', {against}' if whole.share < RIGHT else ''}"
+        against = "too few to rule it out" if whole.runs < FEW else "which speaks against chance"
+        together = f"together {whole.count}, " if len(again) > 1 else ""
+        yield f"{'; '.join(row.told for row in again)}{f', {together}{against}' if whole.share < RIGHT else ''}"
     elif bare is not None and bare.share >= RIGHT:
         yield f"{bare.told}, so it can answer the question"
 
@@ -264,6 +273,9 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
         bare = without_tools(evidence)
         return [bare] if bare is not None and bare.share < RIGHT else []
     (gone, there), deciding = sides(cause, evidence), deciding_rows(cause, evidence) or ()
+    if cause == "tool_fault":
+        # They are much like a tool that fails.
+        there = [*there, *(row for row in levels if row.changed == SHAM)]
     low = [row for row in gone if row.share < RIGHT and row not in deciding]
     high = [row for row in there if row.share > RIGHT and row not in deciding]
     return sorted([*low, *high], key=lambda row: -row.runs)

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY
@@ -12,6 +12,7 @@ from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import FEW, POSSIBLE, name_of, ranked
 from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, REPEATS, Row, levels_of, uncounted
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
+from toolablate.reports.run_groups import total
 from toolablate.reports.why_against import named_shares
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS
@@ -121,7 +122,8 @@ def _so_far(test: _Test, told: Explanation) -> Row | None:
     which = {REDRAWN, REPEATS} if test.event == 0 else set[str]()
     which |= {LAST_REPLY} if calls and test.event == last else set()
     which |= {AFTER_FIRST} if calls == 1 else set()
-    return next((row for row in (*levels_of(evidence), *uncounted(evidence)) if row.changed in which), None)
+    rows = [row for row in (*levels_of(evidence), *uncounted(evidence)) if row.changed in which]
+    return replace(total(rows), changed=" and ".join(row.changed for row in rows)) if rows else None
 
 
 def _or(also: Mechanism, cause: Mechanism, test: _Test, told: Explanation) -> str:

@@ -156,7 +156,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
     )
     assert part(told, "How we know") == (
         "Without this cause 17 of 20 right, with it 2 of 16 right (95 % Wilson intervals 64 to 95 % and 3 to 36 %)."
-        " The closest comparison: with no result at event 1: 3 of 4 right; with all replies after its first result drawn"
+        " The clearest comparison: with no result at event 1: 3 of 4 right; with all replies after its first result drawn"
         " again: 2 of 8 right."
         " Asked at once after its steps, it turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " None of 4 trials without tools answers B."
@@ -369,8 +369,9 @@ def test_a_trial_that_counts_as_chance_says_so_where_another_cause_is_likelier()
     shares: dict[Mechanism, float] = {"lock_in": 0.42, "sampling_noise": 0.31, "own_error": 0.27}
     told = explanation(explained(shares=shares, mechanism="sampling_noise", confidence=0.58, distraction=None))
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is its computation")
-    assert "It counts as chance: this and the model's own error, which need no tool, are likelier together (.58)." in (
-        part(told, "Verdict")
+    assert (
+        "In counts of causes it stands as chance: this and the model's own error, which need no tool, are likelier together (.58)."
+        in (part(told, "Verdict"))
     )
 
 
