@@ -26,12 +26,11 @@ _ALL_OR_NONE = re.compile(
     r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
     re.IGNORECASE,
 )
-_LISTS_OPTIONS = re.compile(
-    r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]"
-    # In one line three of them, and "A." where a sentence begins: "vitamin A. Vitamin B." lists nothing.
-    r"|(?<![\w(（])[(（]?A[)）．、].+(?<![A-Za-z0-9(（])[(（]?B[)）．、].+(?<![A-Za-z0-9(（])[(（]?C[)）．、]"
-    r"|(?:^|[?？:：.。!！])\s*A\. .+\sB\. .+\sC\. ",
-    re.MULTILINE,
+_ON_LINES = re.compile(r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]", re.MULTILINE)
+_IN_A_LINE = (
+    re.compile(r"(?:(?<![\w(（])[(（]?(?P<first>A)|(?<![A-Za-z0-9(（])[(（]?(?P<next>[BC]))[)）．、]"),
+    # "A." where a sentence begins: "vitamin A. Vitamin B." lists nothing.
+    re.compile(r"(?:(?:^|[?？:：.。!！])[ \t]{0,9}(?P<first>A)|\s(?P<next>[BC]))\. "),
 )
 _LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])(?:[)）．、：]|[.:](?=\s))\s*")
 
@@ -96,11 +95,30 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
         faults.append('options: none may say "all of the above" or "none of the above"')
     if lettered := next(filter(_LETTERED.match, options), None):
         faults.append(f"options: leave out the letters that they begin with, and write initials in full: {lettered!r}")
-    if _LISTS_OPTIONS.search(asked["question"]):
+    if _lists_options(asked["question"]):
         faults.append("question: lists options, which belong into `options` alone")
     if _gives_away(asked["question"], asked["right"]):
         faults.append("question: holds the right option")
     return faults
+
+
+def _lists_options(question: str) -> bool:
+    """On lines of their own, or three of them in one line."""
+    lines = question.splitlines()
+    return bool(_ON_LINES.search(question)) or any(_in_order(line, label) for label in _IN_A_LINE for line in lines)
+
+
+def _in_order(line: str, label: re.Pattern[str]) -> bool:
+    """Whether A, B and C stand in it, with words between them."""
+    begin, wanted = 0, list("ABC")
+    for found in label.finditer(line):
+        named = found["first"] or found["next"]
+        if named == wanted[0] and (named == "A" or re.search(r"\w", line[begin : found.start()])):
+            wanted.pop(0)
+            begin = found.end()
+            if not wanted:
+                return True
+    return False
 
 
 def without_letters(options: Sequence[str]) -> list[str]:

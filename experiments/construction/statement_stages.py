@@ -199,6 +199,7 @@ _DENIALS = re.compile(r"\b(?:not|no|never|nicht|nie|niemals|kein(?:e[mnrs]?)?)\b
 # Verbs that come and go with a denial, and what they change of others: "does not boil", "boils".
 _AUXILIARIES = re.compile(r"\b(?:do|does|did)\b|是")
 _ENDING = re.compile(r"(?:ies|ied|y|e|s|d)+$")
+_LONGEST_ENDING = 12
 _DOUBLED = re.compile(r"([a-z])\1$")
 SHORTEST, LONGEST = 0.5, 2.0
 """Of the correct statement's length."""
@@ -274,7 +275,12 @@ def _denials(text: str) -> int:
 def _bare(text: str) -> str:
     """The words without what denies, and the verbs and endings that go with it."""
     text = _AUXILIARIES.sub(" ", _DENIALS.sub(" ", _SELF_DENIAL.sub(" ", _plain(normal(text)))))
-    return "".join(_DOUBLED.sub(r"\1", _ENDING.sub("", word)) for word in re.findall(r"\w+", text))
+    return "".join(map(_stem, re.findall(r"\w+", text)))
+
+
+def _stem(word: str) -> str:
+    head, tail = word[:-_LONGEST_ENDING], word[-_LONGEST_ENDING:]
+    return _DOUBLED.sub(r"\1", f"{head}{_ENDING.sub('', tail)}")
 
 
 @dataclass(frozen=True)

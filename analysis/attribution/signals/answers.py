@@ -258,6 +258,7 @@ def _is_own(text: str, match: re.Match[str], reported: bool) -> bool:
 _COUNTED = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _CHINESE = "一二三四五六七八九十"
+_PLACES = {said: place for words in (_COUNTED, _ORDINALS, tuple(_CHINESE)) for place, said in enumerate(words, start=1)}
 _LISTED_THING = r"(?:option|choice|answer|possibilit(?:y|ie)|alternative|candidate|proposal|suggestion|statement)"
 _ANY_THING = rf"(?:{_LISTED_THING}|one|entr(?:y|ie)|item|figure|number|value|total|amount)"
 _BY_PLACE = re.compile(
@@ -312,8 +313,8 @@ def _letter_at(match: re.Match[str], letters: str) -> str:
     if said == "last":
         return letters[-1] if len(letters) < len(string.ascii_uppercase) else ""
     digits = re.match(r"\d+", said)
-    words = next((words for words in (_ORDINALS, _COUNTED, _CHINESE) if said in words), ())
-    place = int(digits[0]) if digits else list(words).index(said) + 1
+    # The pattern takes letters that are like one of these words for it: "fırst".
+    place = int(digits[0]) if digits else _PLACES.get(said, 0)
     return letters[place - 1] if 1 <= place <= len(letters) else ""
 
 

@@ -346,6 +346,10 @@ def test_an_option_is_named_by_its_place(text: str, letter: str) -> None:
         "The first term is 3, and the second one is 5.",
         "I compared the first option with the third option.",
         "The ninth option.",
+        # Letters that are like another where case does not count.
+        "I go with the f\u0131rst option.",
+        "I go with the f\u0130rst option.",
+        "I go with option f\u0131ve.",
         "Option 2.5 mg was given.",
         "第一步是求和。",
         "第三项等于5",

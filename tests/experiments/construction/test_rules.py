@@ -13,8 +13,9 @@ from scipy.stats import binom
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import _grams, near_pairs
 from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
-from toolablate.experiments.construction.question_checks import checks_of
+from toolablate.experiments.construction.question_checks import _lists_options, checks_of
 from toolablate.experiments.construction.stages import Kept
+from toolablate.experiments.construction.statement_stages import _bare
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.store import Store
@@ -183,3 +184,26 @@ def test_a_workbench_is_taken_for_no_store(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is a workbench of `toolablate build`, not a store") as refused:
         Store(tmp_path / "w.sqlite")
     assert "build status" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("question", "lists"),
+    [
+        ("Which keeps lithium? A) water B) tin C) iron", True),
+        ("In which order do the steps (A)→(B)→(C) of the cycle go?", False),
+        ("Do the sets (A), (B), (C) overlap?", False),
+        ("Which of the points A、B、C、D is it?", False),
+    ],
+)
+def test_options_are_listed_where_words_stand_between_their_letters(question: str, lists: bool) -> None:
+    assert _lists_options(question) == lists
+
+
+@pytest.mark.parametrize("text", ["A) B) " * 4_000, "A. x B. x " * 4_000, "\n" * 20_000, "A\n" * 10_000])
+def test_options_are_looked_for_in_linear_time(text: str) -> None:
+    """With patterns that went back, a reply of 20,000 characters took longer than a test may."""
+    assert not _lists_options(text)
+
+
+def test_endings_are_looked_for_in_linear_time() -> None:
+    assert _bare("s" * 200_000 + "x") == "s" * 200_000 + "x"
