@@ -122,7 +122,7 @@ class FleetExecutor:
 
     async def open(self) -> None:
         """Until each worker is ready or left out; those that take longer than the first join later. Raises
-        ToolablateError where no worker is ready."""
+        ToolablateError where none has been ready; where one has, and was lost since, trials wait for the next."""
         self._slots = [asyncio.create_task(self._fill(slot)) for slot in range(self._workers)]
         try:
             async with asyncio.timeout(self._patience):
@@ -135,7 +135,9 @@ class FleetExecutor:
             async with asyncio.timeout(JOIN_SECONDS):
                 while len(self._ready) < self._workers and self._may_come():
                     await self._change()
-        if not self._ready:
+        if self._environment is None:
+            if not self._left_out:
+                raise self._gone()
             refused, _ = next(iter(self._left_out.values()))
             refused.error.message = f"no worker can be started; at {refused.name}: {refused.error.message}"
             raise refused.error

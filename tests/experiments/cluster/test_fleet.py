@@ -406,15 +406,16 @@ def test_errors_cross_whatever_their_class_wants_to_be_made() -> None:
     assert (crossed.code, crossed.retryable) == ("empty_reply", True)
 
 
+@dataclass(frozen=True)
+class Slow(Scripted):
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+        await self.ready.wait()
+        return await super().open(stack, lines)
+
+
 async def test_workers_are_waited_for_and_late_ones_join(monkeypatch: pytest.MonkeyPatch) -> None:
-    @dataclass(frozen=True)
-    class Slow(Scripted):
-        ready: asyncio.Event = field(default_factory=asyncio.Event)
-
-        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
-            await self.ready.wait()
-            return await super().open(stack, lines)
-
     late = Slow()
     opened = FleetExecutor(Workers([Scripted(), late]), {}, workers=2, kernels=1, warn=lambda _: None)
     opening = asyncio.create_task(opened.open())
@@ -454,6 +455,22 @@ async def test_what_was_left_out_is_tried_again_and_told_once(monkeypatch: pytes
 class Starved(Scripted):
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         raise InputError("no memory for a kernel", code="no_memory")
+
+
+async def test_one_that_is_lost_while_others_are_waited_for_is_replaced_as_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(driver, "JOIN_SECONDS", 0.2)
+    replaces = Slow()
+    engine = Workers([Starved(), Scripted(), Slow(), replaces])
+    opened = FleetExecutor(engine, {}, workers=3, kernels=1, warn=lambda _: None)
+    opening = asyncio.create_task(opened.open())
+    await until(lambda: opened._ready)
+    engine.started[1].kill()
+    await opening
+    replaces.ready.set()
+    assert await texts(opened, planned("say 1")) == ["0"]
+    await opened.close()
 
 
 async def test_beside_a_node_that_is_left_out_another_has_a_worker_at_once() -> None:
