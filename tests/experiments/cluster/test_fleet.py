@@ -503,6 +503,35 @@ async def test_a_node_that_joins_has_a_worker_while_another_is_left_out(monkeypa
         engine.nodes.insert(1, "new")
         await until(lambda: len(executor._ready) == 2)
         assert [each.place() for each in engine.started] == ["good", "full", "new"]
+        assert [each.state for each in executor.workers] == ["ready", "ready"]
+
+
+async def test_a_node_that_has_left_the_cluster_is_told_of_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
+    engine = Workers([Scripted(), Starved(), Slow()], nodes=["full"])
+    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
+        assert [each.state for each in executor.workers] == ["ready", "left out"]
+        engine.nodes[:] = ["new", "another"]
+        await until(lambda: len(engine.started) == 3)
+        assert [each.state for each in executor.workers] == ["ready"]
+
+
+async def test_one_that_is_left_out_stays_so_while_another_is_ready_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.001)
+    late = Slow()
+    engine = Workers([Starved(), late, *[Starved()] * 10_000])
+    opened = FleetExecutor(engine, {}, workers=2, kernels=1, warn=(warned := list[str]()).append)
+    opening = asyncio.create_task(opened.open())
+    await until(lambda: warned)
+    late.ready.set()
+    await until(lambda: opened._ready)
+    tried = len(engine.started)
+    await until(lambda: len(engine.started) > tried + 2)
+    assert [each.state for each in opened.workers] == ["ready", "left out"]
+    assert len(warned) == 1
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    await opened.close()
 
 
 async def test_who_may_not_be_where_workers_were_left_out_waits_no_longer_than_these(
