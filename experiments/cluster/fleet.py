@@ -249,24 +249,29 @@ class FleetExecutor:
             rest = min(2 * rest, LONGEST_REST_SECONDS)
 
     async def _rest(self, slot: int) -> None:
-        """Until the slot's place may be tried again, or there is another."""
+        """Until the slot's place may be tried again, or there is another. The whole time where it is not known."""
+        place, _ = self._left_out[slot]
         until = time.monotonic() + LEFT_OUT_SECONDS
-        while (left := until - time.monotonic()) > 0 and not self._place_without_worker():  # noqa: ASYNC110 - asked for
+        # An engine tells nobody that a node has joined.
+        while (left := until - time.monotonic()) > 0 and not (place and self._place_without_worker()):  # noqa: ASYNC110
             await asyncio.sleep(min(left, LOOK_SECONDS))
         self._resting.remove(slot)
         # Of a node that has left the cluster nothing is told any more.
-        if self._left_out[slot][0] not in self._engine.places():
+        if place and place not in self._engine.places():
             del self._left_out[slot]
 
     def _may_come(self) -> bool:
-        """Whether a worker is still to become ready before a place that is left out is tried again."""
+        """Whether a worker is being started, or soon will be at a place that has none. Until places that are left out
+        are tried again, no other comes."""
         return len(self._ready) + len(self._resting) < self._workers or self._place_without_worker()
 
     def _place_without_worker(self) -> bool:
-        """There are more places that are not left out than slots that have a worker or start one."""
-        if not self._resting:
+        """There are more places that are not left out than slots that have a worker, start one, or were left out nobody
+        knows where."""
+        of_left_out = sum(self._left_out[slot][0] != "" for slot in self._resting)
+        if not of_left_out:
             return False
-        return len(set(self._engine.places()) - self._avoided()) > self._workers - len(self._resting)
+        return len(set(self._engine.places()) - self._avoided()) > self._workers - of_left_out
 
     def _avoided(self) -> set[str]:
         now = time.monotonic()
@@ -355,7 +360,8 @@ class FleetExecutor:
         place = node.channel.place()
         told = {(at, str(before.error)) for at, before in self._left_out.values()}
         self._left_out[node.slot] = place, refused
-        self._avoided_until[place] = time.monotonic() + LEFT_OUT_SECONDS
+        if place:
+            self._avoided_until[place] = time.monotonic() + LEFT_OUT_SECONDS
         self._resting.add(node.slot)
         if (place, str(refused.error)) not in told:
             self._warn(f"the worker at {refused.name} is left out: {refused.error}")

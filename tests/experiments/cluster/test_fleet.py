@@ -2,11 +2,13 @@
 
 import asyncio
 import pickle
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -35,6 +37,7 @@ from toolablate.experiments.cluster.messages import (
     WorkerLost,
     WorkerSetupError,
 )
+from toolablate.experiments.cluster.on_ray import RayChannel
 from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
 from toolablate.traces.records import Answer, Environment, Event, Message, ModelReply
@@ -514,6 +517,37 @@ async def test_a_node_that_has_left_the_cluster_is_told_of_no_more(monkeypatch: 
         engine.nodes[:] = ["new", "another"]
         await until(lambda: len(engine.started) == 3)
         assert [each.state for each in executor.workers] == ["ready"]
+
+
+async def test_nobody_avoids_a_place_that_is_not_known_and_its_slot_rests() -> None:
+    avoided = list[list[str]]()
+
+    class Unknown(Workers):
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            avoided.append(sorted(avoiding))
+            made = await super().start(avoiding)
+            made.at = made.at if len(self.started) == 1 else ""
+            return made
+
+    engine = Unknown([Scripted(), Starved()], nodes=["good", "another"])
+    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
+        assert [each.state for each in executor.workers] == ["ready", "left out"]
+        engine.started[0].kill()
+        await until(lambda: len(engine.started) == 3 and executor._ready)
+        assert avoided == [[]] * 3
+
+
+@pytest.mark.parametrize(("found", "place"), [({"Address": {"NodeID": "7"}}, "7"), ({}, ""), (None, "")])
+def test_where_ray_does_not_tell_a_place_it_is_not_known(
+    found: dict[str, Any] | None, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def actors(identity: str) -> dict[str, Any]:
+        if found is None:
+            raise RuntimeError("the cluster is gone")
+        return found
+
+    monkeypatch.setitem(sys.modules, "ray._private.state", cast(Any, SimpleNamespace(actors=actors)))
+    assert RayChannel(SimpleNamespace(_actor_id=b"a")).place() == place
 
 
 async def test_one_that_is_left_out_stays_so_while_another_is_ready_there(monkeypatch: pytest.MonkeyPatch) -> None:
