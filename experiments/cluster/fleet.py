@@ -88,8 +88,10 @@ class FleetExecutor:
         self._environment: Environment | None = None
         self._ready: list[Node] = []
         self._none_ready_since = time.monotonic()
-        # By place, with when it is tried again.
-        self._left_out: dict[str, tuple[Refused, float]] = {}
+        # By slot where its last worker was left out, and why; until the slot has one that is ready.
+        self._left_out: dict[int, tuple[str, Refused]] = {}
+        # By place until when none is started there.
+        self._avoided_until: dict[str, float] = {}
         # Slots that have no worker and start none, since there is no place but those that are left out.
         self._resting: set[int] = set()
         self._lost: deque[Node] = deque(maxlen=LOST_TOLD)
@@ -107,7 +109,7 @@ class FleetExecutor:
     @property
     def workers(self) -> list[WorkerStanding]:
         """How each is, those that were lost or left out last."""
-        left_out = [WorkerStanding(refused.name, "left out") for refused, _ in self._left_out.values()]
+        left_out = [WorkerStanding(refused.name, "left out") for _, refused in self._left_out.values()]
         ready = [node.standing("ready") for node in self._ready]
         return [*ready, *(node.standing("lost") for node in self._lost), *left_out]
 
@@ -122,7 +124,7 @@ class FleetExecutor:
 
     async def open(self) -> None:
         """Until each worker is ready or left out; those that take longer than the first join later. Raises
-        ToolablateError where no worker is ready."""
+        ToolablateError where none has been ready; where one has, and was lost since, trials wait for the next."""
         self._slots = [asyncio.create_task(self._fill(slot)) for slot in range(self._workers)]
         try:
             async with asyncio.timeout(self._patience):
@@ -135,8 +137,10 @@ class FleetExecutor:
             async with asyncio.timeout(JOIN_SECONDS):
                 while len(self._ready) < self._workers and self._may_come():
                     await self._change()
-        if not self._ready:
-            refused, _ = next(iter(self._left_out.values()))
+        if self._environment is None:
+            if not self._left_out:
+                raise self._gone()
+            _, refused = next(iter(self._left_out.values()))
             refused.error.message = f"no worker can be started; at {refused.name}: {refused.error.message}"
             raise refused.error
 
@@ -245,25 +249,33 @@ class FleetExecutor:
             rest = min(2 * rest, LONGEST_REST_SECONDS)
 
     async def _rest(self, slot: int) -> None:
-        """Until the slot's place may be tried again, or there is another."""
+        """Until the slot's place may be tried again, or there is another. The whole time where it is not known."""
+        place, _ = self._left_out[slot]
         until = time.monotonic() + LEFT_OUT_SECONDS
-        while (left := until - time.monotonic()) > 0 and not self._place_without_worker():  # noqa: ASYNC110 - asked for
+        # An engine tells nobody that a node has joined.
+        while (left := until - time.monotonic()) > 0 and not (place and self._place_without_worker()):  # noqa: ASYNC110
             await asyncio.sleep(min(left, LOOK_SECONDS))
         self._resting.remove(slot)
+        # Of a node that has left the cluster nothing is told any more.
+        if place and place not in self._engine.places():
+            del self._left_out[slot]
 
     def _may_come(self) -> bool:
-        """Whether a worker is still to become ready before a place that is left out is tried again."""
+        """Whether a worker is being started, or soon will be at a place that has none. Until places that are left out
+        are tried again, no other comes."""
         return len(self._ready) + len(self._resting) < self._workers or self._place_without_worker()
 
     def _place_without_worker(self) -> bool:
-        """There are more places that are not left out than slots that have a worker or start one."""
-        if not self._resting:
+        """There are more places that are not left out than slots that have a worker, start one, or were left out nobody
+        knows where."""
+        of_left_out = sum(self._left_out[slot][0] != "" for slot in self._resting)
+        if not of_left_out:
             return False
-        return len(set(self._engine.places()) - self._avoided()) > self._workers - len(self._resting)
+        return len(set(self._engine.places()) - self._avoided()) > self._workers - of_left_out
 
     def _avoided(self) -> set[str]:
         now = time.monotonic()
-        return {place for place, (_, until) in self._left_out.items() if now < until}
+        return {place for place, until in self._avoided_until.items() if now < until}
 
     def _tell_unstarted(self, why: str) -> None:
         """Once, in whatever words it goes on failing, until a worker is ready again."""
@@ -337,7 +349,8 @@ class FleetExecutor:
                 code="other_environment",
             )
             self._leave_out(node, Refused(ready.name, error))
-        self._left_out.pop(node.channel.place(), None)
+        self._left_out.pop(node.slot, None)
+        self._avoided_until.pop(node.channel.place(), None)
         self._told_unstarted = False
         node.name = ready.name
         self._ready.append(node)
@@ -345,10 +358,12 @@ class FleetExecutor:
 
     def _leave_out(self, node: Node, refused: Refused) -> NoReturn:
         place = node.channel.place()
-        before = self._left_out.get(place)
-        self._left_out[place] = refused, time.monotonic() + LEFT_OUT_SECONDS
+        told = {(at, str(before.error)) for at, before in self._left_out.values()}
+        self._left_out[node.slot] = place, refused
+        if place:
+            self._avoided_until[place] = time.monotonic() + LEFT_OUT_SECONDS
         self._resting.add(node.slot)
-        if before is None or str(before[0].error) != str(refused.error):
+        if (place, str(refused.error)) not in told:
             self._warn(f"the worker at {refused.name} is left out: {refused.error}")
         self._tell_change()
         raise _LeftOut

@@ -140,8 +140,8 @@ def _no_token(who: str) -> InputError:
 
 
 def _make_token(path: str) -> str:
-    """The command that makes a file with a token, which nobody else can read."""
-    return f'(umask 077 && python -c "import secrets; print(secrets.token_hex(32))" > {path})'
+    """The command that makes a file with a token, which nobody else can read. One that is there would keep its mode."""
+    return f'(umask 077 && rm -f {path} && python -c "import secrets; print(secrets.token_hex(32))" > {path})'
 
 
 def _require_token_file() -> None:

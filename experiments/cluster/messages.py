@@ -152,7 +152,7 @@ class Channel(Protocol):
         ...
 
     def place(self) -> str:
-        """Where it was started, as its engine calls it."""
+        """Where it was started, as its engine calls it; nothing where that is not known."""
         ...
 
     async def close(self) -> None:

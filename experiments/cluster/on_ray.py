@@ -79,11 +79,15 @@ class RayChannel:
             raise WorkerLost(_reason(error)) from None
 
     def place(self) -> str:
-        """The id of its node, also once it has ended. Ray tells it in no public place where it has no dashboard."""
-        from ray._private.state import actors
+        """The id of its node, also once it has ended. Ray tells it in no public place where it has no dashboard, and
+        nowhere of an actor that it does not know, or while the cluster is gone."""
+        try:
+            from ray._private.state import actors
 
-        identity = self._actor._actor_id.hex()
-        return str(actors(identity).get("Address", {}).get("NodeID", ""))
+            identity = self._actor._actor_id.hex()
+            return str(actors(identity).get("Address", {}).get("NodeID", ""))
+        except Exception:  # noqa: BLE001 - of many kinds, and of none is the place known
+            return ""
 
     async def close(self) -> None:
         import ray

@@ -1,6 +1,7 @@
 """The files that start a cluster: what they say to whom, with stand-ins for machines and Ray."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -83,6 +84,30 @@ def test_a_job_of_kubernetes_names_the_volume_and_image_that_files_beside_it_mak
     dockerfile = (EXAMPLES / "Dockerfile").read_text("utf-8")
     assert f"-t {head['containers'][0]['image']} " in dockerfile
     assert f'"ray[default]=={cluster["rayVersion"]}"' in dockerfile
+
+
+def test_the_image_has_the_wheel_and_the_plan_of_now(tmp_path: Path) -> None:
+    (written,) = re.findall(r"^#   (.*cp -r plan .*)$", (EXAMPLES / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+    (documented,) = re.findall(
+        r"^\$ (.*cp -r plan \S+)", (EXAMPLES.parents[1] / "docs/cluster.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert written == documented
+    pip = tmp_path / "bin/pip"
+    pip.parent.mkdir()
+    pip.write_text('#!/bin/sh\nmkdir -p image && touch "image/toolablate-$VERSION.whl"\n', encoding="utf-8")
+    pip.chmod(0o755)
+    (tmp_path / "plan").mkdir()
+    for version in ("1", "2"):
+        (tmp_path / "plan/plan.toml").write_text(version, encoding="utf-8")
+        env = {"PATH": f"{pip.parent}:{os.environ['PATH']}", "VERSION": version}
+        subprocess.run(["bash", "-euc", written], cwd=tmp_path, env=env, check=True)
+    image = tmp_path / "image"
+    assert sorted(str(file.relative_to(image)) for file in image.rglob("*")) == [
+        "plan",
+        "plan/plan.toml",
+        "toolablate-2.whl",
+    ]
+    assert (image / "plan/plan.toml").read_text("utf-8") == "2"
 
 
 def test_a_job_of_slurm_has_lines_for_partition_and_keys() -> None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import pickle
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -35,6 +37,7 @@ from toolablate.experiments.cluster.messages import (
     WorkerLost,
     WorkerSetupError,
 )
+from toolablate.experiments.cluster.on_ray import RayChannel
 from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
 from toolablate.traces.records import Answer, Environment, Event, Message, ModelReply
@@ -406,15 +409,16 @@ def test_errors_cross_whatever_their_class_wants_to_be_made() -> None:
     assert (crossed.code, crossed.retryable) == ("empty_reply", True)
 
 
+@dataclass(frozen=True)
+class Slow(Scripted):
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+        await self.ready.wait()
+        return await super().open(stack, lines)
+
+
 async def test_workers_are_waited_for_and_late_ones_join(monkeypatch: pytest.MonkeyPatch) -> None:
-    @dataclass(frozen=True)
-    class Slow(Scripted):
-        ready: asyncio.Event = field(default_factory=asyncio.Event)
-
-        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
-            await self.ready.wait()
-            return await super().open(stack, lines)
-
     late = Slow()
     opened = FleetExecutor(Workers([Scripted(), late]), {}, workers=2, kernels=1, warn=lambda _: None)
     opening = asyncio.create_task(opened.open())
@@ -456,6 +460,22 @@ class Starved(Scripted):
         raise InputError("no memory for a kernel", code="no_memory")
 
 
+async def test_one_that_is_lost_while_others_are_waited_for_is_replaced_as_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(driver, "JOIN_SECONDS", 0.2)
+    replaces = Slow()
+    engine = Workers([Starved(), Scripted(), Slow(), replaces])
+    opened = FleetExecutor(engine, {}, workers=3, kernels=1, warn=lambda _: None)
+    opening = asyncio.create_task(opened.open())
+    await until(lambda: opened._ready)
+    engine.started[1].kill()
+    await opening
+    replaces.ready.set()
+    assert await texts(opened, planned("say 1")) == ["0"]
+    await opened.close()
+
+
 async def test_beside_a_node_that_is_left_out_another_has_a_worker_at_once() -> None:
     """As where all workers were placed on one node; it is tried again after minutes."""
     engine = Workers([Starved(), Starved()], nodes=["full", "good"])
@@ -486,18 +506,79 @@ async def test_a_node_that_joins_has_a_worker_while_another_is_left_out(monkeypa
         engine.nodes.insert(1, "new")
         await until(lambda: len(executor._ready) == 2)
         assert [each.place() for each in engine.started] == ["good", "full", "new"]
+        assert [each.state for each in executor.workers] == ["ready", "ready"]
+
+
+async def test_a_node_that_has_left_the_cluster_is_told_of_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
+    engine = Workers([Scripted(), Starved(), Slow()], nodes=["full"])
+    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
+        assert [each.state for each in executor.workers] == ["ready", "left out"]
+        engine.nodes[:] = ["new", "another"]
+        await until(lambda: len(engine.started) == 3)
+        assert [each.state for each in executor.workers] == ["ready"]
+
+
+async def test_nobody_avoids_a_place_that_is_not_known_and_its_slot_rests() -> None:
+    avoided = list[list[str]]()
+
+    class Unknown(Workers):
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            avoided.append(sorted(avoiding))
+            made = await super().start(avoiding)
+            made.at = made.at if len(self.started) == 1 else ""
+            return made
+
+    engine = Unknown([Scripted(), Starved()], nodes=["good", "another"])
+    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
+        assert [each.state for each in executor.workers] == ["ready", "left out"]
+        engine.started[0].kill()
+        await until(lambda: len(engine.started) == 3 and executor._ready)
+        assert avoided == [[]] * 3
+
+
+@pytest.mark.parametrize(("found", "place"), [({"Address": {"NodeID": "7"}}, "7"), ({}, ""), (None, "")])
+def test_where_ray_does_not_tell_a_place_it_is_not_known(
+    found: dict[str, Any] | None, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def actors(identity: str) -> dict[str, Any]:
+        if found is None:
+            raise RuntimeError("the cluster is gone")
+        return found
+
+    monkeypatch.setitem(sys.modules, "ray._private.state", cast(Any, SimpleNamespace(actors=actors)))
+    assert RayChannel(SimpleNamespace(_actor_id=b"a")).place() == place
+
+
+async def test_one_that_is_left_out_stays_so_while_another_is_ready_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.001)
+    late = Slow()
+    engine = Workers([Starved(), late, *[Starved()] * 10_000])
+    opened = FleetExecutor(engine, {}, workers=2, kernels=1, warn=(warned := list[str]()).append)
+    opening = asyncio.create_task(opened.open())
+    await until(lambda: warned)
+    late.ready.set()
+    await until(lambda: opened._ready)
+    tried = len(engine.started)
+    await until(lambda: len(engine.started) > tried + 2)
+    assert [each.state for each in opened.workers] == ["ready", "left out"]
+    assert len(warned) == 1
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    await opened.close()
 
 
 async def test_who_may_not_be_where_workers_were_left_out_waits_no_longer_than_these(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """For a place elsewhere, which may never come."""
-    monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.05)
     monkeypatch.setattr(node, "LATE_SECONDS", 0.001)
 
     @dataclass(frozen=True)
     class Pending(Scripted):
         async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+            # The place that is avoided stays so: how long is known of it by now.
+            monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.05)
             await asyncio.Event().wait()
             raise AssertionError
 

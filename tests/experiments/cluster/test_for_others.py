@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import time
 from collections.abc import Collection, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from tests.conftest import Cli
 from tests.experiments.cluster.test_runs import Engine, run
-from tests.experiments.plan_files import endpoint_plan, right
+from tests.experiments.plan_files import endpoint_plan, right, wait_for
 from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import filled
 
@@ -51,12 +50,16 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[Engine]:
 
 def until_told(store: Path, states: list[str], ended: int) -> tuple[WorkerStanding, ...]:
     """Workers as another process sees them, once they stand so, one of them has a trial, and all have ended as many."""
-    while True:
+    told: tuple[WorkerStanding, ...] = ()
+
+    def stand_so() -> bool:
+        nonlocal told
         told = standing(store).workers
         running, all_ended = sum(each.running for each in told), sum(each.ended for each in told)
-        if sorted(each.state for each in told) == states and (running, all_ended) == (1, ended):
-            return told
-        time.sleep(0.01)
+        return sorted(each.state for each in told) == states and (running, all_ended) == (1, ended)
+
+    wait_for(stand_so)
+    return told
 
 
 def test_status_lists_workers_while_they_run_and_no_longer(
@@ -109,8 +112,7 @@ def test_while_no_worker_is_ready_status_says_so_and_forecasts_nothing(
             engines[0].start = no_node  # type: ignore[method-assign]
             for each in engines[0].started:
                 each._running.get_loop().call_soon_threadsafe(each.kill)
-            while standing(store).no_worker is None:
-                time.sleep(0.01)
+            wait_for(lambda: standing(store).no_worker is not None)
             shown.extend((cli("status", store).stdout, cli("status", store, "--json").stdout))
         return right(request)
 

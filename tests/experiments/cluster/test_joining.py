@@ -100,8 +100,11 @@ def test_who_has_no_token_is_told_how_to_make_it(tmp_path: Path, monkeypatch: py
     assert refused.value.code == "no_token"
     made = re.search(r"\(.*\)", refused.value.hint)
     assert made is not None
-    subprocess.run(["bash", "-euc", made[0]], env={**os.environ, "HOME": str(tmp_path)}, check=True)
     token = tmp_path / "ray.token"
+    # One that others can read.
+    token.touch(0o644)
+    token.chmod(0o644)
+    subprocess.run(["bash", "-euc", made[0]], env={**os.environ, "HOME": str(tmp_path)}, check=True)
     assert len(token.read_text(encoding="utf-8").strip()) == 64
     assert token.stat().st_mode & 0o077 == 0
 
