@@ -130,6 +130,6 @@ def capture_command(plan: Path) -> None:
         later = sum(each.transient for each in failed)
         for_good = len(failed) - later
         parts = [f"{later:,} may be had later: the same command tries again"] if later else []
-        parts += [f"{for_good:,} will not be had so: change the plan, or take them out of it"] if for_good else []
+        parts += [f"{for_good:,} cannot be captured: change the plan, or take them out of it"] if for_good else []
         say(f"{counted(len(failed), 'page')} not captured. {'; '.join(parts)}.", "yellow")
     raise SystemExit(1 if failed else 0)

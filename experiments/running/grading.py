@@ -61,9 +61,8 @@ class JudgeWork:
 
     `graded` counts answers that have a grade, those among them that another process was quicker to grade; `unscored`
     says why others have none, `ungraded` what kept the rest from being graded. `requests` is what was asked and replied
-    to, also with what was no reply, without what a response cache gave. `cost_usd` is what those of known
-    cost came to in US dollars, `unpriced` how many others there were. Of
-    `requests`, `empty` were replied to with what was no reply.
+    to, without what a response cache gave; `empty` of them had a reply with no words in it. `cost_usd` is what
+    those of known cost came to in US dollars, `unpriced` how many others there were.
     """
 
     judge: str

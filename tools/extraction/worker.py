@@ -156,7 +156,7 @@ class _Reader:
                 await self._receive()
         except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
             raise ToolError(
-                f"the process that extracts text from pages does not start: {await self._last_words(error)}",
+                f"the process that reads documents does not start: {await self._last_words(error)}",
                 code="extraction_unavailable",
             ) from error
 

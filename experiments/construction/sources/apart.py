@@ -26,7 +26,7 @@ class ReadingLimits:
     memory: int
 
     def __str__(self) -> str:
-        return f"{self.seconds:g} s and {self.memory >> 20:,} MB"
+        return f"{self.seconds:g} s of the processor and {self.memory >> 20:,} MB"
 
 
 OF_A_PAGE = ReadingLimits(10.0, 1 << 30)
@@ -61,7 +61,7 @@ class Apart:
 
     def _too_much(self, name: str, why: str) -> InputError:
         return InputError(
-            f"{name} cannot be read: {why}; a document may take {self._limits} of memory",
+            f"{name} cannot be read: {why} (a document may take {self._limits})",
             hint="leave it out, or look at what is in it",
             code="document_limit",
         )
@@ -93,7 +93,7 @@ def read_apart(name: str, limits: ReadingLimits, function: Callable[P, T], *args
 
 
 def warm_up() -> None:
-    """There is nothing to warm up."""
+    """What is to be called is known with the first document only, which pays for its imports."""
 
 
 def read(body: bytes, said: bytes) -> bytes:

@@ -48,8 +48,8 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a listing links to its threads: addresses of one form, and where in a row these links stand. Beside them it
-    has a link there whose address differs in nothing but a segment that is no number or slug, as `/t/valve` does."""
+    """How a listing links to its threads: by addresses of one form, at one place of its rows. A link at that place
+    counts too where its address has a word in place of a number or slug: `/t/valve`."""
 
     address: str
     places: tuple[str, ...]
@@ -65,8 +65,8 @@ class Listing:
 
 
 def read_listing(page: str, url: str, known: tuple[str, Sequence[str]] | None = None) -> Listing:
-    """`url` is the page's own, in normal form, `known` the form that the pages before had, as JSON has
-    it. With it two threads are found, as the last page may have them, or one; without it there have to be three."""
+    """`url` is the page's own, in normal form. `known` is the form of the pages before, as JSON has it: with it a last
+    page of one or two threads is found, without it there have to be three."""
     form = None if known is None else Form(known[0], tuple(known[1]))
     root = _root(page)
     if root is None:
@@ -298,7 +298,7 @@ async def listed_pages(
             try:
                 read = await reader.call(fetched.url, read_listing, html, fetched.url, known)
             except InputError as error:
-                raise FetchError(error.message, code="too_large") from None
+                raise FetchError(error.message, code="document_limit") from None
             if read.form is None:
                 told = f"{one_line(fetched.url, 300)}: no threads are recognised on this listing; name them as threads"
                 raise FetchError(told, code="no_threads")

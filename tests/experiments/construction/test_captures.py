@@ -339,7 +339,7 @@ def test_what_is_not_captured_says_whether_it_may_be_had_later_and_what_to_chang
     (line,) = (each for each in told.splitlines() if "port 9 may not be opened" in each)
     assert "web.allow" in line
     assert line.count("127.0.0.1:9/t") == 1
-    assert "3 pages not captured. 1 may be had later: the same command tries again; 2 will not be had so" in told
+    assert "3 pages not captured. 1 may be had later: the same command tries again; 2 cannot be captured" in told
 
 
 def test_two_at_once_do_not_capture_into_one_output(tmp_path: Path, site: Site) -> None:

@@ -51,7 +51,7 @@ def test_a_tag_with_attributes_without_end_is_refused_by_name(tmp_path: Path, mo
     error = refused("posts", page)
     assert error.code == "document_limit"
     assert str(page) in error.message
-    assert "0.3 s and 1,024 MB" in error.message
+    assert "0.3 s of the processor and 1,024 MB" in error.message
 
 
 def test_forms_that_branch_without_end_are_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_forms_that_branch_without_end_are_refused_by_name(tmp_path: Path, monke
     error = refused("pages", book, "-o", tmp_path / "book.jsonl")
     assert error.code == "document_limit"
     assert str(book) in error.message
-    assert "0.3 s and 300 MB" in error.message
+    assert "0.3 s of the processor and 300 MB" in error.message
 
 
 def test_a_thread_with_such_a_post_is_left_out(
