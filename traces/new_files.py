@@ -59,6 +59,12 @@ def new_folder(path: Path, is_export: Callable[[Path], bool], named: str = "-o")
                 _sync(each)
             if path.exists():
                 _exchange(part, path)
+                try:
+                    # Others may have come since, from whoever had the folder open.
+                    _require_own(part, path, is_export, named)
+                except InputError:
+                    _exchange(part, path)
+                    raise
             else:
                 part.rename(path)
             _sync(path.parent)
@@ -95,8 +101,14 @@ def require_own_folder(path: Path, is_export: Callable[[Path], bool], named: str
     """Raises InputError where a file is there, or a folder with others than earlier exports."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{named}: {path} is a file", hint="name a folder", code="unwritable")
+    if path.exists():
+        _require_own(path, path, is_export, named)
+
+
+def _require_own(folder: Path, path: Path, is_export: Callable[[Path], bool], named: str) -> None:
+    """`folder` is what is, or was, at `path`."""
     with _writing(path, named):
-        others = [] if not path.exists() else [each.name for each in path.iterdir() if not is_export(each)]
+        others = [each.name for each in folder.iterdir() if not is_export(each)]
     if others:
         raise InputError(
             f"{named}: {path} has other files, such as {min(others)!r}, and would be replaced",

@@ -43,3 +43,23 @@ def test_a_folder_with_other_files_is_refused_by_its_name(tmp_path: Path) -> Non
         new_folder(tmp_path, lambda _: False, "output"),
     ):
         pass
+
+
+@pytest.mark.parametrize("flag", [2, 1 << 30], ids=["one-step", "file-system-that-cannot"])
+def test_files_that_come_while_the_folder_is_replaced_are_not_deleted(
+    flag: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_files, "_RENAME_EXCHANGE", flag)
+    out = tmp_path / "out"
+    write(out, "old")
+    sync = new_files._sync
+
+    def late(path: Path) -> None:
+        (out / "mine").write_text("mine", encoding="utf-8")
+        sync(path)
+
+    monkeypatch.setattr(new_files, "_sync", late)
+    with pytest.raises(InputError, match="has other files, such as 'mine'"):
+        write(out, "new")
+    assert {each.name: each.read_text(encoding="utf-8") for each in out.iterdir()} == {"rows": "old", "mine": "mine"}
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]

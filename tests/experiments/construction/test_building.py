@@ -502,6 +502,23 @@ def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: Cha
     assert funnel(path)["review"]["kept"] == 2
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_what_has_a_published_name_and_is_no_file_of_its_own_is_refused(
+    kind: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    mine = tmp_path / "published/questions.jsonl"
+    mine.parent.mkdir()
+    if kind == "folder":
+        mine.mkdir()
+    else:
+        mine.symlink_to(path)
+    refused = run(path, code=1).exception
+    assert isinstance(refused, InputError)
+    assert "has other files, such as 'questions.jsonl'" in refused.message
+    assert chat_server.requests == []
+
+
 def test_a_folder_with_other_files_is_refused_before_anything_is_asked(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
     path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
