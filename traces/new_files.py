@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,14 +21,13 @@ def require_file(path: Path) -> None:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when all is written. Whoever is killed before leaves `.NAME.PID.part`
+    """A file that takes the place of `path` when all is written. Whoever is killed before leaves `.NAME.RANDOM.part`
     beside it. Raises InputError where it cannot be written, or where something else than a file is there."""
     require_file(path)
     path = path.resolve()
-    part = _part(path)
+    part = _beside(path, "part")
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)
         try:
             with part.open("xb") as file:
                 yield file
@@ -48,9 +48,8 @@ def new_folder(path: Path, is_export: Callable[[Path], bool], named: str = "-o")
     """
     path = path.resolve()
     require_own_folder(path, is_export, named)
-    part = _part(path)
+    part = _beside(path, "part")
     with _writing(path, named):
-        shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
         try:
             yield part
@@ -83,7 +82,7 @@ def _exchange(one: Path, other: Path) -> None:
     number = ctypes.get_errno()
     if number not in (errno.EINVAL, errno.ENOSYS):
         raise OSError(number, os.strerror(number))
-    old = _part(other, "old")
+    old = _beside(other, "old")
     other.rename(old)
     one.rename(other)
     old.rename(one)
@@ -117,9 +116,9 @@ def _require_own(folder: Path, path: Path, is_export: Callable[[Path], bool], na
         )
 
 
-def _part(path: Path, suffix: str = "part") -> Path:
-    """What is there already is of a process of this number that was killed: in containers numbers repeat."""
-    return path.with_name(f".{path.name}.{os.getpid()}.{suffix}")
+def _beside(path: Path, suffix: str) -> Path:
+    """Of nobody else: on a volume that containers share, numbers of processes repeat."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{suffix}")
 
 
 @contextmanager

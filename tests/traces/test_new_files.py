@@ -1,6 +1,5 @@
 """What takes the place of a folder or file when all is written."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -24,16 +23,21 @@ def test_a_folder_takes_the_place_of_another(flag: int, tmp_path: Path, monkeypa
         assert (tmp_path / "out/rows").read_text(encoding="utf-8") == text
 
 
-def test_what_a_killed_process_of_this_number_left_is_in_nobody_s_way(tmp_path: Path) -> None:
-    # In containers numbers of processes repeat.
-    (tmp_path / f".out.{os.getpid()}.part").mkdir()
-    (tmp_path / f".out.{os.getpid()}.part/half").touch()
-    write(tmp_path / "out", "new")
-    assert [each.name for each in (tmp_path / "out").iterdir()] == ["rows"]
-    (tmp_path / f".file.{os.getpid()}.part").touch()
-    with new_file(tmp_path / "file") as file:
-        file.write(b"new")
-    assert (tmp_path / "file").read_bytes() == b"new"
+def test_two_that_write_one_file_or_folder_do_not_take_each_other_s_half(tmp_path: Path) -> None:
+    # Of one process: in containers that share a volume, numbers of processes repeat.
+    with new_file(tmp_path / "file") as one:
+        one.write(b"one ")
+        with new_file(tmp_path / "file") as other:
+            other.write(b"other")
+        assert (tmp_path / "file").read_bytes() == b"other"
+        one.write(b"whole")
+    assert (tmp_path / "file").read_bytes() == b"one whole"
+    with new_folder(tmp_path / "out", lambda _: True) as made:
+        (made / "rows").write_text("one", encoding="utf-8")
+        write(tmp_path / "out", "other")
+        assert (tmp_path / "out/rows").read_text(encoding="utf-8") == "other"
+    assert (tmp_path / "out/rows").read_text(encoding="utf-8") == "one"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "out"]
 
 
 def test_a_folder_with_other_files_is_refused_by_its_name(tmp_path: Path) -> None:
