@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import glob
 import os
 import secrets
 import shutil
@@ -40,13 +41,16 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_folder(path: Path, is_export: Callable[[Path], bool], named: str = "-o") -> Iterator[Path]:
-    """A folder that takes the place of `path` when all is written; likewise. Who reads there finds the old or the new
-    one, also after a kill or a power failure.
+    """A folder that takes the place of `path` when all is written. Who reads there finds the old or the new one, also
+    after a kill or a power failure. On file systems that cannot exchange two folders (NFS) there is none for a moment;
+    where a kill falls into it, the old one is `.NAME.RANDOM.old`, and the next call brings it back.
 
     What is there already is replaced where each file in it is one of an earlier export, as `is_export` says by what it
     holds. Raises InputError, which says what `named` it, where anything else is there, or it cannot be written.
     """
     path = path.resolve()
+    with _writing(path, named):
+        _bring_back(path)
     require_own_folder(path, is_export, named)
     part = _beside(path, "part")
     with _writing(path, named):
@@ -84,8 +88,19 @@ def _exchange(one: Path, other: Path) -> None:
         raise OSError(number, os.strerror(number))
     old = _beside(other, "old")
     other.rename(old)
-    one.rename(other)
+    try:
+        one.rename(other)
+    except OSError:
+        old.rename(other)
+        raise
     old.rename(one)
+
+
+def _bring_back(path: Path) -> None:
+    """What was at `path` when a process was killed between the two steps."""
+    left = [*path.parent.glob(f".{glob.escape(path.name)}.*.old")]
+    if left and not path.exists():
+        max(left, key=lambda each: each.stat().st_mtime).rename(path)
 
 
 def _sync(path: Path) -> None:

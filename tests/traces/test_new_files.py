@@ -23,6 +23,31 @@ def test_a_folder_takes_the_place_of_another(flag: int, tmp_path: Path, monkeypa
         assert (tmp_path / "out/rows").read_text(encoding="utf-8") == text
 
 
+@pytest.mark.parametrize("ends", [OSError(5, "Input/output error"), KeyboardInterrupt()], ids=["fails", "killed"])
+def test_between_two_steps_the_old_folder_is_not_lost(
+    ends: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_files, "_RENAME_EXCHANGE", 1 << 30)
+    out, rename = tmp_path / "out", Path.rename
+    write(out, "old")
+
+    def broken(path: Path, target: Path) -> Path:
+        if path.suffix == ".part":
+            raise ends
+        return rename(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", broken)
+        with pytest.raises((InputError, KeyboardInterrupt)):
+            write(out, "new")
+    assert out.exists() is isinstance(ends, OSError)
+    with pytest.raises(ZeroDivisionError), new_folder(out, lambda _: True):
+        raise ZeroDivisionError
+    assert (out / "rows").read_text(encoding="utf-8") == "old"
+    write(out, "new")
+    assert [each.name for each in tmp_path.iterdir()] == ["out"]
+
+
 def test_two_that_write_one_file_or_folder_do_not_take_each_other_s_half(tmp_path: Path) -> None:
     # Of one process: in containers that share a volume, numbers of processes repeat.
     with new_file(tmp_path / "file") as one:
