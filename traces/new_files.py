@@ -61,6 +61,7 @@ def new_folder(path: Path, is_export: Callable[[Path], bool], named: str = "-o")
             for each in (*part.rglob("*"), part):
                 _sync(each)
             if path.exists():
+                shutil.copymode(path, part)
                 _exchange(part, path)
                 try:
                     # Others may have come since, from whoever had the folder open.
@@ -112,9 +113,16 @@ def _sync(path: Path) -> None:
 
 
 def require_own_folder(path: Path, is_export: Callable[[Path], bool], named: str = "-o") -> None:
-    """Raises InputError where a file is there, or a folder with others than earlier exports."""
+    """Raises InputError where a file is there, a mount point, or a folder with others than earlier exports."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{named}: {path} is a file", hint="name a folder", code="unwritable")
+    # A folder cannot be renamed that something is mounted on.
+    if os.path.ismount(path):
+        raise InputError(
+            f"{named}: {path} is a mount point, which cannot be replaced",
+            hint="name a folder below it",
+            code="unwritable",
+        )
     if path.exists():
         _require_own(path, path, is_export, named)
 

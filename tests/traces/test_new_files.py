@@ -6,7 +6,7 @@ import pytest
 
 from toolablate.traces import new_files
 from toolablate.traces.errors import InputError
-from toolablate.traces.new_files import new_file, new_folder
+from toolablate.traces.new_files import new_file, new_folder, require_own_folder
 
 
 def write(folder: Path, text: str) -> None:
@@ -63,6 +63,19 @@ def test_two_that_write_one_file_or_folder_do_not_take_each_other_s_half(tmp_pat
         assert (tmp_path / "out/rows").read_text(encoding="utf-8") == "other"
     assert (tmp_path / "out/rows").read_text(encoding="utf-8") == "one"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "out"]
+
+
+def test_a_mount_point_is_refused() -> None:
+    with pytest.raises(InputError, match="output: /proc is a mount point") as refused:
+        require_own_folder(Path("/proc"), lambda _: True, "output")
+    assert refused.value.hint == "name a folder below it"
+
+
+def test_a_folder_keeps_its_mode(tmp_path: Path) -> None:
+    write(tmp_path / "out", "old")
+    (tmp_path / "out").chmod(0o2775)
+    write(tmp_path / "out", "new")
+    assert (tmp_path / "out").stat().st_mode & 0o7777 == 0o2775
 
 
 def test_a_folder_with_other_files_is_refused_by_its_name(tmp_path: Path) -> None:
