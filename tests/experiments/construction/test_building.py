@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,11 @@ def changed(**fields: Any) -> Any:
     return lambda good: json.dumps({**json.loads(good), **fields})
 
 
+def lettered(options: Sequence[str], *more: str, letters: str = "ABCDE", **fields: Any) -> Any:
+    listed = [f"{letter}) {text}" for letter, text in zip(letters, [*options, *more], strict=True)]
+    return changed(options=listed, correct_answer=listed[2], **fields)
+
+
 OPTIONS = converted("additive keeps a lithium x above 3 volts")["options"]
 FATES |= {
     "eight options": (changed(options=[*OPTIONS, "f", "g", "h"]), "asked again"),
@@ -114,6 +120,22 @@ FATES |= {
         ),
         "asked again",
     ),
+    "letters that an option names": (lettered(OPTIONS[:4], "Both A and B"), "asked again"),
+    "letters that an option ends with": (lettered(OPTIONS[:4], "Salt, or A"), "asked again"),
+    "letters that the explanation names": (lettered(OPTIONS, explanation="B is right, it is stable."), "asked again"),
+    "letters that a Chinese explanation names": (lettered(OPTIONS, explanation="选项A和B错误。"), "asked again"),
+    "an explanation that begins with an article": (
+        lettered(OPTIONS, explanation="A salt is stable. A base is not."),
+        "kept",
+    ),
+    "names of species": (
+        changed(
+            options=["A. baumannii", "B. subtilis", "C. elegans", "D. melanogaster", "E. coli"],
+            correct_answer="E. coli",
+        ),
+        "asked again",
+    ),
+    "small letters": (lettered([*OPTIONS[:4], "Both a and b"], letters="abcde"), "asked again"),
     "a mail address": (
         changed(question="Write to jo@mail.example: which additive keeps lithium stable?"),
         "asked again",
