@@ -425,6 +425,12 @@ def test_items_that_were_left_when_an_endpoint_was_given_up_are_listed_with_why(
     left = json.loads(run("status", path, "--list", "--json").stdout)
     assert len(left) == 30
     assert all(each["note"].startswith("unauthorized: ") for each in left), {each["note"] for each in left}
+    # The last error is that of the last build, also of items that it did not begin.
+    chat_server.answers(lambda _: Status(402))
+    run(path, code=1)
+    notes = {each["note"].partition(":")[0] for each in json.loads(run("status", path, "--list", "--json").stdout)}
+    assert len(notes) == 1
+    assert notes != {"unauthorized"}
 
 
 def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_first(
