@@ -1,7 +1,7 @@
 """Builds: does of a pipeline what its workbench lacks, stage by stage."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.agents import ModelSource, RetryPolicy
@@ -214,10 +214,11 @@ def build(
         found = passed(pipeline, bench, stage, contents, again=again)
         _keep(bench, found)
         if found.lacking:
-            done = _ask(pipeline, bench, found, budget, progress)
+            failed = set[str]()
+            done = _ask(pipeline, bench, found, budget, progress, failed)
             budget.book(done)
             if not (done.stopped or done.capped):
-                _keep_failures(bench, found, done)
+                _keep_failures(bench, found, done, failed)
             found = passed(pipeline, bench, stage, contents)
             assert stage.role is not None
             work.append(StageWork(stage.name, stage.role, done, len(found.lacking)))
@@ -247,22 +248,26 @@ def _keep(bench: Workbench, found: Passed) -> None:
             bench.keep_step(step.id, item, found.stage.name, outcome)
 
 
-def _keep_failures(bench: Workbench, tried: Passed, done: PairWork) -> None:
-    """Of items that were not begun either, since so many before them had failed."""
-    made, failed = bench.steps(tried.stage.name), bench.failures()
+def _keep_failures(bench: Workbench, tried: Passed, done: PairWork, failed: Collection[str]) -> None:
+    """Of items that were not begun either, since so many before them had failed; `failed` are the steps that did. An
+    earlier build's failure is no longer the last one."""
+    made = bench.steps(tried.stage.name)
     for why in (_why(each.code, each.message) for work in done.judges for each in work.ungraded[:1]):
         for lacking in tried.lacking:
             if lacking.step.id not in made and lacking.step.id not in failed:
                 bench.keep_failure(lacking.step.id, why)
 
 
-def _ask(pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, progress: RunProgress) -> PairWork:
+def _ask(
+    pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, progress: RunProgress, failed: set[str]
+) -> PairWork:
+    """`failed` gets the ids of the steps whose model could not be asked."""
     role = found.stage.role
     assert role is not None
     model = pipeline.model_of(role)
 
     def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> "_Asking":
-        return _Asking(bench, sources[model.name], retry, pipeline)
+        return _Asking(bench, sources[model.name], retry, pipeline, failed)
 
     tokens = READING_TOKENS if role == "reader" else REPLY_TOKENS
     requests = [(each.request, tokens) for each in found.lacking]
@@ -282,6 +287,7 @@ class _Asking:
     source: ModelSource
     retry: RetryPolicy
     pipeline: Pipeline
+    failed: set[str]
 
     async def __call__(self, lacking: Lacking) -> tuple[str | None, bool]:
         step = lacking.step
@@ -303,6 +309,7 @@ class _Asking:
             return error.fault, True
         except ToolablateError as error:
             self.bench.keep_failure(step.id, _why(error.code, error.message))
+            self.failed.add(step.id)
             raise
         if isinstance(outcome, Waiting):
             return outcome.reason, True

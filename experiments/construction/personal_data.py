@@ -72,14 +72,16 @@ def without_personal_data(text: str, names: Sequence[str] = ()) -> str:
 def address_without_names(url: str, names: Sequence[str]) -> str:
     """As forums write names into the addresses of threads: in small letters, with other signs for blanks. Each gives
     way to "-", which leaves an address that mostly leads there still. Where one is the host's, there is no address."""
-    scheme, mark, rest = url.rpartition("://")
+    # A second "://" is of an address that the path or query holds.
+    scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
     host, slash, path = rest.partition("/")
     for name in _to_be_found(names):
         parts = [re.findall(r"[^\W_]+", form) for form in _forms(name)]
         forms = [r"[\W_]*".join(each) for each in parts if each]
         if not forms:
             continue
-        spelled = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(forms)})(?![^\W\d_])", re.IGNORECASE)
+        within = "|".join(forms) if re.search(_CJK, name) else rf"(?<![^\W\d_])(?:{'|'.join(forms)})(?![^\W\d_])"
+        spelled = re.compile(within, re.IGNORECASE)
         if spelled.search(host):
             return ""
         if spelled.search(plain := unquote(path)):

@@ -28,7 +28,7 @@ PUBLISHED = (
 
 
 def is_published(file: Path) -> bool:
-    return file.name in PUBLISHED
+    return file.name in PUBLISHED and file.is_file() and not file.is_symlink()
 
 
 PromptName = Literal[

@@ -33,6 +33,11 @@ _IN_A_LINE = (
     re.compile(r"(?:(?:^|[?？:：.。!！])[ \t]{0,9}(?P<first>A)|\s(?P<next>[BC]))\. "),
 )
 _LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])(?:[)）．、：]|[.:](?=\s))\s*")
+_MAYBE_INITIAL = re.compile(r"\s*[A-G]\.\s+[a-z]")
+_NAMES_A_LETTER = re.compile(
+    # "A" before a word is mostly the article, where it begins a sentence.
+    r"(?<![A-Za-z0-9])(?:[B-G]|A(?! [a-z])|(?<=[a-z,;] )A|A(?= (?:and|or|is|are|was|has|does|cannot)\b))(?![A-Za-z0-9])"
+)
 
 
 def normal(text: str) -> str:
@@ -121,14 +126,16 @@ def _in_order(line: str, label: re.Pattern[str]) -> bool:
     return False
 
 
-def without_letters(options: Sequence[str]) -> list[str]:
+def without_letters(options: Sequence[str], explanation: str) -> list[str]:
     """Options as they are kept. Where all begin with the letters of a list, in its order, these go: each letter comes
-    from the place that an option is shown at. Other letters stay, and are a fault."""
+    from the place that an option is shown at. They stay, and are a fault, where an option or the explanation may name
+    another option by its letter ("both A and B"), or where they may be a name's ("E. coli")."""
     found = [_LETTERED.match(option) for option in options]
-    listed = [each[1].upper() for each in found if each]
-    if not options or listed != list(LETTERS[: len(options)]):
+    listed = [each[1] for each in found if each]
+    if not options or listed != list(LETTERS[: len(options)]) or any(map(_MAYBE_INITIAL.match, options)):
         return list(options)
-    return [option[each.end() :] for option, each in zip(options, found, strict=True) if each]
+    bare = [option[each.end() :] for option, each in zip(options, found, strict=True) if each]
+    return list(options) if any(map(_NAMES_A_LETTER.search, (*bare, explanation))) else bare
 
 
 def _gives_away(question: str, answer: str) -> bool:

@@ -234,7 +234,7 @@ class Convert(NoContext):
     short_answer_prompt: str
     seed: int
     name: ClassVar[str] = "convert"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
@@ -252,7 +252,7 @@ class Convert(NoContext):
 
     async def _choices(self, item: str, content: Content, parts: Sequence[tuple[str, str]], ask: Ask) -> Content:
         def written(found: Choices) -> dict[str, Any]:
-            options = without_letters(found.options)
+            options = without_letters(found.options, found.explanation)
             right = dict(zip(found.options, options, strict=True)).get(found.correct_answer, found.correct_answer)
             random.Random(f"options {self.seed} {item}").shuffle(options)  # noqa: S311 - an order, not a secret
             return {"question": found.question, "options": options, "right": right, "explanation": found.explanation}

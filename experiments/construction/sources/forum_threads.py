@@ -105,7 +105,7 @@ class LeftOut:
 
 class ForumUnreadableError(Exception):
     """A forum that cannot be read on, with why; what was read of it before is kept. `code` is that of a `FetchError`,
-    "" where something was read that is of another form."""
+    "no_json", or "" where JSON was read that is of another form."""
 
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -169,7 +169,7 @@ class _Json:
             raise ForumUnreadableError(f"{url} {_another_form(error)}") from None
         # A number of thousands of digits is a ValueError of no other kind.
         except (ValueError, RecursionError):
-            raise ForumUnreadableError(f"{url} is no JSON: is it a forum of this kind?") from None
+            raise ForumUnreadableError(f"{url} is no JSON: is it a forum of this kind?", _NO_JSON) from None
         if isinstance(found, _StackPage):
             self._not_before = time.monotonic() + found.backoff
         return found
@@ -254,13 +254,45 @@ _OF_PEOPLE = 1
 _GONE = frozenset({"http_401", "http_403", "http_404", "http_410"})
 _OF_ONE_PAGE = frozenset({"", "too_large", "bad_encoding", "too_many_redirects"})
 """Why one thread cannot be read while its forum can."""
+_NO_JSON = "no_json"
+_MOST_WITHOUT_JSON = 10
+"""Topics in a row. A page that asks for a login, or whether a person reads, stands in the place of each."""
 _AT_ONCE = 20
 _MOST_POSTS = 100
 _MOST_PAGES = 1_000
 
 
 async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread | LeftOut]:
-    base, seen = forum.url.rstrip("/"), set[int]()
+    base, without_json = forum.url.rstrip("/"), list[LeftOut]()
+    async for listed in _topics(forum, reader, base):
+        if isinstance(listed, LeftOut):
+            yield listed
+            continue
+        url = f"{base}/t/{listed.id}"
+        if url in known:
+            continue
+        try:
+            thread = await _topic(forum, reader, url)
+        except ForumUnreadableError as error:
+            if error.code != _NO_JSON:
+                raise
+            without_json.append(LeftOut(url, forum.name, str(error)))
+            if len(without_json) == _MOST_WITHOUT_JSON:
+                told = f"{base} answers {len(without_json)} topics in a row with no JSON: does it ask for a login?"
+                raise ForumUnreadableError(told, _NO_JSON) from None
+            continue
+        for each in without_json:
+            yield each
+        without_json.clear()
+        if thread is not None:
+            yield thread
+    for each in without_json:
+        yield each
+
+
+async def _topics(forum: DiscourseForum, reader: _Json, base: str) -> AsyncIterator[_Topic | LeftOut]:
+    """Those that may become threads, by what the lists say of them."""
+    seen = set[int]()
     for page in range(_MOST_PAGES):
         listed = (await reader.get(_Latest, f"{base}/latest.json", {"page": page})).topic_list
         topics, others = _listed(forum, _Topic, listed.topics, "id", f"{base}/t/")
@@ -270,16 +302,12 @@ async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]
         new = {topic.id: topic for topic in topics if topic.id not in seen}
         seen |= new.keys()
         for topic in new.values():
-            url = f"{base}/t/{topic.id}"
             enough = topic.views >= forum.views and topic.like_count >= forum.votes
             # The listing may say so; where it does not, the topic does.
             solved = topic.has_accepted_answer is not False
-            if url in known or not (enough and solved and topic.posts_count > forum.replies):
-                continue
-            if not _within(forum, topic.created_at):
-                continue
-            if (thread := await _topic(forum, reader, url)) is not None:
-                yield thread
+            replied = topic.posts_count > forum.replies
+            if enough and solved and replied and _within(forum, topic.created_at):
+                yield topic
         if not new or listed.more_topics_url is None:
             return
 
@@ -543,19 +571,29 @@ def _left_out_beside(output: Path) -> Path:
 
 
 def left_out_of(output: Path) -> list[LeftOut]:
-    """The threads that `build threads` could not read, but those that it read since. Raises InputError."""
-    from toolablate.benchmarks.rows.sources import rows_of
-
-    beside = _left_out_beside(output)
-    if not beside.exists():
+    """The threads that `build threads` could not read, but those that it read since. Lines that cannot be read, as a
+    kill or a full disk leaves them, count for nothing: their threads are tried again. Raises InputError where the
+    output itself cannot be read."""
+    try:
+        lines = _left_out_beside(output).read_bytes().splitlines()
+    except OSError:
         return []
     known = {url for url, _ in rows_there(output)}
-    last = {str(row.get("url", "")): row for _, row in rows_of(beside)}
+    rows = [row for row in map(_row_of, lines) if row]
+    last = {str(row.get("url", "")): row for row in rows}
     return [
         LeftOut(url, str(row.get("forum", "")), str(row.get("reason", "")))
         for url, row in last.items()
         if url not in known
     ]
+
+
+def _row_of(line: bytes) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return row if isinstance(row, dict) else {}
 
 
 def append_row(output: Path, row: Mapping[str, Any]) -> None:

@@ -2,28 +2,27 @@
 
 import io
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
+from tests.experiments.construction import killed_publishing
 from tests.experiments.construction.writing import PAIRS, Writer, converted, filtered, pipeline_of
 from tests.servers.chat_server import ChatServer, Until, reply
 
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
-from toolablate.experiments.construction.building import seen_so_far
-from toolablate.experiments.construction.funnel import funnel_of
 from toolablate.experiments.construction.pipeline import load_pipeline
-from toolablate.experiments.construction.publishing import canary_of, publish, told_of_published
+from toolablate.experiments.construction.publishing import canary_of, told_of_published
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
@@ -101,6 +100,11 @@ def changed(**fields: Any) -> Any:
     return lambda good: json.dumps({**json.loads(good), **fields})
 
 
+def lettered(options: Sequence[str], *more: str, letters: str = "ABCDE", **fields: Any) -> Any:
+    listed = [f"{letter}) {text}" for letter, text in zip(letters, [*options, *more], strict=True)]
+    return changed(options=listed, correct_answer=listed[2], **fields)
+
+
 OPTIONS = converted("additive keeps a lithium x above 3 volts")["options"]
 FATES |= {
     "eight options": (changed(options=[*OPTIONS, "f", "g", "h"]), "asked again"),
@@ -114,6 +118,22 @@ FATES |= {
         ),
         "asked again",
     ),
+    "letters that an option names": (lettered(OPTIONS[:4], "Both A and B"), "asked again"),
+    "letters that an option ends with": (lettered(OPTIONS[:4], "Salt, or A"), "asked again"),
+    "letters that the explanation names": (lettered(OPTIONS, explanation="B is right, it is stable."), "asked again"),
+    "letters that a Chinese explanation names": (lettered(OPTIONS, explanation="选项A和B错误。"), "asked again"),
+    "an explanation that begins with an article": (
+        lettered(OPTIONS, explanation="A salt is stable. A base is not."),
+        "kept",
+    ),
+    "names of species": (
+        changed(
+            options=["A. baumannii", "B. subtilis", "C. elegans", "D. melanogaster", "E. coli"],
+            correct_answer="E. coli",
+        ),
+        "asked again",
+    ),
+    "small letters": (lettered([*OPTIONS[:4], "Both a and b"], letters="abcde"), "asked again"),
     "a mail address": (
         changed(question="Write to jo@mail.example: which additive keeps lithium stable?"),
         "asked again",
@@ -403,6 +423,12 @@ def test_items_that_were_left_when_an_endpoint_was_given_up_are_listed_with_why(
     left = json.loads(run("status", path, "--list", "--json").stdout)
     assert len(left) == 30
     assert all(each["note"].startswith("unauthorized: ") for each in left), {each["note"] for each in left}
+    # The last error is that of the last build, also of items that it did not begin.
+    chat_server.answers(lambda _: Status(402))
+    run(path, code=1)
+    notes = {each["note"].partition(":")[0] for each in json.loads(run("status", path, "--list", "--json").stdout)}
+    assert len(notes) == 1
+    assert notes != {"unauthorized"}
 
 
 def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_first(
@@ -502,6 +528,23 @@ def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: Cha
     assert funnel(path)["review"]["kept"] == 2
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_what_has_a_published_name_and_is_no_file_of_its_own_is_refused(
+    kind: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    mine = tmp_path / "published/questions.jsonl"
+    mine.parent.mkdir()
+    if kind == "folder":
+        mine.mkdir()
+    else:
+        mine.symlink_to(path)
+    refused = run(path, code=1).exception
+    assert isinstance(refused, InputError)
+    assert "has other files, such as 'questions.jsonl'" in refused.message
+    assert chat_server.requests == []
+
+
 def test_a_folder_with_other_files_is_refused_before_anything_is_asked(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
     path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
@@ -547,53 +590,23 @@ def test_a_build_that_is_killed_while_it_publishes_leaves_the_old_or_the_new_set
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
     Writer(chat_server)
-    published = tmp_path / "published"
-
-    def found() -> dict[str, str]:
-        return {each.name: each.read_text(encoding="utf-8") for each in published.iterdir()}
-
     pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE))
     run(pipeline.file)
-    old = found()
+    old = killed_publishing.files_in(tmp_path / "published")
     run(pipeline_of(tmp_path, chat_server, PAIRS[:3], ALONE))
-    new = found()
-    with Workbench(Path(pipeline.workbench)) as bench:
-        built = seen_so_far(pipeline, bench)
-        told = funnel_of(pipeline, built, bench)
-
-    def put(files: dict[str, str]) -> None:
-        for each in published.iterdir():
-            each.unlink()
-        for name, text in files.items():
-            (published / name).write_text(text, encoding="utf-8")
-
-    seen, number, ended = list[bool](), 0, signal.SIGKILL.value
-    while os.WIFSIGNALED(ended):
-        put(old)
-        number += 1
-        if (child := os.fork()) == 0:
-            left = number
-
-            def killed(event: str, args: tuple[Any, ...]) -> None:
-                nonlocal left
-                if event in ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
-                    left -= 1
-                    if not left:
-                        os.kill(os.getpid(), signal.SIGKILL)
-
-            try:
-                sys.addaudithook(killed)
-                publish(pipeline, built.published or {}, told)
-                os._exit(0)
-            finally:
-                os._exit(1)
-        _, ended = os.waitpid(child, 0)
-        assert found() in (old, new), number
-        seen.append(found() == new)
-    assert os.WEXITSTATUS(ended) == 0
+    new = killed_publishing.files_in(tmp_path / "published")
+    (tmp_path / "old.json").write_text(json.dumps(old), encoding="utf-8")
+    # A process of its own: this one has the server's threads, and what has threads cannot fork.
+    child = [sys.executable, killed_publishing.__file__, str(pipeline.file), str(tmp_path / "old.json")]
+    told = subprocess.run(child, check=True, capture_output=True, text=True).stdout
+    found = [json.loads(line) for line in told.splitlines()]
+    assert all(each in (old, new) for each in found)
+    seen = [each == new for each in found]
     assert seen == sorted(seen)
     assert seen.count(False) > 3
     assert seen.count(True) > 3
+    left = {each.name for each in tmp_path.iterdir() if "published" in each.name}
+    assert all(re.fullmatch(r"published|\.published\.\w+\.part", name) for name in left), left
 
 
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -312,6 +312,36 @@ def test_a_thread_of_another_form_is_left_out_named_with_its_reason_and_costs_no
     assert {each.url.rpartition("/")[2] for each in left_out_of(tmp_path / "pairs.jsonl")} == {"6", "1"}
 
 
+def test_a_torn_line_of_what_was_left_out_stops_nothing(forums: Forums, tmp_path: Path) -> None:
+    original = forums.answer
+    forums.answer = lambda path, query: b"<html>" if path == "/t/1.json" else original(path, query)  # type: ignore[method-assign]
+    beside = tmp_path / "pairs-left-out.jsonl"
+    beside.write_bytes(b'{"url": "https://forum.example/t/7", "forum": "Batt\xc3')
+    fetch(written(tmp_path, forums))
+    assert [each.url.rpartition("/")[2] for each in left_out_of(tmp_path / "pairs.jsonl")] == ["1"]
+    assert beside.read_bytes().count(b"\n") == 2
+
+
+def test_a_forum_that_answers_each_topic_with_a_page_is_asked_for_few(forums: Forums, tmp_path: Path) -> None:
+    original, topics = forums.answer, 180
+
+    def answer(path: str, query: dict[str, list[str]]) -> Any:
+        if path == "/latest.json":
+            row = {"created_at": "2026-01-01T10:00:00.000Z", "posts_count": POSTS}
+            return {"topic_list": {"topics": [{"id": number, **row} for number in range(1, topics + 1)]}}
+        return b"<html>Log in" if path.startswith("/t/") else original(path, query)
+
+    forums.answer = answer  # type: ignore[method-assign]
+    found = fetch(written(tmp_path, forums), code=1)
+    assert "answers 10 topics in a row with no JSON" in found.stderr
+    assert len([each for each in forums.asked if each.startswith("/t/")]) == 10
+    assert "Chemistry: 2 new threads" in found.stderr
+    assert left_out_of(tmp_path / "pairs.jsonl") == []
+    topics = 3
+    fetch(written(tmp_path, forums))
+    assert [each.url.rpartition("/")[2] for each in left_out_of(tmp_path / "pairs.jsonl")] == ["1", "2", "3"]
+
+
 @pytest.mark.parametrize(
     ("url", "told"),
     [("/nothing", "HTTP 404"), ("", "may not be opened"), ("/2.3/questions/1/answers?", "of another form")],
