@@ -76,6 +76,10 @@ def layout(connection: sqlite3.Connection) -> Layout:
     return tuple(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"))
 
 
+WORKBENCH_ID = 0x746C7762
+"""Of workbenches, which `toolablate build` keeps beside stores."""
+
+
 @dataclass(frozen=True)
 class FileSchema:
     """The tables of one kind of file, and the numbers in its header by which it is known. All methods raise

@@ -13,11 +13,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints
 
 from toolablate.experiments.construction.stages import Content, Dropped, Kept
-from toolablate.traces.database import FileSchema, connect, is_damage, known_failure, network_file_system
+from toolablate.traces.database import WORKBENCH_ID, FileSchema, connect, is_damage, known_failure, network_file_system
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import JudgeCall, Record, digest_json
 from toolablate.traces.store import DriverLock
-from toolablate.traces.store.file import WORKBENCH_ID
 
 # Append-only: what was paid for or decided stays, also where a changed pipeline no longer asks for it. `failure` alone
 # is of the last try: why a step's model could not be asked.

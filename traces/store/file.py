@@ -18,6 +18,7 @@ from typing import Self
 from weakref import WeakSet
 
 from toolablate.traces.database import (
+    WORKBENCH_ID,
     FileSchema,
     KnownFailure,
     beside,
@@ -313,8 +314,6 @@ APPLICATION_ID = 0x746C6174
 UNRELEASED_ID = 0x746C6162
 """Of stores that development versions wrote, in ten versions of the tables that no release has had."""
 
-WORKBENCH_ID = 0x746C7762
-"""Of workbenches, which `toolablate build` keeps beside stores."""
 
 SCHEMA_VERSION = 2
 
