@@ -23,9 +23,11 @@ def served(path: Path, told: list[str]) -> Iterator[int]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        line = process.stdout.readline()
-        yield int(json.loads(line)["url"].partition("127.0.0.1:")[2].partition("/")[0])
-        os.kill(process.pid, signal.SIGTERM)
+        try:
+            line = process.stdout.readline()
+            yield int(json.loads(line)["url"].partition("127.0.0.1:")[2].partition("/")[0])
+        finally:
+            os.kill(process.pid, signal.SIGTERM)
         told += process.stderr.read().splitlines()
 
 
