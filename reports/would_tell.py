@@ -65,7 +65,10 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     row = _so_far(test, told)
     so_far = f" So far {row.count} right ({row.changed})." if row is not None else ""
     # Whatever is changed, what is chance comes out right and what is its own error comes out wrong.
-    for_right, for_wrong = _or("sampling_noise", test.right, test, told), _or("own_error", test.wrong, test, told)
+    for_right, for_wrong = (
+        _speaks_for("sampling_noise", test.right, test, told),
+        _speaks_for("own_error", test.wrong, test, told),
+    )
     yield (
         f"{FEW} replays {test.what} (about {requests} requests).{so_far} Mostly right speaks for {for_right}, mostly"
         f" wrong for {for_wrong}."
@@ -126,7 +129,7 @@ def _so_far(test: _Test, told: Explanation) -> Row | None:
     return replace(total(rows), changed=" and ".join(row.changed for row in rows)) if rows else None
 
 
-def _or(also: Mechanism, cause: Mechanism, test: _Test, told: Explanation) -> str:
+def _speaks_for(also: Mechanism, cause: Mechanism, test: _Test, told: Explanation) -> str:
     """A cause, and the one of those that the page names that speaks the same way; with the probability of what it does
     not name."""
     attribution = told.explained.attribution

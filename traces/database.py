@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -76,6 +77,20 @@ def layout(connection: sqlite3.Connection) -> Layout:
     return tuple(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"))
 
 
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is written within, or nothing; others that write wait. SQLite rolls back by itself where a disk is
+    full, and would then refuse to: that would hide why."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
 WORKBENCH_ID = 0x746C7762
 """Of workbenches, which `toolablate build` keeps beside stores."""
 
@@ -100,14 +115,9 @@ class FileSchema:
 
     def create(self, connection: sqlite3.Connection) -> None:
         """Gives an empty file its tables, once, whoever else tries at the same time."""
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(connection):
             if self.is_empty(connection):
                 self._put(connection)
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
 
     def numbers(self, connection: sqlite3.Connection) -> tuple[int, int]:
         """The application's and the version's."""

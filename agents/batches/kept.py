@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolablate.traces.database import FileSchema, connect
+from toolablate.traces.database import FileSchema, connect, transaction
 from toolablate.traces.errors import StoreError
 
 _TABLES = """
@@ -77,7 +77,7 @@ class KeptBatches:
         """Removes the file where nothing in it is waited for."""
         if self._stat() is None:
             return
-        with self._opened() as connection, _transaction(connection):
+        with self._opened() as connection, transaction(connection):
             if connection.execute("SELECT 1 FROM batches WHERE NOT read LIMIT 1").fetchone() is None:
                 self._path.unlink(missing_ok=True)
 
@@ -98,7 +98,7 @@ class KeptBatches:
         for _ in range(10):
             with self._opened() as connection:
                 before = self._path.stat().st_ino
-                with _transaction(connection):
+                with transaction(connection):
                     write(connection)
                 now = self._stat()
                 if now is not None and now[0] == before:
@@ -116,14 +116,3 @@ class KeptBatches:
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self._path} cannot be used: {error}", hint=_HINT, code="cannot_open") from None
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise

@@ -22,6 +22,7 @@ from toolablate.agents.replies.recorded import (
     read_kept,
     read_text,
 )
+from toolablate.traces.database import transaction
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records.difference import Difference, first_difference, shared_start
 
@@ -260,16 +261,8 @@ class ResponseCache(Keeping):
 
     def _commit(self, batch: list[Waiting]) -> list[KeptReply]:
         assert self._writer is not None
-        with using(self.path, "write"):
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                results = [self._put(self._writer, asked, kept) for asked, kept, _ in batch]
-                self._writer.execute("COMMIT")
-            except BaseException:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-                raise
-            return results
+        with using(self.path, "write"), transaction(self._writer):
+            return [self._put(self._writer, asked, kept) for asked, kept, _ in batch]
 
     @staticmethod
     def _put(connection: sqlite3.Connection, asked: AskedRequest, kept: KeptReply) -> KeptReply:

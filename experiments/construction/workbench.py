@@ -13,7 +13,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints
 
 from toolablate.experiments.construction.stages import Content, Dropped, Kept
-from toolablate.traces.database import WORKBENCH_ID, FileSchema, connect, is_damage, known_failure, network_file_system
+from toolablate.traces.database import (
+    WORKBENCH_ID,
+    FileSchema,
+    connect,
+    is_damage,
+    known_failure,
+    network_file_system,
+    transaction,
+)
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import JudgeCall, Record, digest_json
 from toolablate.traces.store import DriverLock
@@ -150,16 +158,11 @@ class Workbench:
 
     def _bring_up_to_date(self) -> None:
         """What was paid for is taken over from a workbench of the first version."""
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._connection):
             if _FIRST.fits(self._connection):
                 self._connection.execute(_FAILURES)
                 self._connection.execute(f"PRAGMA application_id = {SCHEMA.application_id}")
                 self._connection.execute(f"PRAGMA user_version = {SCHEMA.version}")
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -237,22 +240,16 @@ class Workbench:
     def decide(self, decisions: Iterable[Decision]) -> int:
         """Keeps those that are new; a person's later word on the same content counts. Returns how many."""
         new: dict[str, str] = {}
-        with self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                latest = {each.by: each.to_json() for each in self.decisions()}
-                for each in decisions:
-                    if latest.get(each.by) != each.to_json():
-                        new[each.to_json()] = each.item
-                        latest[each.by] = each.to_json()
-                for text, item in new.items():
-                    self._connection.execute(
-                        "INSERT INTO decision(item, decision, at) VALUES (?, ?, ?)", (item, text, time.time())
-                    )
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
+        with self._explained(), transaction(self._connection):
+            latest = {each.by: each.to_json() for each in self.decisions()}
+            for each in decisions:
+                if latest.get(each.by) != each.to_json():
+                    new[each.to_json()] = each.item
+                    latest[each.by] = each.to_json()
+            for text, item in new.items():
+                self._connection.execute(
+                    "INSERT INTO decision(item, decision, at) VALUES (?, ?, ?)", (item, text, time.time())
+                )
         return len(new)
 
     def decisions(self) -> list[Decision]:

@@ -36,7 +36,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Apart:
+class DocumentReader:
     """Calls functions in the other process. For one event loop."""
 
     def __init__(self, limits: ReadingLimits) -> None:
@@ -71,8 +71,8 @@ class Apart:
 
 
 @asynccontextmanager
-async def apart(limits: ReadingLimits) -> AsyncIterator[Apart]:
-    opened = Apart(limits)
+async def apart(limits: ReadingLimits) -> AsyncIterator[DocumentReader]:
+    opened = DocumentReader(limits)
     try:
         yield opened
     finally:

@@ -18,7 +18,7 @@ from lxml.etree import ParserError  # type: ignore[import-untyped]
 from pydantic import BaseModel, Field, ValidationError
 
 from toolablate.experiments.construction.plan_files import load_plan
-from toolablate.experiments.construction.sources.apart import OF_A_PAGE, Apart, apart
+from toolablate.experiments.construction.sources.apart import OF_A_PAGE, DocumentReader, apart
 from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_no_text, text_of
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError, HttpClient, follow
@@ -113,7 +113,7 @@ class ForumUnreadableError(Exception):
 
 
 async def threads_of(
-    forum: Forum, client: HttpClient, web: WebSection, texts: Apart, known: frozenset[str], limit: int
+    forum: Forum, client: HttpClient, web: WebSection, texts: DocumentReader, known: frozenset[str], limit: int
 ) -> AsyncIterator[Thread | LeftOut]:
     """At most so many of questions with an accepted answer, but those whose addresses are `known`, and those that
     cannot be read. Raises ForumUnreadableError."""
@@ -149,7 +149,7 @@ M = TypeVar("M", bound=BaseModel)
 class _Json:
     """Gets JSON of a known form. Waits as long as Stack Exchange's `backoff` asks for. `texts` reads HTML."""
 
-    def __init__(self, client: HttpClient, web: WebSection, texts: Apart) -> None:
+    def __init__(self, client: HttpClient, web: WebSection, texts: DocumentReader) -> None:
         self.texts = texts
         self._client = client
         self._policy = web.policy
@@ -495,7 +495,7 @@ def _within(forum: Forum, moment: datetime) -> bool:
 
 async def _thread(
     forum: Forum,
-    texts: Apart,
+    texts: DocumentReader,
     *,
     url: str,
     title: str,
