@@ -31,7 +31,10 @@ class Person:
     """A browser without scripts, of one reviewer."""
 
     def __init__(self, site: Site, alias: str = "", name: str = "", **profile: str) -> None:
-        self.client = httpx.Client(base_url=site.base, headers={"Origin": site.base}, follow_redirects=True)
+        # A page may wait for a disk that others use; the test has a limit of its own.
+        self.client = httpx.Client(
+            base_url=site.base, headers={"Origin": site.base}, follow_redirects=True, timeout=None
+        )
         weakref.finalize(self, self.client.close)
         self.client.get(f"/?token={TOKEN}")
         self.page = self.post("/reviewer", alias=alias, name=name, **profile)
