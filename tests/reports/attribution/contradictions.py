@@ -1,5 +1,6 @@
 """What the printed page of a trial says that its own table, probabilities or command line contradict."""
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
 from toolablate.reports.causes import CAUSES, WORDS, ranked, sides
-from toolablate.reports.changed_runs import Row
+from toolablate.reports.changed_runs import Row, levels_of, uncounted
 from toolablate.reports.run_groups import COUNTED, WITH, WITHOUT, run_groups
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
 from toolablate.reports.turn import asked_at, turn_of
@@ -106,6 +107,9 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
     known |= {(line.right, line.samples) for line in step_lines(told) if line.samples}
     turn = turn_of(evidence)
     known |= {(each.right, each.asked) for each in (turn.before, turn.after)} if turn else set()
+    for pair in itertools.permutations([*levels_of(evidence), *uncounted(evidence)], 2):
+        if f" right ({pair[0].changed} and {pair[1].changed})" in whole:
+            known.add(_sum([*pair]))
     for found in _RIGHT.findall(whole):
         if (int(found[0]), int(found[1])) not in known:
             yield f"{found} is not in the table, {sorted(known)}: {whole}"
