@@ -46,7 +46,8 @@ WORDS: tuple[tuple[float, str], ...] = (
     (0.95, "almost certainly"),
     (0.8, "very likely"),
     (0.6, "probably"),
-    (LIKELY, "more likely than not"),
+    (0.51, "more likely than not"),
+    (LIKELY, "about as likely as not"),
 )
 """How sure a cause is called, from which probability on."""
 
