@@ -40,6 +40,7 @@ nothing but the reply that made it, a kind of tool its results, and `volume` the
 Where = Literal[
     "",
     "at_the_fall",
+    "has_the_answer",
     "elsewhere",
     "not_asked",
     "called",
@@ -50,9 +51,10 @@ Where = Literal[
     "calls_empty",
     "calls_gone",
 ]
-"""What bears on a rate: of results and calls, whether the belief in the right answer falls for good there, or was never
-asked for; of the offer of tools and the condition's words, whether anything was called; of the volume of
-results, how long they are; of a sign that no trial lacks, with what else it may go."""
+"""What bears on a rate: of results and calls, whether the belief in the right answer falls for good there, whether a
+result gave the wrong final answer, or whether the belief was never asked for; of the offer of tools and the condition's
+words, whether anything was called; of the volume of results, how long they are; of a sign that no trial lacks, with
+what else it may go."""
 
 Step = tuple[Part, Where]
 """The kind of a step between two levels."""
@@ -72,6 +74,8 @@ _SIGNS_OF_ARMS: Mapping[Part, float] = {"budget": 0.3, "tool_fault": 0.1}
 """Of a limit and of a tool that failed, as many trials show that go wrong for another reason."""
 _RESULTS, _CALLING = (0.5, 0.05), (0.3, 0.03)
 """At the fall of the belief, and elsewhere."""
+_HAS_THE_ANSWER = 0.3
+"""Of results elsewhere that gave the final answer, which is wrong."""
 
 PRIOR_TRIALS = 20.0
 """How many trials' worth of evidence the prior rates are, and the store's rates for each model and condition."""
@@ -84,6 +88,8 @@ def prior_rate(step: Step) -> float:
     part, where = step
     if part in _ALWAYS:
         return _ALWAYS[part]
+    if where == "has_the_answer":
+        return _HAS_THE_ANSWER
     if where in _OTHERS:
         return _OTHERS[where]
     return (_CALLING if part == "calling" else _RESULTS)[where == "elsewhere"]

@@ -224,10 +224,11 @@ def _where(part: Part, evidence: Evidence) -> Where:
     if evidence.trajectory is None:
         return "not_asked"
     fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
-    if fall is None:
-        return "elsewhere"
-    fell = fall.at != "results" if part == "calling" else fall.at != "reply" and part in fall.kinds
-    return "at_the_fall" if fell else "elsewhere"
+    if fall is not None and (fall.at != "results" if part == "calling" else fall.at != "reply" and part in fall.kinds):
+        return "at_the_fall"
+    adoption = evidence.signals.adoption
+    adopted = adoption is not None and not adoption.in_question and part == KINDS[adoption.form]
+    return "has_the_answer" if adopted else "elsewhere"
 
 
 def _shared(

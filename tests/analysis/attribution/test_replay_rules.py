@@ -531,3 +531,13 @@ def test_arms_are_not_replayed_and_early_answers_are_asked_for_by_their_step() -
     next_level(replayed((0.0,) * 8, (1.0, 0.0)), NO_RATES, precision=0.97, cost=cost)
     rollouts = {ReplayPurpose(kind="rollout", placebos=placebos) for placebos in ((), ("search",))}
     assert asked == rollouts | {ReplayPurpose(kind="early_answer", step=step) for step in (0, 2)}
+
+
+def test_a_result_that_gave_the_final_answer_is_likelier_to_have_made_it_wrong() -> None:
+    """Where no fall of the belief shows which it was."""
+    each = replace(replayed((0.0, 0.0, 1.0), (1.0, 1.0)), flip=None)
+    assert each.signals.adoption is not None
+    assert each.signals.adoption.form == "search"
+    without = replace(each, signals=replace(each.signals, adoption=None))
+    others = [1 - blame(known)["retrieval_distraction"] for known in (each, without)]
+    assert others[0] < 0.6 * others[1]
