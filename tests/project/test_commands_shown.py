@@ -16,6 +16,7 @@ TOP = click.Context(group, **group.context_settings)
 SPAN = re.compile(r"`([^`\n]+)`")
 OPTION = re.compile(r"(?<!\S)--[a-z][a-z_-]*")
 OF_OTHERS = {
+    "--hypothesis-profile": "pytest",
     "--existing": "jupyter console",
     "--exclude-tools-when-tool-choice-none": "vLLM",
     "--log_samples": "lm-evaluation-harness",
