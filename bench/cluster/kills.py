@@ -56,9 +56,11 @@ class Report:
 
 @dataclass(slots=True)
 class _Watch:
-    """`processes` are to be gone; `told` is what the driver has to say of it, if it has to."""
+    """`processes` are to be gone; `told` is what the driver has to say of it, if it has to, after so much that was
+    `said` before."""
 
     processes: set[Key]
+    said: int
     told: str = ""
     since: float = field(default_factory=time.monotonic)
 
@@ -124,7 +126,7 @@ class _Killing:
             "driver": {*workers, driver.pid},
         }.get(kind, {pid for pid, parent in workers.items() if parent == raylet})
         seen = processes()
-        watch = _Watch({seen[pid].key for pid in descendants(seen, victims)})
+        watch = _Watch({seen[pid].key for pid in descendants(seen, victims)}, len(self.said))
         if kind == "worker" and victims <= self.ready().keys():
             watch.told = "".join(map(_lost, victims))
         if kind == "driver":
@@ -133,7 +135,7 @@ class _Killing:
         elif kind == "raylet":
             self.nodes.remove(node)
         elif kind == "silent":
-            self.silence(node, raylet, [*map(_lost, victims)])
+            self.silence(node, raylet, [*map(_lost, victims)], watch.said)
             watch.since = time.monotonic()
         else:
             for pid in victims:
@@ -155,7 +157,7 @@ class _Killing:
         while (passed := time.monotonic() - watch.since) < _STUCK_SECONDS:
             if gone is None and not still_there(watch.processes):
                 gone = passed
-            if noticed is None and watch.told in self.said:
+            if noticed is None and watch.told in self.said[watch.said :]:
                 noticed = passed
             if gone is not None and (noticed is not None or passed > NOTICED_SECONDS):
                 break
@@ -169,11 +171,11 @@ class _Killing:
         if watch.told and (noticed is not None or driver.poll() is None):
             self.report.noticed.append(NOTICED_SECONDS if noticed is None else noticed)
 
-    def silence(self, node: int, raylet: int, told: Sequence[str]) -> None:
-        """Until the driver says one of these."""
+    def silence(self, node: int, raylet: int, told: Sequence[str], said: int) -> None:
+        """Until the driver says one of these, after what was said before."""
         key = processes()[raylet].key
         os.kill(raylet, signal.SIGSTOP)
-        self.wait(lambda: any(each in self.said for each in told), "nobody noticed a silent node")
+        self.wait(lambda: any(each in self.said[said:] for each in told), "nobody noticed a silent node")
         os.kill(raylet, signal.SIGCONT)
         self.wait(lambda: not still_there({key}), "a node that was given up did not end itself")
         self.nodes.remove(node)
