@@ -112,7 +112,9 @@ def write_coding(folder: Path, url: str, *, trials: int, in_flight: int, cluster
     (folder / "plan.toml").write_text(
         f"sandbox = {{ backend = 'bubblewrap', pool = 0 }}\n[cluster]\n{cluster}\n[questions]\nfile = 'items.jsonl'\n"
         f"[[conditions]]\nname = 'python'\ntools = ['python']\n"
-        f"[[models]]\nprovider = 'openai'\nname = 'served'\nconcurrency = {in_flight}\nendpoint = '{url}'\n",
+        f"[[models]]\nprovider = 'openai'\nname = 'served'\nconcurrency = {in_flight}\nendpoint = '{url}'\n"
+        # A reply may be held back.
+        f"timeout_seconds = 600\n",
         encoding="utf-8",
     )
 

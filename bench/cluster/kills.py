@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from bench.cluster.costs import run_coding, write_coding
 from bench.cluster.nodes import Nodes, still_there
@@ -26,10 +26,14 @@ Kind = Literal["worker", "raylet", "silent", "driver"]
 """What is killed: a process that runs trials, a node with all that is on it, or the `toolablate run`. A silent node is
 stopped until it is given up, and then goes on."""
 
+_Seen = TypeVar("_Seen")
+
 RANDOM_KINDS: tuple[Kind, ...] = ("worker", "raylet", "driver")
-KERNELS_GONE_SECONDS = 5.0
-_LOST = "was lost: "
-_STUCK_SECONDS = 60.0
+NOTICED_SECONDS = 5.0
+# A run waits as long for a worker.
+_STUCK_SECONDS = 300.0
+_IN_FLIGHT = 4
+_MOST_REQUESTS_BEFORE = 12
 _LAST_RUNS = 5
 _LAST_SECONDS = 600.0
 
@@ -38,7 +42,7 @@ _LAST_SECONDS = 600.0
 class Report:
     """`wrong` is what may not be, in words; `lost` counts the attempts that ended for what was killed, by code; `gone`
     are the seconds after each kill until no process of it was left, `noticed` those until the driver told that a worker
-    that was ready was lost, all that were watched where it did not tell."""
+    that was ready was lost, at least five where it told late or never."""
 
     kills: Counter[str] = field(default_factory=Counter)
     runs: int = 0
@@ -52,17 +56,19 @@ class Report:
 
 @dataclass(slots=True)
 class _Watch:
-    """`processes` are to be gone, and so many losses were told of before; `told` is whether this one has to be."""
+    """`processes` are to be gone; `told` is what the driver has to say of it, if it has to, after so much that was
+    `said` before."""
 
     processes: set[Key]
-    lost: int
-    told: bool = False
+    said: int
+    told: str = ""
     since: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)
 class _Killing:
-    """One run, and whoever drives it at the moment."""
+    """One run, and whoever drives it at the moment. For each kill `share` requests are replied to: what is left to
+    run must not end before all is killed, however long a kill takes."""
 
     nodes: Nodes
     served: Served
@@ -70,6 +76,7 @@ class _Killing:
     folder: Path
     rng: random.Random
     report: Report
+    share: int
     driver: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -98,15 +105,20 @@ class _Killing:
 
     def kill(self, kind: Kind) -> None:
         """At some moment: while requests are made, or while drivers and workers start."""
-        driver = self.going()
+        asked = self.asked
+        self.served.answer(self.key, asked + self.share)
+        self.going()
         if kind == "worker" or self.rng.random() < 0.75:
-            wanted = self.asked + self.rng.randint(1, 12)
-            self.wait(lambda: self.asked >= wanted or driver.poll() is not None, f"there was no request before: {kind}")
+            wanted = asked + self.rng.randint(1, _MOST_REQUESTS_BEFORE)
+            self.wait(lambda: self.going() and self.asked >= wanted, f"there was no request before: {kind}")
         time.sleep(self.rng.random() * (0.3 if kind == "worker" else 1.5))
-        if kind in ("worker", "silent"):
-            self.wait(self.nodes.workers, "no worker has come")
+        # Of a worker that was not ready no loss is told.
+        ready = self.wait(lambda: self.going() and self.ready(), "no worker is ready") if kind == "silent" else None
         workers = self.nodes.workers()
-        busy = sorted(node for node, raylet in self.nodes.raylets.items() if raylet in workers.values())
+        if kind == "worker":
+            workers = self.wait(lambda: self.going() and self.nodes.workers(), "no worker has come") or {}
+        driver, raylets = self.going(), set((ready or workers).values())
+        busy = sorted(node for node, raylet in self.nodes.raylets.items() if raylet in raylets)
         node = self.rng.choice(busy or sorted(self.nodes.raylets))
         raylet = self.nodes.raylets[node]
         victims = {
@@ -114,15 +126,16 @@ class _Killing:
             "driver": {*workers, driver.pid},
         }.get(kind, {pid for pid, parent in workers.items() if parent == raylet})
         seen = processes()
-        watch = _Watch({seen[pid].key for pid in descendants(seen, victims)}, self.said.count(_LOST))
-        watch.told = kind == "worker" and victims <= self.ready()
+        watch = _Watch({seen[pid].key for pid in descendants(seen, victims)}, len(self.said))
+        if kind == "worker" and victims <= self.ready().keys():
+            watch.told = "".join(map(_lost, victims))
         if kind == "driver":
             driver.kill()
             driver.wait()
         elif kind == "raylet":
             self.nodes.remove(node)
         elif kind == "silent":
-            self.silence(node, raylet, driver)
+            self.silence(node, raylet, [*map(_lost, victims)], watch.said)
             watch.since = time.monotonic()
         else:
             for pid in victims:
@@ -132,20 +145,21 @@ class _Killing:
         if kind in ("raylet", "silent"):
             self.nodes.add()
 
-    def ready(self) -> set[int]:
-        """The processes of workers that the driver says are ready; one that became so within two seconds may lack."""
+    def ready(self) -> dict[int, int]:
+        """As `workers`, those that the driver says are ready; one that became so within two seconds may lack."""
         told, _ = read_workers(self.folder / "store.sqlite")
-        return {int(each.name.rpartition(" ")[2]) for each in told if each.state == "ready"}
+        ready = {int(each.name.rpartition(" ")[2]) for each in told if each.state == "ready"}
+        return {pid: raylet for pid, raylet in self.nodes.workers().items() if pid in ready}
 
     def watch(self, kind: Kind, watch: "_Watch", driver: "subprocess.Popen[bytes]") -> None:
         """From the kill on: until nothing of what was killed is left, and the driver has told of it."""
         gone = noticed = None
-        while (passed := time.monotonic() - watch.since) < KERNELS_GONE_SECONDS:
+        while (passed := time.monotonic() - watch.since) < _STUCK_SECONDS:
             if gone is None and not still_there(watch.processes):
                 gone = passed
-            if noticed is None and self.said.count(_LOST) > watch.lost:
+            if noticed is None and watch.told in self.said[watch.said :]:
                 noticed = passed
-            if gone is not None and (noticed is not None or not watch.told):
+            if gone is not None and (noticed is not None or passed > NOTICED_SECONDS):
                 break
             time.sleep(0.01)
         if gone is None:
@@ -155,32 +169,39 @@ class _Killing:
             self.report.gone.append(gone)
         # A driver that was done told nothing more.
         if watch.told and (noticed is not None or driver.poll() is None):
-            self.report.noticed.append(KERNELS_GONE_SECONDS if noticed is None else noticed)
+            self.report.noticed.append(NOTICED_SECONDS if noticed is None else noticed)
 
-    def silence(self, node: int, raylet: int, driver: "subprocess.Popen[bytes]") -> None:
-        lost = self.said.count(_LOST)
+    def silence(self, node: int, raylet: int, told: Sequence[str], said: int) -> None:
+        """Until the driver says one of these, after what was said before."""
         key = processes()[raylet].key
         os.kill(raylet, signal.SIGSTOP)
-        self.wait(lambda: self.said.count(_LOST) > lost or driver.poll() is not None, "nobody noticed a silent node")
+        self.wait(lambda: any(each in self.said[said:] for each in told), "nobody noticed a silent node")
         os.kill(raylet, signal.SIGCONT)
         self.wait(lambda: not still_there({key}), "a node that was given up did not end itself")
         self.nodes.remove(node)
 
-    def wait(self, happened: Callable[[], object], otherwise: str) -> None:
+    def wait(self, happened: Callable[[], _Seen], otherwise: str) -> _Seen | None:
         until = time.monotonic() + _STUCK_SECONDS
-        while not happened():
+        while not (seen := happened()):
             if time.monotonic() > until:
                 self.report.wrong.append(otherwise)
-                return
+                return None
             time.sleep(0.05)
+        return seen
 
     def finish(self) -> None:
         """The same command goes on with what is left, without a cluster."""
+        self.served.answer(self.key, sys.maxsize)
         for _ in range(_LAST_RUNS):
             driver = self.driver or self.drive("none")
             self.driver = None
             if driver.wait(_LAST_SECONDS) == 0:
                 return
+
+
+def _lost(worker: int) -> str:
+    """What the driver says of it, by its process."""
+    return f" {worker} was lost: "
 
 
 def check(folder: Path, trials: int, report: Report) -> None:
@@ -229,11 +250,14 @@ def kill_while_running(
     say: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Runs a plan of so many trials, each with a kernel, until all have ended, and kills these meanwhile, one after
-    the other. `folder` is empty."""
+    the other. Each needs work that it can interrupt: four trials. `folder` is empty."""
     began_at, report = time.monotonic(), Report()
-    killing = _Killing(nodes, served, f"kills{seed}", folder, random.Random(seed), report)
+    # Those that are held back from before are replied to as well.
+    share = trials * (TOOL_CALLS + 1) // len(kinds) - _IN_FLIGHT
+    assert share > _MOST_REQUESTS_BEFORE
+    killing = _Killing(nodes, served, f"kills{seed}", folder, random.Random(seed), report, share)
     cluster = "retries = 3\nkernels = 2"
-    write_coding(folder, served.url(killing.key, latency), trials=trials, in_flight=4, cluster=cluster)
+    write_coding(folder, served.url(killing.key, latency), trials=trials, in_flight=_IN_FLIGHT, cluster=cluster)
     try:
         for number, kind in enumerate(kinds, 1):
             killing.kill(kind)

@@ -108,7 +108,14 @@ class Served:
         return f"http://127.0.0.1:{self._port}/{key}/{round(latency * 1000)}/v1"
 
     def watch(self, key: str) -> Watch:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/{key}/0/watch", timeout=30) as reply:
+        return self._asked(f"{key}/0/watch")
+
+    def answer(self, key: str, most: int) -> None:
+        """Of the requests of `key` the first ones, until more are."""
+        self._asked(f"{key}/{most}/answer")
+
+    def _asked(self, path: str) -> Watch:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/{path}", timeout=30) as reply:
             found: Mapping[str, list[float]] = json.load(reply)
         return Watch(**found)  # type: ignore[arg-type]
 

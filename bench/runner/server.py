@@ -4,16 +4,21 @@ Plain asyncio and the standard library. It prints its port, and serves until its
 
     POST /KEY/MS/v1/chat/completions    the reply of `work`, MS milliseconds after the request has come
     GET  /KEY/0/watch                   `Watch` of KEY as JSON
+    GET  /KEY/N/answer                  of the requests of KEY only the first N are replied to, until more are; by
+                                        default all are
 
 KEY stands for one run of one harness; times are of CLOCK_MONOTONIC, which all processes share.
 """
 
 import asyncio
 import json
+import math
 import sys
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from bench.runner.work import message_for
@@ -38,7 +43,21 @@ class Watch:
     connections: int = 0
 
 
+@dataclass(slots=True)
+class _Holding:
+    """Under one key, how many requests are replied to; `held` are the others in the order in which they came."""
+
+    most: float = math.inf
+    held: deque[tuple[int, Callable[[], None]]] = field(default_factory=deque)
+
+    def reply_to(self, most: int) -> None:
+        self.most = most
+        while self.held and self.held[0][0] <= most:
+            self.held.popleft()[1]()
+
+
 _watches: defaultdict[str, Watch] = defaultdict(Watch)
+_holdings: defaultdict[str, _Holding] = defaultdict(_Holding)
 
 
 class Connection(asyncio.Protocol):
@@ -66,8 +85,10 @@ class Connection(asyncio.Protocol):
     def _serve(self, head: bytes, body: bytes) -> None:
         path = head.split(b" ", 2)[1].decode("ascii")
         _, key, milliseconds, rest = path.split("/", 3)
-        watch = _watches[key]
-        if rest == "watch":
+        watch, holding = _watches[key], _holdings[key]
+        if rest == "answer":
+            holding.reply_to(int(milliseconds))
+        if rest in ("watch", "answer"):
             self._send(200, json.dumps(asdict(watch)).encode())
             return
         watch.came.append(time.monotonic())
@@ -78,7 +99,9 @@ class Connection(asyncio.Protocol):
         except (ValueError, KeyError, TypeError) as error:
             watch.refused += 1
             status, reply = 400, json.dumps({"error": {"message": f"{rest}: {error}"}}).encode()
-        if milliseconds == "0":
+        if (number := len(watch.came)) > holding.most:
+            holding.held.append((number, partial(self._answer, watch, status, reply)))
+        elif milliseconds == "0":
             self._answer(watch, status, reply)
         else:
             self._loop.call_later(int(milliseconds) / 1000, self._answer, watch, status, reply)

@@ -302,6 +302,8 @@ class FleetExecutor:
         finally:
             if node in self._ready:
                 self._ready.remove(node)
+                # What it leaves there another may take, also where one was left out beside it.
+                self._avoided_until.pop(node.place, None)
                 self._none_ready_since = time.monotonic()
                 node.lost = len(node.trials)
                 self._lost.append(node)
@@ -350,9 +352,9 @@ class FleetExecutor:
             )
             self._leave_out(node, Refused(ready.name, error))
         self._left_out.pop(node.slot, None)
-        self._avoided_until.pop(node.channel.place(), None)
         self._told_unstarted = False
-        node.name = ready.name
+        node.name, node.place = ready.name, node.channel.place()
+        self._avoided_until.pop(node.place, None)
         self._ready.append(node)
         self._tell_change()
 

@@ -31,7 +31,7 @@ class Engine(Protocol):
 class Node:
     """A worker that is started, ready or lost. `heard` is when it last said something, and `asked` when it was last
     asked to; `ended` is how many trials it has ended, and `lost` how many were lost with it; `avoids` is whether there
-    were places where it must not be."""
+    were places where it must not be, and `place` is where it became ready, if that is known."""
 
     channel: Channel
     slot: int
@@ -41,6 +41,7 @@ class Node:
     ended: int = 0
     lost: int = 0
     avoids: bool = False
+    place: str = ""
     trials: dict[Attempt, UnderWay] = field(default_factory=dict)
     shared: set[str] = field(default_factory=set)
     _outgoing: list[ToWorker] = field(default_factory=list)

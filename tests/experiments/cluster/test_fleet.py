@@ -490,6 +490,23 @@ async def test_beside_a_node_that_is_left_out_another_has_a_worker_at_once() -> 
     assert "is left out: no memory for a kernel" in warned[0]
 
 
+async def test_where_a_ready_worker_is_lost_another_may_be_though_one_was_left_out_beside_it() -> None:
+    """As on a node that has memory for one."""
+
+    class Full(Workers):
+        async def start(self, avoiding: Collection[str]) -> Tapped:
+            # As Ray does, it waits where no place is left.
+            if set(self.nodes) <= set(avoiding):
+                self.openers = [*self.openers[: len(self.started)], Slow()]
+            return await super().start(avoiding)
+
+    async with asyncio.timeout(30), fleet(engine := Full([Scripted(), Starved()])) as (executor, _, _line):
+        assert [each.state for each in executor.workers] == ["ready", "left out"]
+        engine.started[0].kill()
+        await until(lambda: len(engine.started) == 3 and executor._ready)
+        assert await texts(executor, planned("say 1")) == ["0"]
+
+
 async def test_a_node_that_joins_has_a_worker_while_another_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
 

@@ -78,7 +78,7 @@ def test_whatever_is_killed_no_trial_is_lost_or_doubled_or_scored_for_it(nodes: 
         report = kill_while_running(nodes, served, tmp_path, kinds, trials=24, latency=0.1)
     assert report.wrong == [], (tmp_path / "said.txt").read_text(encoding="utf-8")
     assert report.kills.total() == len(kinds)
-    assert report.lost["worker_lost"] >= 2
+    assert report.lost["worker_lost"] >= 1
 
 
 def test_what_a_trial_costs_on_workers_can_be_told(nodes: Nodes, tmp_path: Path) -> None:
