@@ -63,10 +63,10 @@ CAUSES: Mapping[Mechanism, tuple[str, str]] = {
     "budget": ("a limit that ended it", "with more room it would have come to the right answer"),
     "tool_fault": ("a tool that failed", "with a tool that works it would have come to the right answer"),
     "format": ("the form of its answer", "it had the right answer, and gave it in no form that counts"),
-    "sampling_noise": ("chance", "asked again, it would mostly be right"),
+    "sampling_noise": ("chance", "it can answer the question, and this draw came out wrong"),
     "own_error": (
         "the model's own error",
-        "asked again, with tools or without, it would mostly be wrong",
+        "it mostly answers the question wrong, with tools or without",
     ),
     "unknown": ("something that the condition brings", "it is not known what"),
 }

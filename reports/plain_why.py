@@ -50,9 +50,9 @@ from toolablate.reports.happened import (
     same_without_tools,
     sign_in,
 )
-from toolablate.reports.run_groups import total
-from toolablate.reports.turn import AT_CALLS, right_until, turn_of
-from toolablate.reports.why_against import against, named_shares, turn_against
+from toolablate.reports.run_groups import tells_form, total
+from toolablate.reports.turn import AT_CALLS, right_until, since_adopted, told_since, turn_of
+from toolablate.reports.why_against import against, drawn_again, named_shares, turn_against
 from toolablate.reports.would_tell import would_tell
 from toolablate.traces.records import Attribution, Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
@@ -117,8 +117,10 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield f"Undecided between {_several(shares, defined)}; {basis}. {capital(clause)}."
     else:
         start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
-        named = _named(shares, attribution, told)
-        yield f"{start}{named}: {clause}. Probability {shares.probability}, {basis}."
+        named, sure = _named(shares, attribution, told), f"Probability {shares.probability}, {basis}."
+        # What needs no tool is not shown by what was called or found.
+        known = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
+        yield f"{start}{named}{known}"
     if together := chance_together(attribution):
         yield (
             f"In counts of causes it stands as {name_of(attribution.mechanism)}: this and"
@@ -144,9 +146,8 @@ def _basis(attribution: Attribution, evidence: Evidence) -> str:
         by = "by a judge" if attribution.method == "judge" else "from the trace"
         return f"a guess {by}: {f'its {several} do not test it' if replays else 'nothing was run again'}"
     counted = sum(row.runs for row in counted_runs(first_of(attribution), evidence))
-    re_asked = len(evidence.re_asked) if "format" in attribution.shares else 0
-    beside = f", and the {re_asked} that were asked for once more" if re_asked else ""
-    return f"from the {counted:g} answers that are counted below{beside}, and how often each cause shows in this store"
+    counted += len(evidence.re_asked) if tells_form(attribution, evidence) else 0
+    return f"from the {counted:g} answers that are counted below, and how often each cause shows in this store"
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:
@@ -253,9 +254,12 @@ def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
 
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
-    again, bare = unchanged(evidence), without_tools(evidence)
-    if came := [row for row in again if row.share >= RIGHT] or [row for row in again if row.right]:
-        yield f"Drawn again it can come out right: {'; '.join(row.told for row in came)}."
+    again, bare, since = unchanged(evidence), without_tools(evidence), since_adopted(evidence)
+    came = drawn_again(again) if again and total(again).share >= RIGHT else ""
+    if came:
+        yield f"{capital(came)}."
+    if since and since[1].share >= RIGHT:
+        yield f"{told_since(*since)}."
     if bare is not None and bare.share > RIGHT:
         yield f"{capital(bare.told)}: it can answer the question."
     yield from repeats_told(evidence, lambda row: row.share > RIGHT)

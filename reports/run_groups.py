@@ -7,10 +7,13 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.causes import counted_runs, first_of, name_of, sides
-from toolablate.reports.changed_runs import AS_WAS, Row, levels_of, uncounted
+from toolablate.reports.changed_runs import AS_WAS, EARLY, RE_ASKED, Row, levels_of, uncounted
+from toolablate.reports.turn import asked_at, count
+from toolablate.traces.records import Attribution
 
 COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "Not counted", "Other runs"
 WITHOUT, WITH = "Without", "With"
+FORM = "For the form of its answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +43,35 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
             yield from _group(f"{WITH} “{name_of(cause)}”", there, evidence)
         else:
             yield from _group(COUNTED, counted, evidence)
+    others = uncounted(evidence)
+    if attribution is not None and tells_form(attribution, evidence):
+        yield from _group(FORM, [row for row in others if row.changed == RE_ASKED], evidence)
+        others = [row for row in others if row.changed != RE_ASKED]
     rest = [row for row in levels_of(evidence) if row not in counted and row.changed != AS_WAS]
     if counted:
         rest = [replace(row, aside="neither with it nor without it") for row in rest]
-    rows = tuple(_told(row, evidence) for row in (*uncounted(evidence), *rest))
+    rows = tuple(_told(row, evidence) for row in (*others, *_at_other_steps(evidence), *rest))
     if rows:
         yield RunGroup(NOT_COUNTED if counted else NO_CAUSE, rows)
+
+
+def tells_form(attribution: Attribution, evidence: Evidence) -> bool:
+    """Whether answers that were asked for once more are what the form of the answer is weighed from."""
+    weighed = attribution.method == "replay" and "format" in attribution.shares
+    return weighed and bool(evidence.re_asked) and evidence.score.verdict == "unparsed"
+
+
+def _at_other_steps(evidence: Evidence) -> Iterator[Row]:
+    """Early answers that stand at no row."""
+    counted = {row.changed for row in levels_of(evidence)}
+    steps = [each for each in asked_at(evidence) if each.step and _row_at(evidence.steps[each.step]) not in counted]
+    if steps:
+        found = count(steps)
+        yield Row("asked at once after other events", found.asked, found.right, aside="told at its steps")
+
+
+def _row_at(event: int) -> str:
+    return f"{EARLY} {event - 1}"
 
 
 def _group(title: str, rows: Sequence[Row], evidence: Evidence) -> Iterator[RunGroup]:
@@ -59,6 +85,10 @@ def total(rows: Sequence[Row]) -> Row:
 
 def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
-    answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
+    answered = ""
+    if row.changed == WITHOUT_TOOLS:
+        # Where a row has the prompt and no tools.
+        bare = " or this prompt" if evidence.inputs.arms.scaffold and evidence.signals.prompted else ""
+        answered = f"{bare}: {next(without_tools(evidence)).partition(': ')[2]}"
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
     return f"{row.changed}{answered}{elsewhere}{f' ({row.aside})' if row.aside else ''}", row.count

@@ -88,6 +88,27 @@ def right_until(event: int | None, evidence: Evidence) -> str:
     return f"{last} early answers {where} are right, and none was asked for after event {event}"
 
 
+def split_at(event: int, evidence: Evidence) -> tuple[Count | None, Count | None]:
+    """Early answers up to an event, and after it; None where there are none."""
+    beliefs = asked_at(evidence)
+    parts = ([each for each in beliefs if (evidence.steps[each.step] > event) == later] for later in (False, True))
+    before, after = (count(part) if part else None for part in parts)
+    return before, after
+
+
+def since_adopted(evidence: Evidence) -> tuple[int, Count] | None:
+    """The first result that has the final answer, and early answers after it; None where there are none."""
+    adopted = evidence.signals.adoption
+    if adopted is None or adopted.in_question:
+        return None
+    after = split_at(adopted.event, evidence)[1]
+    return None if after is None else (adopted.event, after)
+
+
+def told_since(event: int, after: Count) -> str:
+    return f"Asked at once after event {event}, whose result has its answer: {after} right"
+
+
 def asked_at(evidence: Evidence) -> Sequence[EarlyAnswers]:
     """Early answers by their steps, without those that are the last reply drawn again."""
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()

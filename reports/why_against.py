@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import SHAM
+from toolablate.analysis.attribution.replay_rules import blame
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.causes import (
@@ -28,6 +29,7 @@ from toolablate.reports.changed_runs import (
     ASKED_OTHERWISE,
     BEFORE,
     IGNORING,
+    RE_ASKED,
     REPEATS,
     Row,
     capital,
@@ -45,7 +47,16 @@ from toolablate.reports.happened import (
     sign_in,
 )
 from toolablate.reports.run_groups import total
-from toolablate.reports.turn import AT_CALLS, asked_at, count, right_until, turn_of
+from toolablate.reports.turn import (
+    AT_CALLS,
+    asked_at,
+    count,
+    right_until,
+    since_adopted,
+    split_at,
+    told_since,
+    turn_of,
+)
 from toolablate.traces.records import Attribution, Mechanism
 
 MOST_ROWS = 5
@@ -63,22 +74,27 @@ def against(told: Explanation) -> Iterator[Said]:
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
         elif hundredths < POSSIBLE:
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
-            said = "; ".join((happened(cause, told).clause, *(list(_side_by_side(cause, evidence)) or gone)))
+            pair = list(_side_by_side(cause, evidence, whole=False))
+            said = "; ".join((happened(cause, told).clause, *(pair or gone)))
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
         elif (cause, hundredths) in as_likely(shares):
             yield f"{capital(name_of(cause))}:{_raised_by(cause, told, capitals=False)}"
         else:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
     cause = shares.cause
+    yield from _by_its_own_runs(cause, attribution, evidence)
     told_rows = [row for other, _ in shares.others for row in _rows_of(other, evidence)]
     rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
     rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
     early = list(_early_answers_against(cause, told))
     # Early answers before any call are a row as well.
     rows = [row for row in rows if not (early and row.changed == BEFORE)]
-    more = f"; and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
-    found = [f"Rows that do not fit {name_of(cause)}: {'; '.join(row.told for row in rows[:MOST_ROWS])}{more}."]
-    found = [*(found if rows else []), *_answers_without_tools(cause, shares, evidence), *early]
+    again = unchanged(evidence) if cause == "sampling_noise" else []
+    texts = [drawn_again(again)] if again and total(again).share < RIGHT else []
+    texts += [row.told for row in rows]
+    more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
+    found = [f"Rows that do not fit {name_of(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."] if texts else []
+    found += [*_answers_without_tools(cause, shares, evidence), *early]
     signs = list(_signs_of_others(told, shares))
     yield from found if found or shares.others or signs else ["Nothing found."]
     yield from _rest(attribution, shares)
@@ -86,8 +102,21 @@ def against(told: Explanation) -> Iterator[Said]:
         yield f"The trace has signs of causes that are less likely: {'; '.join(signs)}."
 
 
+def _by_its_own_runs(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+    """Where what is usual in its store decides."""
+    if attribution.method != "replay" or cause == "unknown":
+        return
+    alone = blame(evidence)
+    likeliest = max(alone, key=lambda each: alone[each])
+    if likeliest != cause:
+        yield (
+            f"Its own runs, without how often each cause shows in this store, would speak for {name_of(likeliest)}"
+            " instead."
+        )
+
+
 def _rest(attribution: Attribution, shares: Shares) -> Iterator[str]:
-    if shares.rest >= 100 * LEAST_LEFT:
+    if shares.rest:
         which = "All others together" if shares.others else "All other causes together"
         named = shares.named
         left = [(each, share) for each, share in ranked(attribution) if each not in named and share >= LEAST_LEFT]
@@ -137,6 +166,9 @@ def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]
         yield f"{outset}."
     elif cause == "own_error" and own and count(own).share > RIGHT:
         yield f"In this trial {count(own)} early answers before any call are right."
+    since = since_adopted(evidence) if cause == "sampling_noise" and turn_of(evidence) is None else None
+    if since and since[1].share < RIGHT:
+        yield f"{told_since(*since)}."
     yield from turn_against(cause, told)
 
 
@@ -148,9 +180,10 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     event = happened(cause, told).event
     asked_after = len(beliefs) > 1 and (event is None or evidence.steps[beliefs[-1].step] > event)
     if turn is None and cause in AT_CALLS and asked_after:
-        last = f"after event {evidence.steps[beliefs[-1].step] - 1}"
-        ends = f"{count(beliefs[:1])} right before any call, {count(beliefs[-1:])} {last}"
-        yield f"Early answers show no place where they turn wrong: {ends}."
+        before, after = (None, count(beliefs)) if event is None else split_at(event, evidence)
+        where = "in all" if event is None else f"after event {event}"
+        up_to = f"; up to it: {before} right" if before else ""
+        yield f"Early answers show no place where they turn wrong; {where}: {after} right{up_to}."
     if turn is None or attribution is None:
         return
     there = [call for call in evidence.signals.calls if turn.holds(call.event)]
@@ -158,7 +191,9 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     if cause in _BEFORE_CALLS:
         yield from [f"{at}, where a call gave its result."] if there else []
     elif cause in ("budget", "format"):
-        yield from [f"{at}, before its last reply."] if turn.end <= (event or turn.end) else []
+        gave = [name_of(OF_FORMS[call.form]) for call in there if call.gave][-1:]
+        fits = "".join(f", which {name} would explain" for name in gave)
+        yield from [f"{at}, before its last reply{fits}."] if turn.end <= (event or turn.end) else []
     elif cause == "tool_fault":
         failed = any(turn.holds(each) for each in attribution.evidence)
         yield from [] if failed else [f"{at}, where no tool failed."]
@@ -218,20 +253,26 @@ def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) ->
             said.append(same or (f"{'though ' if bare.share > RIGHT else ''}{bare.told}" if bare else ""))
     else:
         said += _side_by_side(cause, evidence)
-        if cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause):
+        adopted = evidence.signals.adoption
+        gave = adopted is not None and adopted.is_new and OF_FORMS[adopted.form] == cause
+        shown = cause in outside_signs(evidence.signals, evidence.score) or (sign is not None and sign[0] == cause)
+        if shown or gave:
             said.append(happened(cause, told).clause)
+        if cause == "format" and evidence.re_asked:
+            said.append(of_scores(RE_ASKED, evidence.re_asked, evidence).told)
         if cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
             said.append(still)
     listed = "; ".join(said) or "no row tests it apart"
     return f" {capital(listed) if capitals else listed[:1].lower() + listed[1:]}."
 
 
-def _side_by_side(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
+def _side_by_side(cause: Mechanism, evidence: Evidence, *, whole: bool = True) -> Iterator[str]:
+    """The pair that tells most, and the sums of the `whole`."""
     rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
     if len(rows) > 1:
         counts = [f"{row.count} right ({row.changed})" for row in rows]
-        whole = [total(each) for each in sides(cause, evidence) if each]
-        beside = f"; of all without it {whole[0].came}, of all with it {whole[1].came}" if len(whole) > 1 else ""
+        sums = [total(each) for each in sides(cause, evidence) if each] if whole else []
+        beside = f"; of all without it {sums[0].came}, of all with it {sums[1].came}" if len(sums) > 1 else ""
         sham = [row for row in levels_of(evidence) if row.changed == SHAM]
         neither = sham if cause == "tool_fault" and beside else []
         beside += "".join(f" ({row.told}, which is neither)" for row in neither)
@@ -252,10 +293,16 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
     if again:
         whole = total(again)
         against = "too few to rule it out" if whole.runs < FEW else "which speaks against chance"
-        together = f"together {whole.count}, " if len(again) > 1 else ""
-        yield f"{'; '.join(row.told for row in again)}{f', {together}{against}' if whole.share < RIGHT else ''}"
+        yield f"{drawn_again(again)}{f', {against}' if whole.share < RIGHT else ''}"
     elif bare is not None and bare.share >= RIGHT:
         yield f"{bare.told}, so it can answer the question"
+
+
+def drawn_again(rows: list[Row]) -> str:
+    """`drawn again: 2 of 8 right (with its last reply drawn again 1 of 3; ...)`."""
+    if len(rows) == 1:
+        return rows[0].told
+    return f"drawn again: {total(rows).came} ({'; '.join(f'{row.changed}: {row.count}' for row in rows)})"
 
 
 def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
@@ -264,7 +311,9 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
     if cause == "own_error":
         return [row for row in levels if row.share >= RIGHT]
     if cause == "sampling_noise":
-        return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS]
+        # Those in which luck alone is drawn again are told together, on the side that they are on.
+        again = unchanged(evidence)
+        return [row for row in levels if row.share < RIGHT and row.changed != AS_WAS and row not in again]
     if cause == "format" and evidence.re_asked:
         return [row for row in unchanged(evidence) if row.share > RIGHT]
     if cause == "unknown":

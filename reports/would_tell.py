@@ -10,9 +10,10 @@ from toolablate.analysis.attribution.levels import LAST_REPLY
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
 from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import FEW, POSSIBLE, name_of, ranked
-from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, REPEATS, Row, levels_of, uncounted
+from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, uncounted
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
 from toolablate.reports.run_groups import total
+from toolablate.reports.turn import AT_CALLS
 from toolablate.reports.why_against import named_shares
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS
@@ -64,11 +65,7 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
     row = _so_far(test, told)
     so_far = f" So far {row.count} right ({row.changed})." if row is not None else ""
-    # Whatever is changed, what is chance comes out right and what is its own error comes out wrong.
-    for_right, for_wrong = (
-        _speaks_for("sampling_noise", test.right, test, told),
-        _speaks_for("own_error", test.wrong, test, told),
-    )
+    for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
     yield (
         f"{FEW} replays {test.what} (about {requests} requests).{so_far} Mostly right speaks for {for_right}, mostly"
         f" wrong for {for_wrong}."
@@ -105,8 +102,7 @@ def _tests(told: Explanation) -> Iterator[_Test]:
 
     def worth(pair: tuple[Mechanism, _Test]) -> tuple[bool, float]:
         share, test = shares.get(pair[0], 0.0), pair[1]
-        sides = {test.right, "sampling_noise"}, {test.wrong, "own_error"}
-        even = min(math.fsum(shares.get(each, 0.0) for each in side) for side in sides)
+        even = min(math.fsum(shares.get(each, 0.0) for each in side) for side in _outcomes(test, told))
         return (True, even) if 100 * share >= POSSIBLE else (False, share)
 
     found = [(rival, test) for rival in rivals if (test := _test(first, rival, told)) is not None]
@@ -122,28 +118,42 @@ def _so_far(test: _Test, told: Explanation) -> Row | None:
     if test.change:
         return None
     calls = sum(isinstance(event, ToolCall) for event in told.conversation[: test.event])
-    which = {REDRAWN, REPEATS} if test.event == 0 else set[str]()
+    which = {REDRAWN} if test.event == 0 else set[str]()
     which |= {LAST_REPLY} if calls and test.event == last else set()
     which |= {AFTER_FIRST} if calls == 1 else set()
     rows = [row for row in (*levels_of(evidence), *uncounted(evidence)) if row.changed in which]
     return replace(total(rows), changed=" and ".join(row.changed for row in rows)) if rows else None
 
 
-def _speaks_for(also: Mechanism, cause: Mechanism, test: _Test, told: Explanation) -> str:
-    """A cause, and the one of those that the page names that speaks the same way; with the probability of what it does
-    not name."""
+def _outcomes(test: _Test, told: Explanation) -> tuple[list[Mechanism], list[Mechanism]]:
+    """What mostly right runs speak for, and mostly wrong ones: the two that it is to tell apart, and all that the page
+    names. What is chance comes out right whatever is changed, and what is not taken away comes out wrong."""
     attribution = told.explained.attribution
     assert attribution is not None
-    named, share = named_shares(told, attribution).named, _shares(told).get(cause, 0.0)
-    name = name_of(cause) if cause in named or share < 0.005 else f"{name_of(cause)} ({chance(share)})"
-    return f"{name} or {name_of(also)}" if also in named and also not in (test.right, test.wrong) else name
+    gone = {test.right, "sampling_noise", *(AT_CALLS if (test.event, test.change) == (0, "--answer-now") else ())}
+    named = [each for each in named_shares(told, attribution).named if each not in ("unknown", test.right, test.wrong)]
+    return (
+        [test.right, *(each for each in named if each in gone)],
+        [test.wrong, *(each for each in named if each not in gone)],
+    )
+
+
+def _with_shares(causes: list[Mechanism], told: Explanation) -> Iterator[str]:
+    """The probability of what the page does not name."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    named, shares = named_shares(told, attribution).named, _shares(told)
+    for cause in causes:
+        unnamed = cause not in named and shares.get(cause, 0.0) >= 0.005
+        yield f"{name_of(cause)} ({chance(shares[cause])})" if unnamed else name_of(cause)
 
 
 def _test(first: Mechanism, rival: Mechanism, told: Explanation) -> _Test | None:
     pair = {first, rival}
     if pair <= {*BY_CHANCE, "unknown"}:
         right: Mechanism = "sampling_noise" if "sampling_noise" in pair else first
-        return _Test(0, "", "of all of it, drawn again", right, *(pair - {right}))
+        (wrong,) = pair - {right}
+        return _drawn_again(right, wrong, told)
     if "sampling_noise" in pair:
         (cause,) = pair - {"sampling_noise"}
         return _beside_chance(cause, told)
@@ -165,7 +175,7 @@ def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
     if cause == "budget" and last is not None and forced:
         return _Test(last, "", "of its last reply, drawn again within the limit", "sampling_noise", cause)
     if cause in ("availability", "prompt", "calling", "budget"):
-        return _Test(0, "", "of all of it, drawn again", "sampling_noise", cause)
+        return _drawn_again("sampling_noise", cause, told)
     at = happened(cause, told).event
     if cause == "tool_fault":
         at = max((each.event for each in unrecovered(told.explained.evidence.signals.troubles)), default=None)
@@ -174,6 +184,11 @@ def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
     if after is None:
         return None
     return _Test(after, "", f"that keep all up to event {after - 1}", "sampling_noise", cause)
+
+
+def _drawn_again(right: Mechanism, wrong: Mechanism, told: Explanation) -> _Test:
+    last = last_reply(told) or 0
+    return _Test(last, "", f"of {'its last reply' if last else 'all of it'}, drawn again", right, wrong)
 
 
 def _without(cause: Mechanism, other: Mechanism, told: Explanation) -> _Test | None:

@@ -15,11 +15,11 @@ from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.statistics.intervals import wilson_interval
 from toolablate.cli import group
 from toolablate.experiments.attribution.explained import explained
-from toolablate.reports.causes import CAUSES, WORDS, ranked, sides
+from toolablate.reports.causes import CAUSES, WORDS, ranked, sides, unchanged
 from toolablate.reports.changed_runs import Row, levels_of, uncounted
-from toolablate.reports.run_groups import COUNTED, WITH, WITHOUT, run_groups
+from toolablate.reports.run_groups import COUNTED, FORM, WITH, WITHOUT, run_groups
 from toolablate.reports.terminal.explanation import MOST_LINES, explanation_view, step_lines, steps_table
-from toolablate.reports.turn import asked_at, turn_of
+from toolablate.reports.turn import asked_at, split_at, turn_of
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store
 
@@ -90,7 +90,7 @@ def _of_groups(told: Explanation) -> Iterator[str]:
 
 def _totals(told: Explanation) -> dict[str, tuple[int, int]]:
     """By `Without`, `With` or `Counted`."""
-    known = (WITHOUT, WITH, COUNTED)
+    known = (WITHOUT, WITH, COUNTED, FORM.split()[0])
     groups = [(each.title.split()[0], each) for each in run_groups(told)]
     return {name: _right_of(each.total.removesuffix(" right")) for name, each in groups if name in known}
 
@@ -110,6 +110,9 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
     for pair in itertools.permutations([*levels_of(evidence), *uncounted(evidence)], 2):
         if f" right ({pair[0].changed} and {pair[1].changed})" in whole:
             known.add(_sum([*pair]))
+    known.add(_sum(unchanged(evidence)))
+    for event in range(len(told.conversation)):
+        known |= {(each.right, each.asked) for each in split_at(event, evidence) if each}
     for found in _RIGHT.findall(whole):
         if (int(found[0]), int(found[1])) not in known:
             yield f"{found} is not in the table, {sorted(known)}: {whole}"

@@ -159,7 +159,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " The clearest comparison: with no result at event 1: 3 of 4 right; with all replies after its first result drawn"
         " again: 2 of 8 right."
         " Asked at once after its steps, it turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
-        " None of 4 trials without tools answers B."
+        " None of 4 trials without tools answers B, but A (3); C (1)."
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
     )
     assert part(told, "What speaks against it") == (
@@ -187,9 +187,7 @@ def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner
     assert "Before any call 2 of 10 early answers are right (8 in this trial, 2 in other repeats)" in part(
         told, "What speaks against it"
     )
-    assert "no place where they turn wrong: 0 of 8 right before any call, 0 of 8 after" in part(
-        told, "What speaks against it"
-    )
+    assert "no place where they turn wrong; in all: 0 of 24 right." in part(told, "What speaks against it")
     rows = rows_of(shown(told))
     assert "asked at once before any call (8 in this trial, 2 in other 2 of 10" in rows
     assert "before any call 0 of 8 B" in steps_of(shown(told))
@@ -376,17 +374,21 @@ def test_a_trial_that_counts_as_chance_says_so_where_another_cause_is_likelier()
 
 
 def test_what_would_tell_says_what_has_come_of_it_and_is_not_asked_for_twice() -> None:
-    """All of it drawn again is what its other repeats are."""
     shares: dict[Mechanism, float] = {"own_error": 0.6, "sampling_noise": 0.4}
     few, many = (
         part(
             explanation(
-                explained(evidence(repeats=repeats), shares=shares, mechanism="own_error", distraction=None),
+                explained(
+                    evidence(pivotal=None, inputs=inputs(replay=Replay(last_reply=(0.0,) * asked))),
+                    shares=shares,
+                    mechanism="own_error",
+                    distraction=None,
+                ),
             ),
             "What would tell",
         )
-        for repeats in ((0.0,), (0.0,) * 8)
+        for asked in (2, 8)
     )
-    assert "of all of it, drawn again" in few
-    assert "So far 0 of 1 right (its other repeats)." in few
-    assert "of all of it, drawn again" not in many
+    assert "8 replays of its last reply, drawn again" in few
+    assert "So far 0 of 2 right (with its last reply drawn again)." in few
+    assert "of its last reply, drawn again" not in many
