@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import StaysUnreadError
-from toolablate.experiments.construction.kinds import load_items, require, stages_of
+from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
 from toolablate.experiments.construction.workbench import Workbench
@@ -205,10 +205,9 @@ def build(
 ) -> Built:
     """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
     asks for nothing again that was replied to. With `again` it asks once more for items whose replies could not be
-    used. Raises ToolablateError where nothing can be asked or kept."""
+    used. What the pipeline needs is there (`require`). Raises ToolablateError where nothing can be asked or kept."""
     progress = progress or RunProgress()
     contents: Mapping[str, Content] = load_items(pipeline)
-    require(pipeline)
     budget, stages, work = _Budget(max_cost), list[Passed](), list[StageWork]()
     for stage in stages_of(pipeline, bench):
         found = passed(pipeline, bench, stage, contents, again=again)

@@ -441,12 +441,15 @@ def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_
         ('items = "questions.jsonl"\noutput = "."', "would be overwritten"),
         ('items = "pairs.jsonl"\noutput = "pairs.jsonl/in"', "cannot write"),
         ('items = "pairs.jsonl"\nduplicates = { against = ["none.jsonl"] }', "none.jsonl"),
+        ('items = "pears.jsonl"', "pears.jsonl"),
+        ('items = "pairs.jsonl"\nprompts = { assess = "none.txt" }', "none.txt"),
     ):
         path.write_text(text.replace('items = "pairs.jsonl"', changed), encoding="utf-8")
         refused = run(path, code=1).exception
         assert isinstance(refused, InputError), refused
         assert told in str(refused)
     assert chat_server.requests == []
+    assert not (tmp_path / "runs").exists()
     assert len((tmp_path / "questions.jsonl").read_text(encoding="utf-8").splitlines()) == 1
 
 

@@ -381,6 +381,16 @@ def test_what_is_no_such_forum_is_said(url: str, told: str, forums: Forums, tmp_
     assert told in fetch(path, code=1).stderr
 
 
+def test_a_mistyped_key_of_a_forum_is_named_with_what_was_meant(forums: Forums, tmp_path: Path) -> None:
+    path = written(tmp_path, forums)
+    text = path.read_text(encoding="utf-8")
+    for kind, allowed in (("discourse", "kind, licence, "), ("stackexchange", "key, kind, licence, ")):
+        path.write_text(text.replace(f'kind = "{kind}"', f'kind = "{kind}"\nsinse = 2026-01-01'), encoding="utf-8")
+        told = str(fetch(path, code=1).exception)
+        assert f"sinse: unknown key; did you mean 'since'? (allowed: {allowed}" in told
+        assert kind not in told
+
+
 def test_posts_in_html_become_text() -> None:
     assert said_in("<p>a  a</p><ul><li>b<li>c</ul><script>d()</script>") == "a a\n* b\n* c"
     assert said_in("<pre>if x:\n    y  z\n</pre>") == "if x:\n    y  z"
