@@ -85,6 +85,15 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         ({"verdict": "mend", "content": {"kind": "trivia"}}, "kind: one of knowledge, reasoning, computation"),
         ({"verdict": "mend", "content": {"domain": " "}}, "domain: one line that is not blank"),
         ({"verdict": "mend", "content": {"wrong_replies": [""]}}, "wrong_replies: one is blank"),
+        (
+            {"verdict": "mend", "content": {"question": "x" * 32_001}},
+            "question: has 32,001 characters, and may have 32,000",
+        ),
+        (
+            {"verdict": "mend", "content": {"wrong_replies": ["x", "y" * 40_000]}},
+            "wrong_replies: has 40,000 characters",
+        ),
+        ({"verdict": "reject", "reason": "x" * 300_000}, "reason: has 300,000 characters"),
         ({"verdict": "accept", "content": {"question": "x"}}, "accept changes nothing"),
         ({"verdict": "accept", "seen": "another"}, "the item is another by now"),
         ({"verdict": "accept", "seen": "9c1f"}, "is too short"),
