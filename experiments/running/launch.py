@@ -17,6 +17,7 @@ from toolablate.agents import EndpointLine, ModelSource, RetryPolicy, require_ca
 from toolablate.agents.pacing import Pressure, pressures
 from toolablate.agents.spending import goes_in_batches
 from toolablate.analysis.from_store import changed_kernels, environments
+from toolablate.benchmarks.questions import told_of_alike
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
     finished_trials,
@@ -285,7 +286,11 @@ async def _launch(
     require_same_environment(store, run.fingerprint)
     refuse_too_large(plan, planned)
     refuse_without_documents(planned)
-    for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):
+    for told in (
+        told_of_alike(planned.questions),
+        idle_judges(plan, planned.questions),
+        judges_of_their_own(plan, planned.questions),
+    ):
         if told:
             progress.warn(told)
     for told in unpriced_calls(planned.models, planned.conditions):
