@@ -55,7 +55,7 @@ class Run(Shown):
     @property
     def complete(self) -> bool:
         """Whether nothing is left to do: where the command line exits with 0."""
-        return not (self.missing or self.unscored or self.ungraded)
+        return not (self.missing or self.unscored or self.ungraded or self.launched.left_unscored)
 
     @property
     def json(self) -> Any:

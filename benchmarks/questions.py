@@ -3,7 +3,8 @@
 import difflib
 import json
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,25 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
     if not questions:
         raise InputError(f"{path}: holds no question", hint="One JSON object per line is expected.", code="no_question")
     return tuple(questions)
+
+
+def told_of_alike(questions: Iterable[Question]) -> str:
+    """What a user should know whose questions ask the same twice, which statistics take for two; "" where none do."""
+    found: dict[object, list[str]] = defaultdict(list)
+    for each in questions:
+        files = frozenset(file.sha256 for file in each.files)
+        found[each.prompt, each.choices, files, each.documents, each.images].append(each.id)
+    alike = [ids for ids in found.values() if len(ids) > 1]
+    if not alike:
+        return ""
+    named = "; ".join(
+        ", ".join(map(shown, ids[:_NAMED])) + (", ..." if len(ids) > _NAMED else "") for ids in alike[:_NAMED]
+    )
+    more = f"; and {len(alike) - _NAMED} more" if len(alike) > _NAMED else ""
+    return f"questions: some ask the same in the same words, and count as different ones: {named}{more}"
+
+
+_NAMED = 5
 
 
 def _question(content: dict[str, Any], files: FileFinder) -> Question:

@@ -78,8 +78,9 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
 
     from toolablate.experiments.construction.building import build, work_told
     from toolablate.experiments.construction.funnel import funnel_of
+    from toolablate.experiments.construction.kinds import require
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.publishing import publish, told_of_published
+    from toolablate.experiments.construction.publishing import publish, told_of_lost, told_of_published
     from toolablate.experiments.construction.workbench import Workbench
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.reports.numbers import counted
@@ -87,7 +88,10 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
 
     console = Console(stderr=True)
     loaded = load_pipeline(pipeline)
+    require(loaded)
     with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
+        for line in told_of_lost(loaded, bench):
+            console.print(line, style="yellow", markup=False, soft_wrap=True)
         built = build(loaded, bench, max_cost=max_cost, again=again, progress=progress)
         funnel = funnel_of(loaded, built, bench)
         whole = built.published is not None and not built.missing

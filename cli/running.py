@@ -78,7 +78,7 @@ def run_command(
         click.echo(summary_json(launched))
     else:
         print_summary(launched, Console())
-    raise SystemExit(1 if launched.missing or launched.unscored or launched.ungraded else 0)
+    raise SystemExit(1 if launched.missing or launched.unscored or launched.ungraded or launched.left_unscored else 0)
 
 
 @click.command("power", epilog=options.example("toolablate power plan.toml --effect 5"))

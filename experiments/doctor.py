@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.agents import read_api_key
+from toolablate.benchmarks.questions import told_of_alike
 from toolablate.experiments.environment.agents import open_agents
 from toolablate.experiments.environment.environment import (
     UNPROTECTED,
@@ -353,6 +354,8 @@ def _look_at_questions(plan: Plan, warn: Tell) -> str:
     found = design(plan)
     asyncio.run(_try_scorers(plan, found.questions, warn))
     refuse_too_large(plan, found)
+    if told := told_of_alike(found.questions):
+        warn(told)
     return f"{len(found.questions)} questions, {len(found.trials)} trials"
 
 

@@ -4,7 +4,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from difflib import get_close_matches
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -87,8 +87,13 @@ def _fields(model: Any) -> dict[str, Any]:
 
 
 def _tags(model: Any) -> set[str]:
-    field = model.model_fields.get("provider") if issubclass(model, BaseModel) else None
-    return {field.default if isinstance(field.default, str) else "registered"} if field else set()
+    """By which a union knows the model: pydantic names it so in the place of an error."""
+    if not issubclass(model, BaseModel):
+        return set()
+    if provider := model.model_fields.get("provider"):
+        return {provider.default if isinstance(provider.default, str) else "registered"}
+    kind = model.model_fields.get("kind")
+    return set(get_args(kind.annotation)) if kind and get_origin(kind.annotation) is Literal else set()
 
 
 def _models_in(annotation: Any) -> Iterator[Any]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import StaysUnreadError
-from toolablate.experiments.construction.kinds import load_items, require, stages_of
+from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
-from toolablate.experiments.construction.workbench import Workbench, content_digest
+from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.pair_judging import PairWork, estimated_requests, have_asked
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
@@ -109,7 +109,7 @@ def _found(step: Step, paid: Sequence[JudgeCall], most_chars: int, *, again: boo
 
 def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context: object) -> Step:
     model = pipeline.model_of(stage.role).identity() if stage.role else ""
-    depends = [stage.name, stage.version, dict(stage.settings()), model, item, content_digest(content), context]
+    depends = [stage.name, stage.version, dict(stage.settings()), model, item, content, context]
     asked = digest_json([stage.name, model, item])
     return Step(digest_json(depends), asked, stage, item, content, context)
 
@@ -205,10 +205,9 @@ def build(
 ) -> Built:
     """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
     asks for nothing again that was replied to. With `again` it asks once more for items whose replies could not be
-    used. Raises ToolablateError where nothing can be asked or kept."""
+    used. What the pipeline needs is there (`require`). Raises ToolablateError where nothing can be asked or kept."""
     progress = progress or RunProgress()
     contents: Mapping[str, Content] = load_items(pipeline)
-    require(pipeline)
     budget, stages, work = _Budget(max_cost), list[Passed](), list[StageWork]()
     for stage in stages_of(pipeline, bench):
         found = passed(pipeline, bench, stage, contents, again=again)

@@ -45,7 +45,9 @@ def rows_in(pipeline: Pipeline) -> int:
 
 
 def require(pipeline: Pipeline) -> None:
-    """What is needed later is looked for before anything is paid. Raises InputError."""
+    """What is read, and what is needed later, is looked for before anything is made or paid. Raises InputError."""
+    load_items(pipeline)
+    prompts_of(pipeline)
     if pipeline.kind == "questions":
         for _ in near_pairs(Deduplicate(pipeline.duplicates, pipeline.asks).published, pipeline.duplicates.near):
             break

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -11,12 +11,16 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
+from toolablate.experiments.construction.building import Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of
-from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.review import by_item, said_of
+from toolablate.experiments.construction.stages import Content, Dropped
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
+from toolablate.experiments.construction.workbench import Workbench
+from toolablate.reports.numbers import counted
 from toolablate.traces.new_files import new_folder
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
@@ -231,6 +235,44 @@ def _told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list
     return [
         f"{found} of {len(contents)} statements stand in the book word for word, and are false in falsified_book.jsonl"
     ]
+
+
+def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
+    """Before a build: how many decisions of people are on published items whose text is another now, or gone, and why.
+    Nothing is asked or written."""
+    known = {item: said for item, said in by_item(bench.decisions()).items() if pipeline.review.reviewers}
+    if not known or not (published := _published_ids(pipeline)):
+        return []
+    stages = seen_so_far(pipeline, bench).stages
+    applies = said_of(bench.decisions(), stages[-1].contents)
+    lost = [item for item in known.keys() - applies.keys() if item[:ID_DIGITS] in published]
+    if not lost:
+        return []
+    decisions = sum(each.seen == known[item][-1].seen for item in lost for each in known[item])
+    why = Counter(_left_at(item, stages) for item in lost)
+    return [
+        f"{counted(decisions, 'decision')} of people on {len(lost)} of {len(published)} published {pipeline.kind} no"
+        f" longer {'applies' if decisions == 1 else 'apply'}, so that this build publishes without these: "
+        + "; ".join(f"{reason} ({count})" for reason, count in why.most_common())
+    ]
+
+
+def _published_ids(pipeline: Pipeline) -> frozenset[str]:
+    """Of what `output` has now; none where it has nothing that can be read."""
+    try:
+        lines = (Path(pipeline.output) / f"{pipeline.kind}.jsonl").read_text(encoding="utf-8").splitlines()
+        return frozenset(json.loads(line)["id"].removesuffix("-false") for line in lines)
+    except (OSError, ValueError, KeyError):
+        return frozenset()
+
+
+def _left_at(item: str, stages: Sequence[Passed]) -> str:
+    if item not in stages[0].contents:
+        return "no row of `items` has their texts"
+    last = [each for each in stages if item in each.contents][-1]
+    if last is stages[-1]:
+        return "what is made of them is another text"
+    return f"`{last.stage.name}` {'drops them' if isinstance(last.outcomes.get(item), Dropped) else 'is done anew'}"
 
 
 def _form(content: Content) -> str:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
-from toolablate.experiments.construction.stages import Content, FullText
+from toolablate.experiments.construction.stages import Content, FullText, worked_on
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import digest_json
 
@@ -46,20 +46,21 @@ _CLEANED = ("question", "answer", "explanation", "title", "forum")
 
 
 def load_question_items(path: str | Path) -> dict[str, Content]:
-    """The content of each item by its id, the digest of where it came from; of two equal rows one is kept.
+    """The content of each item by its id, the digest of its texts as they came; of rows with equal texts the first is
+    kept.
 
     Raises InputError that names the file, the row, the key, what was found and what is allowed."""
-    items = {}
+    items: dict[str, Content] = {}
     for _, row in typed_rows(path, QuestionRow, ALLOWED):
         given = row.model_dump(mode="json")
-        items[digest_json(given)] = _content(given)
+        names = given.pop("names")
+        items.setdefault(digest_json(worked_on(given)), _content(given, names))
     if not items:
         raise InputError(f"items: there is no row in {path}", code="no_items")
     return items
 
 
-def _content(row: dict[str, Any]) -> Content:
-    names = row.pop("names")
+def _content(row: dict[str, Any], names: list[str]) -> Content:
     clean = {key: without_personal_data(row[key], names) for key in _CLEANED}
     clean["url"] = address_without_names(row["url"], names)
     return {**row, **clean, "replies": [without_personal_data(each, names) for each in row["replies"]]}

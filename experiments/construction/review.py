@@ -131,6 +131,8 @@ def load_decisions(path: Path, contents: Mapping[str, Content], reviewed: Review
     return found
 
 
+LONGEST_TEXT = 32_000
+"""Characters that a person may write into one text: as many as Discourse takes in a post."""
 FEWEST_SEEN = 6
 """Characters of a digest that tell one text from what it was before."""
 
@@ -156,6 +158,8 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         )
     if decision.verdict == "reject" and not decision.reason.strip():
         raise FaultyError("reason: a rejection needs one")
+    if len(decision.reason) > LONGEST_TEXT:
+        raise FaultyError(f"reason: {_too_long(decision.reason)}")
     if decision.verdict != "mend" and decision.content:
         raise LineError(f"content: {decision.verdict} changes nothing", 'Say "mend", or leave it out.')
     if decision.verdict == "mend":
@@ -172,8 +176,23 @@ def _check_mend(decision: Decision, content: Content, reviewed: Reviewed) -> Non
         raise LineError("content: the mend changes nothing", 'Say "accept".')
     if wrong := [key for key in asked if not _is_like(mended[key], asked[key])]:
         raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
-    if faults := reviewed.faults(reviewed.mended(content, decision.content)):
+    long = [
+        f"{key}: {_too_long(text)}"
+        for key in decision.content
+        for text in sorted(_texts_in(mended[key]) - _texts_in(asked[key]))
+        if len(text) > LONGEST_TEXT
+    ]
+    # What is too long is not read further.
+    if faults := long or reviewed.faults(reviewed.mended(content, decision.content)):
         raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
+
+
+def _texts_in(value: object) -> set[str]:
+    return set(value) if isinstance(value, list) else {value} if isinstance(value, str) else set()
+
+
+def _too_long(text: str) -> str:
+    return f"has {len(text):,} characters, and may have {LONGEST_TEXT:,}"
 
 
 def _item_of(row: Mapping[str, Any], contents: Mapping[str, Content]) -> str:

@@ -15,6 +15,14 @@ pages."""
 Content = Mapping[str, Any]
 """What an item is by now, as JSON."""
 
+ABOUT = frozenset(("url", "forum", "licence", "discipline", "field", "subfield", "page", "boxes"))
+"""Where an item is from, under which terms and on what subject: published with it, and no part of what models and
+people work on. Where that alone is corrected, an item stays the one that was paid for and decided on."""
+
+
+def worked_on(content: Content) -> Content:
+    return {key: value for key, value in content.items() if key not in ABOUT}
+
 
 def beginning(content: Content) -> str:
     """The text by which a person knows an item."""

@@ -22,6 +22,7 @@ from toolablate.experiments.construction.stages import (
     NoContext,
     Outcome,
     Role,
+    worked_on,
 )
 from toolablate.traces.records import digest_json
 
@@ -62,15 +63,13 @@ ALLOWED = {
 
 
 def load_statement_items(path: str | Path) -> dict[str, Content]:
-    """The content of each item by its id, the digest of its row; of two equal rows one is kept. Raises InputError that
-    names the file, the row, the key, what was found and what is allowed."""
-    rows = [_given(row) for _, row in typed_rows(path, StatementRow, ALLOWED)]
-    return {digest_json(row): row for row in rows}
-
-
-def _given(row: StatementRow) -> Content:
-    # Without boxes that are none, an item has the id that it had before there were any.
-    return row.model_dump(mode="json", exclude={"kind"} if row.boxes else {"kind", "boxes"})
+    """The content of each item by its id, the digest of its text and book; of rows with equal ones the first is kept.
+    Raises InputError that names the file, the row, the key, what was found and what is allowed."""
+    items: dict[str, Content] = {}
+    for _, row in typed_rows(path, StatementRow, ALLOWED):
+        content = row.model_dump(mode="json", exclude={"kind"})
+        items.setdefault(digest_json(worked_on(content)), content)
+    return items
 
 
 # By rule: what needs something that is not there. In this order, and counted so.

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints
 
-from toolablate.experiments.construction.stages import Content, Dropped, Kept
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, worked_on
 from toolablate.traces.database import (
     WORKBENCH_ID,
     FileSchema,
@@ -266,4 +266,5 @@ def _json(content: Content) -> str:
 
 
 def content_digest(content: Content) -> str:
-    return digest_json(json.loads(_json(content)))
+    """Of what people decide on: a corrected licence leaves their decisions as they are."""
+    return digest_json(json.loads(_json(worked_on(content))))

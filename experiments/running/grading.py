@@ -269,6 +269,22 @@ def ungraded(store: Path, planned: Design, scorers: Scorers) -> list[Grading]:
     ]
 
 
+def left_unscored(store: Path, planned: Design, scorers: Scorers) -> int:
+    """How many answers have no grade of a judge that was asked for it as often as it may be: only a plan with more asks
+    or another judge goes on with them."""
+    judged = {question.identity() for question in planned.questions if scorers.is_judged(question)}
+    if not judged:
+        return 0
+    with Store(store) as opened:
+        found = {
+            judge.name: opened.trials_with_verdict("unscored", scorer=judge.name, version=judge.version)
+            - _lacking(opened, judge)
+            for judge in scorers.judges
+        }
+    trials = {entry.trial.id for entry in planned.trials if entry.trial.question in judged}
+    return sum(len(trials & each) for each in found.values())
+
+
 def _lacking(store: Store, judge: AnyJudge) -> frozenset[str]:
     left = store.trials_with_verdict("unscored", scorer=judge.name, version=judge.version)
     again = {trial for trial in left if _standing(store, trial, judge) is None}

@@ -17,6 +17,7 @@ from toolablate.agents import EndpointLine, ModelSource, RetryPolicy, require_ca
 from toolablate.agents.pacing import Pressure, pressures
 from toolablate.agents.spending import goes_in_batches
 from toolablate.analysis.from_store import changed_kernels, environments
+from toolablate.benchmarks.questions import told_of_alike
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
     finished_trials,
@@ -29,7 +30,7 @@ from toolablate.experiments.plans.plan import Design, Only, Plan, PlannedTrial, 
 from toolablate.experiments.plans.prices import unpriced_calls
 from toolablate.experiments.plans.written import keeping_env
 from toolablate.experiments.running.execution import Opens, RunExecutor, open_executor, retry_policy
-from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
+from toolablate.experiments.running.grading import Gradings, JudgeWork, left_unscored, ungraded
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import Failures, GivenUp, Setting, StopSwitch, run_trials
 from toolablate.experiments.scoring import Scorers, Unscored, idle_judges, judges_of_their_own, score_unscored
@@ -214,7 +215,8 @@ class Launched:
     the plan. `failures` are those of this run; `slowed` says what endpoints refused, and how long they were waited
     for; `given_up` are the models of which no more was asked, and why. `run` is "" for trials that no plan called for.
     `unscored` are answers that the plan's scorer could not score, `ungraded` counts the grades that answers lack,
-    `judges` says what each judge did in this run."""
+    `left_unscored` those that none of a judge's replies had, of which no more are asked; `judges` says what each judge
+    did in this run."""
 
     run: str
     store: Path
@@ -229,6 +231,7 @@ class Launched:
     judges: tuple[JudgeWork, ...]
     slowed: tuple[str, ...]
     given_up: Mapping[str, GivenUp] = field(default_factory=dict)
+    left_unscored: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +286,11 @@ async def _launch(
     require_same_environment(store, run.fingerprint)
     refuse_too_large(plan, planned)
     refuse_without_documents(planned)
-    for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):
+    for told in (
+        told_of_alike(planned.questions),
+        idle_judges(plan, planned.questions),
+        judges_of_their_own(plan, planned.questions),
+    ):
         if told:
             progress.warn(told)
     for told in unpriced_calls(planned.models, planned.conditions):
@@ -349,6 +356,7 @@ async def carry_out(
         elsewhere=len(taken.intersection(left)),
         unscored=unscored,
         ungraded=len(ungraded(store, planned, scorers)),
+        left_unscored=left_unscored(store, planned, scorers),
         stopped=stop.stopped,
         failures=setting.failures.counts(),
         judges=gradings.work,

@@ -146,6 +146,13 @@ def _print_judges(launched: Launched, console: Console) -> None:
         console.print(
             f"{counted(left, 'answer')} {be} not graded yet{stopped}; the same command grades them.", style="yellow"
         )
+    if left := launched.left_unscored:
+        console.print(
+            f"{counted(left, 'answer')} {'has' if left == 1 else 'have'} no score, since no reply of a judge has a"
+            " grade; the same command asks again with `--set judging.asks=N`, N larger than before.",
+            style="yellow",
+            markup=False,
+        )
 
 
 def _why_not(reason: Ungraded) -> str:

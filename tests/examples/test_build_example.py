@@ -17,7 +17,7 @@ PORT = 18440
 
 
 def wait_for_the_port() -> None:
-    """Items are named by the forum's address, so that another run of the example on this machine comes first."""
+    """The forum has an address of its own, so that another run of the example on this machine comes first."""
     while True:
         with socket.socket() as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -14,6 +14,9 @@ from tests.experiments.answering import endpoint
 from tests.experiments.plan_files import KERNELS
 from tests.project.pages import ROOT, blocks, commands
 
+from toolablate.benchmarks.questions import load_questions
+from toolablate.traces.records import ChoiceTarget, NumberTarget
+
 HERE = "http://localhost:8000/v1"
 ELSEWHERE = ("toolablate view", "ssh", "toolablate contamination")
 """Of these pages, what tests/browser and tests/experiments/contamination run, and what leads to another machine."""
@@ -82,3 +85,17 @@ def test_what_reads_a_store_reads_that_of_the_readme(cli: Cli, tmp_path: Path) -
         assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
     assert (tmp_path / "lpfqa.jsonl").stat().st_size
     assert (tmp_path / "figures").is_dir()
+
+
+def test_a_table_becomes_questions_as_the_guide_says(tmp_path: Path) -> None:
+    (script,) = [text for text in blocks("docs/plans.md", "python") if "csv" in text]
+    table = '\ufeffid,prompt,choices,answer,domain\no1,Which diverges?,"sum 1/n|sum 1/n²",A,\no2,How many primes?,,25,numbers\n'
+    (tmp_path / "questions.csv").write_text(table, encoding="utf-8")
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    first, second = load_questions(tmp_path / "questions.jsonl")
+    assert (first.choices, first.target, first.domain) == (
+        ("sum 1/n", "sum 1/n²"),
+        ChoiceTarget(letters=("A",)),
+        "",
+    )
+    assert (second.target, second.domain) == (NumberTarget(value=25), "numbers")

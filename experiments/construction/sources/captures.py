@@ -13,7 +13,7 @@ from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.chromium import Captured, GuardedChromium, Limits, guarded_chromium
 from toolablate.experiments.construction.sources.forum_listing import ListedPage, listed_pages
 from toolablate.experiments.construction.sources.forum_threads import append_row, rows_there
-from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.stages import Content, worked_on
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError
 from toolablate.tools.web.urls import page_url
@@ -168,12 +168,16 @@ ALLOWED = {
 
 
 def load_capture_items(path: str | Path) -> dict[str, Content]:
-    """The content of each item by its id, the digest of its row, and so of its pictures. Raises InputError that names
-    the file, the row, the key, what was found and what is allowed."""
-    rows = [row.model_dump(mode="json") for _, row in typed_rows(path, CaptureRow, ALLOWED)]
-    if not rows:
+    """The content of each item by its id, the digest of its pictures, texts and address; of rows with equal ones the
+    first is kept. Raises InputError that names the file, the row, the key, what was found and what is allowed."""
+    items: dict[str, Content] = {}
+    for _, row in typed_rows(path, CaptureRow, ALLOWED):
+        content = row.model_dump(mode="json")
+        # The reader is told the address.
+        items.setdefault(digest_json({**worked_on(content), "url": row.url}), content)
+    if not items:
         raise InputError(f"items: there is no row in {path}", code="no_items")
-    return {digest_json(row): row for row in rows}
+    return items
 
 
 def pictures_of(folder: Path, names: Sequence[str]) -> tuple[Picture, ...]:

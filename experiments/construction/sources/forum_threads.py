@@ -255,15 +255,17 @@ _GONE = frozenset({"http_401", "http_403", "http_404", "http_410"})
 _OF_ONE_PAGE = frozenset({"", "too_large", "bad_encoding", "too_many_redirects"})
 """Why one thread cannot be read while its forum can."""
 _NO_JSON = "no_json"
-_MOST_WITHOUT_JSON = 10
-"""Topics in a row. A page that asks for a login, or whether a person reads, stands in the place of each."""
+_OF_ONE_OR_ALL = frozenset({_NO_JSON, "http_500", "http_502", "http_504", "timeout"})
+_MOST_IN_A_ROW = 10
+"""Topics that fail so. Beyond that the forum does: a page that asks for a login, or whether a person reads, stands in
+the place of each, or the program behind it is broken."""
 _AT_ONCE = 20
 _MOST_POSTS = 100
 _MOST_PAGES = 1_000
 
 
 async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]) -> AsyncIterator[Thread | LeftOut]:
-    base, without_json = forum.url.rstrip("/"), list[LeftOut]()
+    base, in_a_row = forum.url.rstrip("/"), list[LeftOut]()
     async for listed in _topics(forum, reader, base):
         if isinstance(listed, LeftOut):
             yield listed
@@ -274,19 +276,20 @@ async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]
         try:
             thread = await _topic(forum, reader, url)
         except ForumUnreadableError as error:
-            if error.code != _NO_JSON:
+            if error.code not in _OF_ONE_OR_ALL:
                 raise
-            without_json.append(LeftOut(url, forum.name, str(error)))
-            if len(without_json) == _MOST_WITHOUT_JSON:
-                told = f"{base} answers {len(without_json)} topics in a row with no JSON: does it ask for a login?"
-                raise ForumUnreadableError(told, _NO_JSON) from None
+            in_a_row.append(LeftOut(url, forum.name, str(error)))
+            if len(in_a_row) == _MOST_IN_A_ROW:
+                why = "no JSON: does it ask for a login?" if error.code == _NO_JSON else f"no page; the last: {error}"
+                told = f"{base} answers {len(in_a_row)} topics in a row with {why}"
+                raise ForumUnreadableError(told, error.code) from None
             continue
-        for each in without_json:
+        for each in in_a_row:
             yield each
-        without_json.clear()
+        in_a_row.clear()
         if thread is not None:
             yield thread
-    for each in without_json:
+    for each in in_a_row:
         yield each
 
 

@@ -415,7 +415,7 @@ def test_items_that_were_left_when_an_endpoint_was_given_up_are_listed_with_why(
 ) -> None:
     from tests.servers.chat_server import Status
 
-    path = pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "url": str(n)} for n in range(30)], "")
+    path = pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "title": str(n)} for n in range(30)], "")
     path.write_text(f"{path.read_text(encoding='utf-8')}concurrency = 1\n", encoding="utf-8")
     chat_server.answers(lambda _: Status(401))
     run(path, code=1)
@@ -441,12 +441,15 @@ def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_
         ('items = "questions.jsonl"\noutput = "."', "would be overwritten"),
         ('items = "pairs.jsonl"\noutput = "pairs.jsonl/in"', "cannot write"),
         ('items = "pairs.jsonl"\nduplicates = { against = ["none.jsonl"] }', "none.jsonl"),
+        ('items = "pears.jsonl"', "pears.jsonl"),
+        ('items = "pairs.jsonl"\nprompts = { assess = "none.txt" }', "none.txt"),
     ):
         path.write_text(text.replace('items = "pairs.jsonl"', changed), encoding="utf-8")
         refused = run(path, code=1).exception
         assert isinstance(refused, InputError), refused
         assert told in str(refused)
     assert chat_server.requests == []
+    assert not (tmp_path / "runs").exists()
     assert len((tmp_path / "questions.jsonl").read_text(encoding="utf-8").splitlines()) == 1
 
 
@@ -620,7 +623,8 @@ def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Pat
 
 def test_equal_rows_are_counted(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
-    path = pipeline_of(tmp_path, chat_server, [*PAIRS[:2], PAIRS[0], PAIRS[0]], ALONE)
+    again = {**PAIRS[0], "url": "https://other.example/t/1"}
+    path = pipeline_of(tmp_path, chat_server, [*PAIRS[:2], PAIRS[0], again], ALONE)
     found = json.loads(run(path, "--json").stdout)
     assert (found["rows"], found["repeated"], found["stages"][0]["came"]) == (4, 2, 2)
     assert "Rows of `items`: 4, less 2 rows the same as an earlier one" in run("status", path).output

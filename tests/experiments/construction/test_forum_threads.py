@@ -41,11 +41,12 @@ def topic(number: int) -> dict[str, Any]:
 
 
 class Forums:
-    """`asked` are the paths in order; `stopped` is a path that answers 503."""
+    """`asked` are the paths in order; `stopped` is a part of paths that answer `status`."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.stopped = ""
+        self.status = 503
         self.url = ""
 
     def answer(self, path: str, query: dict[str, list[str]]) -> Any:
@@ -112,7 +113,7 @@ def serving(forums: Forums) -> Iterator[Forums]:
                 if found is not None and not stopped
                 else b"nothing here"
             )
-            self.send_response(503 if stopped else 200 if found is not None else 404)
+            self.send_response(forums.status if stopped else 200 if found is not None else 404)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -206,6 +207,27 @@ def test_a_forum_that_stops_costs_no_other_and_the_same_command_goes_on(forums: 
     forums.stopped = ""
     fetch(path)
     assert len((tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 5
+
+
+def test_a_topic_that_always_fails_costs_itself_alone_and_is_tried_again(forums: Forums, tmp_path: Path) -> None:
+    forums.stopped, forums.status = "/t/2.json", 500
+    path = written(tmp_path, forums)
+    assert f"Batteries: left out: {forums.url}/t/2.json: HTTP 500" in fetch(path).stderr
+    assert len((tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 4
+    forums.stopped = ""
+    fetch(path)
+    assert len((tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()) == 5
+    assert left_out_of(tmp_path / "pairs.jsonl") == []
+
+
+def test_a_forum_whose_topics_all_fail_is_asked_for_few(forums: Forums, tmp_path: Path) -> None:
+    original = forums.answer
+    row = {"created_at": "2026-01-01T10:00:00.000Z", "posts_count": POSTS}
+    topics = {"topic_list": {"topics": [{"id": number, **row} for number in range(1, 180)]}}
+    forums.answer = lambda path, query: topics if path == "/latest.json" else original(path, query)  # type: ignore[method-assign]
+    forums.stopped, forums.status = "/t/", 500
+    assert "answers 10 topics in a row with no page; the last: " in fetch(written(tmp_path, forums), code=1).stderr
+    assert len([each for each in forums.asked if each.startswith("/t/")]) == 10
 
 
 def test_threads_that_stand_on_every_page_are_fetched_once_and_lists_without_end_have_one(
@@ -357,6 +379,16 @@ def test_what_is_no_such_forum_is_said(url: str, told: str, forums: Forums, tmp_
     if told == "of another form":
         forums.answer = lambda path, query: {"topic_list": []}  # type: ignore[method-assign]
     assert told in fetch(path, code=1).stderr
+
+
+def test_a_mistyped_key_of_a_forum_is_named_with_what_was_meant(forums: Forums, tmp_path: Path) -> None:
+    path = written(tmp_path, forums)
+    text = path.read_text(encoding="utf-8")
+    for kind, allowed in (("discourse", "kind, licence, "), ("stackexchange", "key, kind, licence, ")):
+        path.write_text(text.replace(f'kind = "{kind}"', f'kind = "{kind}"\nsinse = 2026-01-01'), encoding="utf-8")
+        told = str(fetch(path, code=1).exception)
+        assert f"sinse: unknown key; did you mean 'since'? (allowed: {allowed}" in told
+        assert kind not in told
 
 
 def test_posts_in_html_become_text() -> None:

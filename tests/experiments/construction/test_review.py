@@ -85,6 +85,15 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         ({"verdict": "mend", "content": {"kind": "trivia"}}, "kind: one of knowledge, reasoning, computation"),
         ({"verdict": "mend", "content": {"domain": " "}}, "domain: one line that is not blank"),
         ({"verdict": "mend", "content": {"wrong_replies": [""]}}, "wrong_replies: one is blank"),
+        (
+            {"verdict": "mend", "content": {"question": "x" * 32_001}},
+            "question: has 32,001 characters, and may have 32,000",
+        ),
+        (
+            {"verdict": "mend", "content": {"wrong_replies": ["x", "y" * 40_000]}},
+            "wrong_replies: has 40,000 characters",
+        ),
+        ({"verdict": "reject", "reason": "x" * 300_000}, "reason: has 300,000 characters"),
         ({"verdict": "accept", "content": {"question": "x"}}, "accept changes nothing"),
         ({"verdict": "accept", "seen": "another"}, "the item is another by now"),
         ({"verdict": "accept", "seen": "9c1f"}, "is too short"),
@@ -148,8 +157,67 @@ def test_a_decision_on_what_an_item_was_before_does_not_count(
     path, items = waiting
     decided(path, *({"item": items[0]["item"], "reviewer": who, "verdict": "accept"} for who in ("ann", "bob")))
     assert funnel(path)["review"]["kept"] == 1
+    assert "no longer" not in run(path).output
     path.write_text(f"seed = 7\n{path.read_text(encoding='utf-8')}", encoding="utf-8")
+    told = (
+        "2 decisions of people on 1 of 1 published questions no longer apply, so that this build publishes without these: "
+        "what is made of them is another text (1)"
+    )
+    assert told in run(path).output
     assert funnel(path)["review"]["kept"] == 0
+    assert "no longer apply" not in run(path).output, "they are not published any more"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            lambda path: (path.parent / "pairs.jsonl").write_text(json.dumps(PAIRS[3])),
+            "no row of `items` has their texts",
+        ),
+        (
+            lambda path: path.write_text(path.read_text() + "[filter]\ndomains = ['Chemistry']\n"),
+            "`filter` is done anew",
+        ),
+    ],
+)
+def test_decisions_that_a_build_would_lose_are_told_before_it_asks(
+    change: Any, why: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:3], "[review]\nreviewers = 1")
+    run(path)
+    items = [json.loads(line) for line in run("decide", path).output.splitlines()]
+    decided(path, *({"item": each["item"], "reviewer": "ann", "verdict": "accept"} for each in items))
+    run(path)
+    change(path)
+    found = run(path, "--max-cost", 0, code=1).output
+    assert "3 decisions of people on 3 of 3 published questions no longer apply" in found
+    assert f"{why} (3)" in found
+
+
+def test_who_corrects_where_an_item_is_from_pays_nothing_and_loses_no_decision(
+    waiting: tuple[Path, list[dict[str, Any]]], chat_server: ChatServer
+) -> None:
+    path, items = waiting
+    decided(path, *({"item": each["item"], "reviewer": who, "verdict": "accept"} for each in items for who in "ab"))
+    assert funnel(path)["review"]["kept"] == 4
+    published = path.parent / "published" / "questions.jsonl"
+    before, asked = load_questions(published), len(chat_server.requests)
+    audit = [json.loads(line) for line in run("audit", path).output.splitlines()]
+    about = {"licence": "CC BY 4.0", "forum": "Cells", "url": "https://cells.example/t/1", "names": ["Orla Kemp"]}
+    pairs = [{**each, **about} for each in PAIRS]
+    (path.parent / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    assert funnel(path)["review"]["kept"] == 4
+    assert len(chat_server.requests) == asked
+    after = load_questions(published)
+    assert [(each.id, each.choices) for each in after] == [(each.id, each.choices) for each in before]
+    assert {(each.metadata["forum"], *each.metadata["source_urls"]) for each in after} == {
+        ("Cells", "https://cells.example/t/1")
+    }
+    assert "| Cells | CC BY 4.0 | 4 |" in (path.parent / "published" / "card.md").read_text(encoding="utf-8")
+    again = [json.loads(line) for line in run("audit", path).output.splitlines()]
+    assert [(each["item"], each["seen"]) for each in again] == [(each["item"], each["seen"]) for each in audit]
 
 
 def test_what_is_rejected_while_a_build_asks_is_not_published(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan
+from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.doctor import listening
 
@@ -23,3 +24,22 @@ def test_doctor_goes_on_where_an_endpoint_is_no_address(tmp_path: Path, cli: Cli
     assert (examined.returncode, examined.stderr) == (1, "")
     states = {finding["name"]: finding["state"] for finding in json.loads(examined.stdout)["findings"]}
     assert states["http://[::1"] == "missing"
+
+
+def test_questions_that_ask_the_same_are_named_by_a_run_and_by_doctor(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli
+) -> None:
+    plan = endpoint_plan(tmp_path, chat_server.url, count=3)
+    file = tmp_path / "questions.jsonl"
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    again = {**rows[1], "id": "later", "target": {"kind": "number", "value": 7}}
+    file.write_text("\n".join(map(json.dumps, [*rows, again])), encoding="utf-8")
+    chat_server.answers(lambda _: reply("Answer: 1"))
+    told = 'questions: some ask the same in the same words, and count as different ones: "q1", "later"'
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert f"Warning: {told}" in " ".join(ran.stderr.split())
+    found = json.loads(cli("doctor", plan, "--json").stdout)["findings"]
+    assert [each["detail"] for each in found if each["name"] == "questions" and each["state"] == "warning"] == [told]
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert "ask the same" not in cli("run", plan, "--store", tmp_path / "other.sqlite").stderr

@@ -44,7 +44,7 @@ def test_who_lets_a_judge_be_asked_more_often_has_it_try_again(
 ) -> None:
     chat_server.answers(lambda request: reply("It is hard to say."))
     plan = judged_plan(tmp_path, judge_at(chat_server.url) + "[judging]\nasks = 1\n", count=1)
-    assert cli("run", plan).returncode == 0
+    assert cli("run", plan).returncode == 1
     assert set(verdicts(store).values()) == {"unscored"}
     plan.write_text(plan.read_text(encoding="utf-8").replace("asks = 1", "asks = 2"), encoding="utf-8")
     chat_server.answers(grades)

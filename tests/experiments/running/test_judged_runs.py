@@ -91,9 +91,11 @@ def test_a_broken_grade_is_asked_for_again_and_then_left_unscored(
     chat_server.answers(unsure)
     plan = judged_plan(tmp_path, judge_at(chat_server.url) + "[judging]\nasks = 2\n", count=2, conditions=["none"])
     ran = cli("run", plan)
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == 1, ran.stderr
     assert len(chat_server.requests) == 4
     told = " ".join(ran.stdout.split())
+    goes_on = "1 answer has no score, since no reply of a judge has a grade; the same command asks again with"
+    assert goes_on in told
     assert "Judge j: 1 answer graded (4 requests" in told
     assert "j: 1 answer left unscored: no grade in the last of the judge's 2 replies" in told
     assert verdicts(store) == {("q0", "none"): "unscored", ("q1", "none"): "correct"}
@@ -107,8 +109,15 @@ def test_a_broken_grade_is_asked_for_again_and_then_left_unscored(
     whole = cli("show", store, broken.trial, "--full").stdout
     assert whole.count("It is hard to say") == 2
     assert "\x1b" not in whole
-    assert cli("run", plan).returncode == 0
-    assert len(chat_server.requests) == 4
+    again = cli("run", plan)
+    assert (again.returncode, len(chat_server.requests)) == (1, 4)
+    assert goes_on in " ".join(again.stdout.split())
+    assert json.loads(cli("run", plan, "--json").stdout)["left_unscored"] == 1
+    chat_server.answers(lambda _: reply(GRADE % 1))
+    mended = cli("run", plan, "--set", "judging.asks=3")
+    assert mended.returncode == 0, mended.stdout
+    assert "no score" not in mended.stdout
+    assert len(chat_server.requests) == 5
 
 
 def test_an_empty_answer_needs_no_judge(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
