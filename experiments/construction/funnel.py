@@ -141,7 +141,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
         checks=checks_of(each["asked"] for each in contents if "asked" in each),
         style=style_guess(groups_of(contents)),
-        audit=audit_in(pipeline, built.published or {}),
+        audit=audit_in(pipeline, built.published or {}, bench.texts(built.stages[-1].stage.name)),
         paper=paper.name,
         paper_funnel=paper.told,
         agreement=agreement(said),
