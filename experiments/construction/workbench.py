@@ -198,6 +198,11 @@ class Workbench:
         found = self._run("SELECT call FROM call WHERE step = ? ORDER BY number", step)
         return tuple(JudgeCall.from_json(text) for (text,) in found)
 
+    def timed_calls(self, step: str) -> list[tuple[JudgeCall, float]]:
+        """With the seconds that each took."""
+        found = self._run("SELECT call, seconds FROM call WHERE step = ? ORDER BY number", step)
+        return [(JudgeCall.from_json(text), seconds) for text, seconds in found]
+
     def paid(self) -> dict[str, Paid]:
         """By step."""
         found: dict[str, Paid] = {}

@@ -368,7 +368,12 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
     # What the filter says is as before, so that nothing after it changes.
     assert len(chat_server.requests) == asked + 4
     assert found["review"]["kept"] == 4
-    assert found["filter"]["requests"] == 8
+    # What was asked in other words was paid before, and is told so.
+    assert found["filter"]["requests"] == 4
+    paid = json.loads(run("status", path, "--json").stdout)["paid_before"]
+    assert (paid["requests"], paid["cost_usd"]) == (4, pytest.approx(4 * (10 * 1 + 5 * 2) / 1e6))
+    assert paid["seconds"] > 0
+    assert "Paid before, for steps that changed since: 4 requests, $0.00008" in run("status", path).stdout
     # What only weighs replies, or comes after them, asks for nothing.
     asked = len(chat_server.requests)
     for changed in ("seed = 5\n", "[filter]\nclarity = 4\n"):
