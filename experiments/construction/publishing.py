@@ -25,7 +25,7 @@ ID_DIGITS = 16
 
 def canary_of(pipeline: Pipeline) -> str:
     """In each row and in the card: who filters training data for it leaves this benchmark out. It stays the same when
-    items change, since it is a part of each question, and is another one under another title or output."""
+    items change, and is another one under another title or output."""
     named = "\n".join((pipeline.kind, pipeline.card.title, pipeline.card.contact, Path(pipeline.output).name))
     return f"toolablate benchmark data, not for training: {uuid5(NAMESPACE_URL, named)}"
 

@@ -14,6 +14,7 @@ from scipy.stats import binom
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import _grams, near_pairs
 from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
+from toolablate.experiments.construction.publishing import question_of
 from toolablate.experiments.construction.question_checks import _lists_options, checks_of, faults_of
 from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.statement_stages import _bare
@@ -311,3 +312,19 @@ def test_a_question_with_a_short_answer_does_not_hold_it(answer: str, faulty: bo
     question = "Which number ranks steels, as PREN = Cr + 3.3 Mo does, for 2 pumps that lift by 4.08 m?"
     asked = {"question": question, "answer": answer, "points": ["names it"], "explanation": ""}
     assert faults_of({"question": question}, asked) == (["question: holds the answer"] if faulty else [])
+
+
+def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
+    """A new contact address would otherwise pay for a pilot's trials again."""
+    options = ["water", "ether", "acetone", "benzene", "hexane"]
+    content = {
+        "asked": {"question": "Which solvent?", "options": options, "right": "acetone", "explanation": ""},
+        "wrong_replies": ["Water."],
+        **{"url": "https://forum.example/t/1", "forum": "Solvents", "domain": "Chemistry"},
+        **{"kind": "knowledge", "clarity": 5},
+    }
+    built = question_of("a" * 64, content, "canary 1")
+    for change in ({"kind": "reasoning"}, {"clarity": 4}, {"forum": "Labs"}, {"domain": "Physics"}, {}):
+        assert question_of("a" * 64, {**content, **change}, "canary 2").identity() == built.identity(), change
+    other = {**content, "asked": {**content["asked"], "question": "Which liquid?"}}
+    assert question_of("a" * 64, other, "canary 1").identity() != built.identity()
