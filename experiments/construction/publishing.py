@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
-from toolablate.experiments.construction.question_checks import letter_of
+from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
@@ -50,32 +49,17 @@ def question_of(item: str, content: Content, canary: str) -> Question:
         "metadata": metadata,
     }
     if "options" in asked:
-        return Question(choices=tuple(asked["options"]), target=ChoiceTarget(letters=(letter_of(asked),)), **common)
-    points = "\n".join(f"{number}. {point}" for number, point in enumerate(asked["points"], start=1))
-    rubric = Rubric(reference=asked["answer"], points=points)
-    return Question(target=ReferenceTarget(answer=asked["answer"]), rubric=rubric, **common)
+        choices = tuple(map(str.strip, asked["options"]))
+        return Question(choices=choices, target=ChoiceTarget(letters=(letter_of(asked),)), **common)
+    answer = asked["answer"].strip()
+    rubric = Rubric(reference=answer, points=numbered(asked["points"]))
+    return Question(target=ReferenceTarget(answer=answer), rubric=rubric, **common)
 
 
 def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
     """In the form that LPFQA is published in, which `lpfqa import` reads."""
-    asked = content["asked"]
-    if "options" in asked:
-        listed = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, asked["options"], strict=False))
-        prompt, answer = f"{asked['question']}\n{listed}", letter_of(asked)
-        points = ""
-    else:
-        prompt, answer = asked["question"], asked["answer"]
-        points = "\n".join(f"{number}. {point}" for number, point in enumerate(asked["points"], start=1))
-    chinese = language_of(asked["question"]) == "zh"
-    heads = ("<参考答案>", "<评估要点>") if chinese else ("<Reference Answer>", "<Evaluation Points>")
-    parts = [f"{heads[0]}\n{answer}", *([f"{heads[1]}\n{points}"] if points else [])]
-    return {
-        "prompt_id": item[:ID_DIGITS],
-        "prompt": prompt,
-        "response_reference": "\n".join(parts),
-        "primary_domain": content["domain"],
-        "canary": canary,
-    }
+    about = {"primary_domain": content["domain"], "canary": canary}
+    return {"prompt_id": item[:ID_DIGITS], **lpfqa_texts(content["asked"]), **about}
 
 
 def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> Path:

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.lpfqa.published import LpfqaRow, question_of_row
 from toolablate.benchmarks.prompt import LETTERS
+from toolablate.benchmarks.questions import language_of
+from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.personal_data import addresses_in, personal_data_in
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
+from toolablate.traces.records import ChoiceTarget, Rubric
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,15 +72,58 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
         faults.append("question: is in another language than the original")
     for key, text in texts_of(asked):
         faults += personal_faults(key, text)
-    if "options" in asked:
-        return [*faults, *_option_faults(asked)]
+    faults += _option_faults(asked) if "options" in asked else _answer_faults(asked)
+    return faults or _form_faults(asked)
+
+
+def _answer_faults(asked: Mapping[str, Any]) -> list[str]:
+    faults = []
     if not asked["answer"].strip():
         faults.append("answer: is blank")
-    elif _gives_away(question, asked["answer"], ()):
+    elif _gives_away(asked["question"], asked["answer"], ()):
         faults.append("question: holds the answer")
     if not 1 <= len(asked["points"]) <= MOST_POINTS or not all(map(str.strip, asked["points"])):
         faults.append(f"points: 1 to {MOST_POINTS} statements, none blank")
     return faults
+
+
+def lpfqa_texts(asked: Mapping[str, Any]) -> dict[str, str]:
+    """Prompt and reference in LPFQA's published form."""
+    points = ""
+    if "options" in asked:
+        listed = [f"{letter}. {text.strip()}" for letter, text in zip(LETTERS, asked["options"], strict=False)]
+        # With its text: beside an option "Vitamin C" a letter alone could mean either.
+        prompt, answer = "\n".join([asked["question"], *listed]), listed[LETTERS.index(letter_of(asked))]
+    else:
+        prompt, answer, points = asked["question"], asked["answer"].strip(), numbered(asked["points"])
+    chinese = language_of(asked["question"]) == "zh"
+    heads = ("<参考答案>", "<评估要点>") if chinese else ("<Reference Answer>", "<Evaluation Points>")
+    parts = [f"{heads[0]}\n{answer}", *([f"{heads[1]}\n{points}"] if points else [])]
+    return {"prompt": prompt, "response_reference": "\n".join(parts)}
+
+
+def numbered(points: Iterable[str]) -> str:
+    return "\n".join(f"{number}. {point.strip()}" for number, point in enumerate(points, start=1))
+
+
+def _form_faults(asked: Mapping[str, Any]) -> list[str]:
+    """Of what LPFQA's importer would not read back as it is: a form that is published has to be read by others."""
+    try:
+        read = question_of_row(LpfqaRow(prompt_id="-", **lpfqa_texts(asked)))
+    except LineError:
+        read = None
+    if "options" in asked:
+        options, right = tuple(map(str.strip, asked["options"])), (letter_of(asked),)
+        if read and read.choices == options and isinstance(read.target, ChoiceTarget) and read.target.letters == right:
+            return []
+        return [
+            "options: cannot be told apart again where question and options are one text: write each in a line without"
+            " fences, and begin no line of the question with a letter and a mark"
+        ]
+    wanted = Rubric(reference=asked["answer"].strip(), points=numbered(asked["points"]))
+    if read and not read.choices and read.rubric == wanted:
+        return []
+    return ["answer: cannot be told from the points again: leave out headings in brackets, and list no options"]
 
 
 def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.stats import binom
@@ -328,3 +329,35 @@ def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
         assert question_of("a" * 64, {**content, **change}, "canary 2").identity() == built.identity(), change
     other = {**content, "asked": {**content["asked"], "question": "Which liquid?"}}
     assert question_of("a" * 64, other, "canary 1").identity() != built.identity()
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({}, ""),
+        ({"options": ["water \n and ice", *OPTIONS[1:]], "right": OPTIONS[2]}, ""),
+        ({"options": ["water\nC. ice", *OPTIONS[1:]], "right": OPTIONS[2]}, "options"),
+        ({"options": [*(f"```\nx = {each}\n```" for each in range(4)), "none is"], "right": "none is"}, "options"),
+        ({"question": "Which of these keeps lithium stable?\nB. subtilis\nchoose"}, "options"),
+    ],
+)
+def test_options_that_lpfqas_form_would_not_give_back_are_a_fault(change: dict[str, Any], key: str) -> None:
+    asked = {"question": QUESTION, "options": [f" {each} " for each in OPTIONS], "right": OPTIONS[0]}
+    asked = {**asked, "explanation": "", **change}
+    faults = faults_of({"question": asked["question"]}, asked)
+    assert [fault.partition(":")[0] for fault in faults] == ([key] if key else [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "faulty"),
+    [
+        (" Two volts. ", "How many?", False),
+        ("Two volts\n<Evaluation Points>\n1. anything", "How many?", True),
+        ("参考 <评估要点> two", "How many?", True),
+        ("B", "Which of them is it?\nA. water\nB. ice\nC. tin", True),
+    ],
+)
+def test_an_answer_that_lpfqas_form_would_not_give_back_is_a_fault(answer: str, question: str, faulty: bool) -> None:
+    asked = {"question": question, "answer": answer, "points": ["says so ", "names\nboth"], "explanation": ""}
+    faults = faults_of({"question": question}, asked)
+    assert [fault.partition(":")[0] for fault in faults] == (["answer"] if faulty else [])
