@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
@@ -16,6 +17,7 @@ from toolablate.experiments.construction.question_checks import letter_of, lpfqa
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
+from toolablate.reports.numbers import counted
 from toolablate.traces.new_files import new_folder
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
@@ -62,41 +64,65 @@ def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
     return {"prompt_id": item[:ID_DIGITS], **lpfqa_texts(content["asked"]), **about}
 
 
-def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> Path:
+@dataclass(frozen=True, slots=True)
+class Published:
+    """`told` is what the maker should know before it is passed on: items without a licence, and how much of a book or
+    of threads is falsified."""
+
+    folder: Path
+    told: tuple[str, ...]
+
+
+def publish(
+    pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel, tell: Callable[[str], None] = lambda _: None
+) -> Published:
     """Makes the pipeline's `output` anew, in one step: `card.md`, and of questions `questions.jsonl` and `lpfqa.jsonl`,
-    of statements `statements.jsonl`, and the corpora of worlds. Raises InputError where that cannot be written."""
-    made = _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
+    of statements `statements.jsonl`, and the corpora of worlds. `tell` hears of what takes long. Raises InputError
+    where that cannot be written."""
+    made, told = (
+        _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents, tell)
+    )
     made["card.md"] = card_of(pipeline, contents, funnel)
     # New rows beside an old card would be neither set.
     with new_folder(Path(pipeline.output), is_published, "output") as folder:
         for name, text in made.items():
             (folder / name).write_text(text, encoding="utf-8")
-    return Path(pipeline.output)
+    return Published(Path(pipeline.output), (*licences_told(pipeline, contents), *(told if contents else ())))
 
 
-def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
+def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[dict[str, str], list[str]]:
+    """The files, and what is told of them."""
     canary = canary_of(pipeline)
     questions = [
         question_of(item, content, canary).model_dump_json(exclude_defaults=True) for item, content in contents.items()
     ]
     rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
     made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
-    if pipeline.worlds.threads:
-        worlds = thread_worlds(contents)
-        for name, documents in (("threads.jsonl", worlds.true), ("falsified_threads.jsonl", worlds.false)):
-            made[name] = _lines(json.dumps(each, ensure_ascii=False) for each in documents)
-    return made
+    if not pipeline.worlds.threads:
+        return made, []
+    worlds = thread_worlds(contents)
+    made |= {"threads.jsonl": _documents(worlds.true), "falsified_threads.jsonl": _documents(worlds.false)}
+    found = f"{len(worlds.found)} of {len(contents)}"
+    return made, [f"{found} threads have a wrong reply, their answer in falsified_threads.jsonl"]
 
 
-def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
+def _of_statements(
+    pipeline: Pipeline, contents: Mapping[str, Content], tell: Callable[[str], None]
+) -> tuple[dict[str, str], list[str]]:
     statements = [statement for item, content in contents.items() for statement in statements_of(item, content)]
     canary = {"canary": canary_of(pipeline)}
     made = {"statements.jsonl": _lines(json.dumps(each | canary, ensure_ascii=False) for each in statements)}
-    if pipeline.worlds.pages:
-        worlds = book_worlds(pipeline.worlds.pages, contents)
-        for name, documents in (("book.jsonl", worlds.true), ("falsified_book.jsonl", worlds.false)):
-            made[name] = _lines(json.dumps(each, ensure_ascii=False) for each in documents)
-    return made
+    if not pipeline.worlds.pages:
+        return made, []
+    tell(f"Looking for {counted(len(contents), 'statement')} in the book")
+    worlds = book_worlds(pipeline.worlds.pages, contents)
+    made |= {"book.jsonl": _documents(worlds.true), "falsified_book.jsonl": _documents(worlds.false)}
+    found = f"{len(worlds.found)} of {len(contents)}"
+    return made, [f"{found} statements stand in the book word for word, and are false in falsified_book.jsonl"]
+
+
+def _documents(documents: Iterable[Mapping[str, Any]]) -> str:
+    return _lines(json.dumps(each, ensure_ascii=False) for each in documents)
 
 
 def statements_of(item: str, content: Content) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -197,24 +223,10 @@ _PERSONAL = (
 )
 
 
-def told_of_published(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
-    """What its maker should know before it is passed on: items without a licence, and how much of a book or of threads
-    is falsified."""
+def licences_told(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
     bare = sum(not content.get("licence") for content in contents.values())
-    of_none = [f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"]
-    return [*(of_none if bare else []), *_told_of_worlds(pipeline, contents)]
-
-
-def _told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
-    if pipeline.worlds.threads and pipeline.kind == "questions":
-        found = len(thread_worlds(contents).found)
-        return [f"{found} of {len(contents)} threads have a wrong reply, their answer in falsified_threads.jsonl"]
-    if not pipeline.worlds.pages:
-        return []
-    found = len(book_worlds(pipeline.worlds.pages, contents).found)
-    return [
-        f"{found} of {len(contents)} statements stand in the book word for word, and are false in falsified_book.jsonl"
-    ]
+    of_none = f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"
+    return [of_none] if bare else []
 
 
 def _form(content: Content) -> str:

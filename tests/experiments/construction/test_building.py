@@ -22,7 +22,7 @@ from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.construction.pipeline import load_pipeline
-from toolablate.experiments.construction.publishing import canary_of, told_of_published
+from toolablate.experiments.construction.publishing import canary_of, licences_told
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
@@ -617,10 +617,10 @@ def test_a_build_that_is_killed_while_it_publishes_leaves_the_old_or_the_new_set
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
     pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS, ALONE))
     contents = {"a": {"licence": "CC BY 4.0"}, "b": {}}
-    assert told_of_published(pipeline, contents) == [
+    assert licences_told(pipeline, contents) == [
         "1 of 2 questions have no `licence` of their source; the card says unknown"
     ]
-    assert told_of_published(pipeline, {"a": contents["a"]}) == []
+    assert licences_told(pipeline, {"a": contents["a"]}) == []
 
 
 def test_equal_rows_are_counted(chat_server: ChatServer, tmp_path: Path) -> None:
