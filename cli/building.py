@@ -80,7 +80,7 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.kinds import require
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.publishing import publish, told_of_lost, told_of_published
+    from toolablate.experiments.construction.publishing import publish, told_of_lost
     from toolablate.experiments.construction.workbench import Workbench
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.reports.numbers import counted
@@ -95,23 +95,23 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
         built = build(loaded, bench, max_cost=max_cost, again=again, progress=progress)
         funnel = funnel_of(loaded, built, bench)
         whole = built.published is not None and not built.missing
-        folder = publish(loaded, built.published or {}, funnel) if whole else None
+        published = publish(loaded, built.published or {}, funnel, progress.tell) if whole else None
     for work in built.work:
         for line in work_told(work):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     _show(funnel, as_json=as_json)
-    if folder is None:
+    if published is None:
         lacking = f"{counted(built.missing, 'item')} not asked for; " if built.missing else ""
         told = f"Not done: {lacking}what was published before stays as it is. The same command goes on."
         console.print(told, style="yellow", soft_wrap=True)
     else:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
-        console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
+        console.print(f"{told} in {published.folder}", markup=False, soft_wrap=True)
         if waiting := sum(map(len, (found.waiting for found in built.stages[:-1]))):
             console.print(f"{counted(waiting, 'item')} waiting: `build status --list`", markup=False)
         if waiting := len(built.stages[-1].waiting):
             console.print(f"{counted(waiting, 'item')} waiting for people: `build review`", markup=False)
-        for line in told_of_published(loaded, built.published or {}) if built.published else ():
+        for line in published.told:
             console.print(line, markup=False, soft_wrap=True)
     raise SystemExit(1 if built.missing or built.published is None else 0)
 

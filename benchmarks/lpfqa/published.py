@@ -424,13 +424,14 @@ def load_lpfqa(path: str | Path) -> tuple[Question, ...]:
     for place, row in typed_rows(path, LpfqaRow, ALLOWED):
         try:
             identities.take(str(row.prompt_id), place)
-            questions.append(_question(row))
+            questions.append(question_of_row(row))
         except LineError as error:
             raise at(place, error) from error
     return tuple(questions)
 
 
-def _question(row: LpfqaRow) -> Question:
+def question_of_row(row: LpfqaRow) -> Question:
+    """Raises LineError."""
     reference, points = split_reference(row.response_reference)
     if not reference and not points:
         raise LineError(

@@ -1,8 +1,9 @@
 """The audit: people look at published items drawn at random, and bounds say how many of all may be wrong."""
 
 import random
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,13 +41,15 @@ ALLOWED = {
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Of `items` audited `wrong` are: those of which anybody says so. `ci95` bounds the share of all published items
-    that are, two-sided by Clopper and Pearson (1934); `at_most` is its upper bound alone, at 95 %. `not_counted` has,
-    under each reason, the numbers of the rows that say nothing of what is published. Bounds hold for items drawn at
-    random."""
+    """Of `items` that were drawn, `wrong` are those of which anybody says so, `mended` of these whose text is published
+    no more. `published` are all items that are published now: `ci95` bounds the share of them that is wrong,
+    `at_most` is its upper bound alone, both at 95 % by `bounds`, and None where nothing is audited or published.
+    `not_counted` has, under each reason, the numbers of the rows that say nothing of the draw."""
 
     items: int
     wrong: int
+    mended: int
+    published: int
     ci95: tuple[float, float] | None
     at_most: float | None
     not_counted: Mapping[str, Sequence[int]]
@@ -59,33 +62,45 @@ def drawn(contents: Mapping[str, Content], number: int, seed: int) -> list[str]:
     return items[:number]
 
 
-def audit_of(path: str, contents: Mapping[str, Content]) -> Audit:
-    """Raises InputError that names the file, the row, the key."""
+def audit_of(path: str, contents: Mapping[str, Content], earlier: Mapping[str, Collection[str]]) -> Audit:
+    """Of what is published, `contents`; `earlier` has the digests of each item's texts that ever were. A finding stays
+    one of the draw when it was acted on: what it says of the items that nobody looked at is still so. Raises InputError
+    that names the file, the row, the key."""
     seen = {item: content_digest(content) for item, content in contents.items()}
-    right: dict[str, bool] = {}
+    wrong: dict[str, bool] = {}
+    still: set[str] = set()
     not_counted: defaultdict[str, list[int]] = defaultdict(list)
     for place, row in typed_rows(path, AuditRow, ALLOWED):
-        if why := _not_counted(row, seen):
+        if why := _not_counted(row, seen, earlier):
             not_counted[why].append(place.number)
-        else:
-            right[row.item] = right.get(row.item, True) and row.right
-    wrong = sum(not each for each in right.values())
-    ci95, at_most = bounds(wrong, len(right)) if right else (None, None)
-    return Audit(len(right), wrong, ci95, at_most, dict(not_counted))
+            continue
+        wrong[row.item] = wrong.get(row.item, False) or not row.right
+        if not row.right and row.seen == seen.get(row.item):
+            still.add(row.item)
+    found = sum(wrong.values())
+    unseen = len(seen.keys() - wrong.keys())
+    ci95, at_most = bounds(found, len(wrong), unseen, len(still), len(seen)) if wrong and seen else (None, None)
+    return Audit(len(wrong), found, found - len(still), len(seen), ci95, at_most, dict(not_counted))
 
 
-def _not_counted(row: AuditRow, seen: Mapping[str, str]) -> str:
-    """Why a row says nothing of what is published; "" where it does."""
-    if row.item not in seen:
-        shortened = any(item.startswith(row.item.rstrip(".")) for item in seen)
-        return "`item` is not the whole id" if shortened else "`item` is none that is published"
-    if row.seen == seen[row.item]:
-        return ""
-    shortened = seen[row.item].startswith(row.seen.rstrip("."))
-    return "`seen` is not whole" if shortened else "`seen` is of another text than is published now"
+def _not_counted(row: AuditRow, seen: Mapping[str, str], earlier: Mapping[str, Collection[str]]) -> str:
+    """Why a row says nothing of the draw; "" where it does."""
+    known = {*earlier.get(row.item, ()), *([seen[row.item]] if row.item in seen else [])}
+    if not known:
+        shortened = any(item.startswith(row.item.rstrip(".")) for item in (*seen, *earlier))
+        return "`item` is not the whole id" if shortened else "`item` is none that was published"
+    if row.seen not in known:
+        shortened = any(each.startswith(row.seen.rstrip(".")) for each in known)
+        return "`seen` is not whole" if shortened else "`seen` is of no text that was published"
+    if row.right and row.seen != seen.get(row.item):
+        # It was not changed for the audit's sake: what else changed is not known.
+        return "it was right, and is another text or none by now (where these are many, draw anew)"
+    return ""
 
 
-def audit_in(pipeline: Pipeline, contents: Mapping[str, Content]) -> Audit | None:
+def audit_in(
+    pipeline: Pipeline, contents: Mapping[str, Content], earlier: Mapping[str, Collection[str]]
+) -> Audit | None:
     """Of the file that `[card] audit` names, None where it names none. Raises InputError, also where it is missing."""
     path = pipeline.card.audit
     if not path:
@@ -95,16 +110,27 @@ def audit_in(pipeline: Pipeline, contents: Mapping[str, Content]) -> Audit | Non
         error = InputError(f"card.audit: there is no file {path}", hint=hint, code="bad_plan")
         error.key = "audit"
         raise located(error, pipeline.file, "card", 0)
-    return audit_of(path, contents)
+    return audit_of(path, contents, earlier)
 
 
-def bounds(wrong: int, items: int) -> tuple[tuple[float, float], float]:
-    from scipy.stats import binomtest
+def bounds(wrong: int, items: int, unseen: int, still: int, published: int) -> tuple[tuple[float, float], float]:
+    """Of `published` items, the share that is wrong: two-sided, and the upper bound alone, at 95 %.
 
-    found = binomtest(wrong, items)
-    both = found.proportion_ci(0.95, "exact")
-    above = binomtest(wrong, items, alternative="less").proportion_ci(0.95, "exact").high
-    return (float(both.low), float(both.high)), float(above)
+    `items` were drawn without replacement out of themselves and `unseen` others, and `wrong` found, of which `still`
+    are published as they were. How many of the others are wrong has the exact bounds of a hypergeometric count: all
+    numbers M that a test does not reject, P(X <= wrong) > a and P(X >= wrong) > a for X of `items` draws out of
+    `items` + `unseen` with `wrong` + M wrong ones (Buonaccorsi 1987, The American Statistician 41:215). They are those
+    of Clopper and Pearson where `unseen` is large, and narrower where much of all was looked at."""
+    from scipy.stats import hypergeom
+
+    numbers, drawn_from = range(unseen + 1), items + unseen
+
+    def most(level: float) -> int:
+        return bisect_left(numbers, True, key=lambda m: hypergeom.cdf(wrong, drawn_from, wrong + m, items) <= level) - 1
+
+    fewest = bisect_left(numbers, True, key=lambda m: hypergeom.sf(wrong - 1, drawn_from, wrong + m, items) > 0.025)
+    low, high, at_most = ((still + each) / published for each in (fewest, most(0.025), most(0.05)))
+    return (low, high), at_most
 
 
 ROWS_NAMED = 10
@@ -117,9 +143,10 @@ def audit_told(audit: Audit) -> Sequence[str]:
     told = []
     if audit.ci95 is not None and audit.at_most is not None:
         low, high = (f"{100 * each:.1f}" for each in audit.ci95)
+        mended = f", {audit.mended} of them mended or taken out since" if audit.mended else ""
         told.append(
-            f"Audit: {audit.wrong} of {audit.items} items are not right (95 % interval {low} to {high} % of all,"
-            f" one-sided at most {100 * audit.at_most:.1f} %)"
+            f"Audit: {audit.wrong} of {audit.items} items drawn were not right{mended}; of all {audit.published} that"
+            f" are published {low} to {high} % are not (95 %; one-sided at most {100 * audit.at_most:.1f} %)"
         )
     for why, rows in audit.not_counted.items():
         named = ", ".join(map(str, rows[:ROWS_NAMED])) + (", ..." if len(rows) > ROWS_NAMED else "")

@@ -1,8 +1,10 @@
 """Book worlds: a textbook as a corpus in which every answer is, and the same book with its falsified statements."""
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +74,8 @@ def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorld
 
 def _spans(book: str, said: Mapping[str, str]) -> list[tuple[int, int, str]]:
     """Where each text stands, in order: of two that overlap the longer one."""
-    found = [(*match.span(), item) for item, text in said.items() for match in _loose(text).finditer(book)]
+    flat = _Flat(book)
+    found = [(*span, item) for item, text in said.items() for span in flat.spans(text)]
     chosen: list[tuple[int, int, str]] = []
     free = bytearray(b"\1") * len(book)
     for start, end, item in sorted(found, key=lambda span: (span[0] - span[1], span)):
@@ -80,6 +83,34 @@ def _spans(book: str, said: Mapping[str, str]) -> list[tuple[int, int, str]]:
             free[start:end] = bytes(end - start)
             chosen.append((start, end, item))
     return sorted(chosen)
+
+
+class _Flat:
+    """A book with one blank between words: texts are found in it as they are, whatever its blanks and ends of lines."""
+
+    def __init__(self, book: str) -> None:
+        words = list(re.finditer(r"\S+", book))
+        self._text = " ".join(word[0] for word in words)
+        self._starts = [word.start() for word in words]
+        self._flat_starts = list(accumulate((len(word[0]) + 1 for word in words), initial=0))
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """In the book. Whole words: what a statement says may be a part of another word."""
+        said = " ".join(text.split())
+        start = self._text.find(said) if said else -1
+        while start >= 0:
+            end = start + len(said)
+            whole = not any(map(_WORD_SIGN.match, (self._text[start - 1 : start], self._text[end : end + 1])))
+            if whole:
+                yield self._in_book(start), self._in_book(end - 1) + 1
+            start = self._text.find(said, end if whole else start + 1)
+
+    def _in_book(self, place: int) -> int:
+        word = bisect_right(self._flat_starts, place) - 1
+        return self._starts[word] + place - self._flat_starts[word]
+
+
+_WORD_SIGN = re.compile(r"[A-Za-z0-9]")
 
 
 def _set_as(book: str, start: int, end: int, twin: str) -> str:
@@ -107,9 +138,3 @@ def _set_as(book: str, start: int, end: int, twin: str) -> str:
 _AROUND = 400
 """Signs before and after a statement whose lines show how long lines are there."""
 _SENTENCE_END = re.compile(r"[.!?:;。！？：；]\W*$")
-
-
-def _loose(text: str) -> re.Pattern[str]:
-    """Whole words: what a statement says may be a part of another word."""
-    said = r"\s+".join(map(re.escape, text.split()))
-    return re.compile(rf"(?<![A-Za-z0-9]){said}(?![A-Za-z0-9])")

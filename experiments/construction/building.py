@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.benchmarks.judging.answers import Ask
@@ -10,7 +12,7 @@ from toolablate.experiments.construction.json_replies import StaysUnreadError
 from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
-from toolablate.experiments.construction.workbench import Workbench
+from toolablate.experiments.construction.workbench import Paid, Workbench
 from toolablate.experiments.pair_judging import PairWork, estimated_requests, have_asked
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
@@ -132,6 +134,35 @@ async def _taken(step: Step, paid: Iterable[JudgeCall], ask: Ask, most_chars: in
         return await step.stage.take(step.item, step.content, step.context, asked)
     except _TooLongError:
         return Waiting("longer than request_chars")
+
+
+def paid_for(step: Step, calls: Sequence[tuple[JudgeCall, float]]) -> tuple[Paid, Paid]:
+    """What was paid for the step as it is now, and what in other words before: `calls`, each with its seconds, are
+    those of its item and model, whatever they were asked."""
+    known = {call.request.identity(): call for call, _ in calls}
+    asked = set[tuple[str, ...]]()
+
+    async def given(request: ModelRequest) -> JudgeCall:
+        asked.add(_opening(request))
+        if (call := known.get(request.identity())) is None:
+            raise _NotPaidError(request)
+        return call
+
+    with suppress(_NotPaidError, StaysUnreadError):
+        asyncio.run(step.stage.take(step.item, step.content, step.context, given))
+    now, before = Paid(), Paid()
+    for call, seconds in calls:
+        paid = Paid(1, call.cost_usd, seconds)
+        if _opening(call.request) in asked:
+            now += paid
+        else:
+            before += paid
+    return now, before
+
+
+def _opening(request: ModelRequest) -> tuple[str, ...]:
+    """What was asked before any reply: all requests that mend a reply, and those of `--again`, have it in common."""
+    return tuple(each.content for each in takewhile(lambda each: each.role != "assistant", request.messages))
 
 
 class _TooLongError(Exception):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.experiments.construction.audit import Audit, audit_in, audit_told
-from toolablate.experiments.construction.building import Built
+from toolablate.experiments.construction.building import Built, paid_for
 from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
@@ -102,15 +102,19 @@ class Funnel:
 
 
 def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
-    paid = bench.paid()
-    used: set[str] = set()
+    paid, before = bench.paid(), Paid()
     paper, stages = PAPERS[pipeline.kind], list[StageFigures]()
     for found in built.stages:
         spent = Paid()
-        for step in found.steps.values():
-            if step.asked in paid:
-                used.add(step.asked)
-                spent += paid[step.asked]
+        for item, step in found.steps.items():
+            all_of_it = paid.pop(step.asked, Paid())
+            if all_of_it.requests > 1 or item not in found.outcomes:
+                now, earlier = paid_for(step, bench.timed_calls(step.asked))
+                spent += now
+                before += earlier
+            else:
+                # What has an outcome was asked for in the words of now.
+                spent += all_of_it
         outcomes = found.outcomes.values()
         stages.append(
             StageFigures(
@@ -127,7 +131,6 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
                 paper=paper.stages.get(found.stage.name, "" if stages else paper.first),
             )
         )
-    before = sum((each for step, each in paid.items() if step not in used), Paid())
     contents = (built.published or {}).values()
     rows = rows_in(pipeline)
     said = said_of(bench.decisions(), built.stages[-1].contents)
@@ -136,12 +139,12 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         repeated=rows - len(built.stages[0].steps),
         left_out=tuple(left_out_of(Path(pipeline.items))),
         stages=tuple(stages),
-        paid_before=before,
+        paid_before=sum(paid.values(), before),
         sources=_sources(built.stages[0].contents.values(), contents),
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
         checks=checks_of(each["asked"] for each in contents if "asked" in each),
         style=style_guess(groups_of(contents)),
-        audit=audit_in(pipeline, built.published or {}),
+        audit=audit_in(pipeline, built.published or {}, bench.texts(built.stages[-1].stage.name)),
         paper=paper.name,
         paper_funnel=paper.told,
         agreement=agreement(said),

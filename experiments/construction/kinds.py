@@ -53,7 +53,7 @@ def require(pipeline: Pipeline) -> None:
             break
     elif pipeline.worlds.pages:
         book_worlds(pipeline.worlds.pages, {})
-    audit_in(pipeline, {})
+    audit_in(pipeline, {}, {})
     folder = Path(pipeline.output)
     require_own_folder(folder, is_published, "output")
     above = next(each for each in folder.resolve().parents if each.exists())

@@ -2,19 +2,19 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.building import Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
-from toolablate.experiments.construction.question_checks import letter_of
+from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
 from toolablate.experiments.construction.review import by_item, said_of
 from toolablate.experiments.construction.stages import Content, Dropped
 from toolablate.experiments.construction.style_guess import style_told
@@ -29,7 +29,7 @@ ID_DIGITS = 16
 
 def canary_of(pipeline: Pipeline) -> str:
     """In each row and in the card: who filters training data for it leaves this benchmark out. It stays the same when
-    items change, since it is a part of each question, and is another one under another title or output."""
+    items change, and is another one under another title or output."""
     named = "\n".join((pipeline.kind, pipeline.card.title, pipeline.card.contact, Path(pipeline.output).name))
     return f"toolablate benchmark data, not for training: {uuid5(NAMESPACE_URL, named)}"
 
@@ -54,69 +54,78 @@ def question_of(item: str, content: Content, canary: str) -> Question:
         "metadata": metadata,
     }
     if "options" in asked:
-        return Question(choices=tuple(asked["options"]), target=ChoiceTarget(letters=(letter_of(asked),)), **common)
-    points = "\n".join(f"{number}. {point}" for number, point in enumerate(asked["points"], start=1))
-    rubric = Rubric(reference=asked["answer"], points=points)
-    return Question(target=ReferenceTarget(answer=asked["answer"]), rubric=rubric, **common)
+        choices = tuple(map(str.strip, asked["options"]))
+        return Question(choices=choices, target=ChoiceTarget(letters=(letter_of(asked),)), **common)
+    answer = asked["answer"].strip()
+    rubric = Rubric(reference=answer, points=numbered(asked["points"]))
+    return Question(target=ReferenceTarget(answer=answer), rubric=rubric, **common)
 
 
 def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
     """In the form that LPFQA is published in, which `lpfqa import` reads."""
-    asked = content["asked"]
-    if "options" in asked:
-        listed = "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, asked["options"], strict=False))
-        prompt, answer = f"{asked['question']}\n{listed}", letter_of(asked)
-        points = ""
-    else:
-        prompt, answer = asked["question"], asked["answer"]
-        points = "\n".join(f"{number}. {point}" for number, point in enumerate(asked["points"], start=1))
-    chinese = language_of(asked["question"]) == "zh"
-    heads = ("<参考答案>", "<评估要点>") if chinese else ("<Reference Answer>", "<Evaluation Points>")
-    parts = [f"{heads[0]}\n{answer}", *([f"{heads[1]}\n{points}"] if points else [])]
-    return {
-        "prompt_id": item[:ID_DIGITS],
-        "prompt": prompt,
-        "response_reference": "\n".join(parts),
-        "primary_domain": content["domain"],
-        "canary": canary,
-    }
+    about = {"primary_domain": content["domain"], "canary": canary}
+    return {"prompt_id": item[:ID_DIGITS], **lpfqa_texts(content["asked"]), **about}
 
 
-def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> Path:
+@dataclass(frozen=True, slots=True)
+class Published:
+    """`told` is what the maker should know before it is passed on: items without a licence, and how much of a book or
+    of threads is falsified."""
+
+    folder: Path
+    told: tuple[str, ...]
+
+
+def publish(
+    pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel, tell: Callable[[str], None] = lambda _: None
+) -> Published:
     """Makes the pipeline's `output` anew, in one step: `card.md`, and of questions `questions.jsonl` and `lpfqa.jsonl`,
-    of statements `statements.jsonl`, and the corpora of worlds. Raises InputError where that cannot be written."""
-    made = _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents)
+    of statements `statements.jsonl`, and the corpora of worlds. `tell` hears of what takes long. Raises InputError
+    where that cannot be written."""
+    made, told = (
+        _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents, tell)
+    )
     made["card.md"] = card_of(pipeline, contents, funnel)
     # New rows beside an old card would be neither set.
     with new_folder(Path(pipeline.output), is_published, "output") as folder:
         for name, text in made.items():
             (folder / name).write_text(text, encoding="utf-8")
-    return Path(pipeline.output)
+    return Published(Path(pipeline.output), (*licences_told(pipeline, contents), *(told if contents else ())))
 
 
-def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
+def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[dict[str, str], list[str]]:
+    """The files, and what is told of them."""
     canary = canary_of(pipeline)
     questions = [
         question_of(item, content, canary).model_dump_json(exclude_defaults=True) for item, content in contents.items()
     ]
     rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
     made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
-    if pipeline.worlds.threads:
-        worlds = thread_worlds(contents)
-        for name, documents in (("threads.jsonl", worlds.true), ("falsified_threads.jsonl", worlds.false)):
-            made[name] = _lines(json.dumps(each, ensure_ascii=False) for each in documents)
-    return made
+    if not pipeline.worlds.threads:
+        return made, []
+    worlds = thread_worlds(contents)
+    made |= {"threads.jsonl": _documents(worlds.true), "falsified_threads.jsonl": _documents(worlds.false)}
+    found = f"{len(worlds.found)} of {len(contents)}"
+    return made, [f"{found} threads have a wrong reply, their answer in falsified_threads.jsonl"]
 
 
-def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
+def _of_statements(
+    pipeline: Pipeline, contents: Mapping[str, Content], tell: Callable[[str], None]
+) -> tuple[dict[str, str], list[str]]:
     statements = [statement for item, content in contents.items() for statement in statements_of(item, content)]
     canary = {"canary": canary_of(pipeline)}
     made = {"statements.jsonl": _lines(json.dumps(each | canary, ensure_ascii=False) for each in statements)}
-    if pipeline.worlds.pages:
-        worlds = book_worlds(pipeline.worlds.pages, contents)
-        for name, documents in (("book.jsonl", worlds.true), ("falsified_book.jsonl", worlds.false)):
-            made[name] = _lines(json.dumps(each, ensure_ascii=False) for each in documents)
-    return made
+    if not pipeline.worlds.pages:
+        return made, []
+    tell(f"Looking for {counted(len(contents), 'statement')} in the book")
+    worlds = book_worlds(pipeline.worlds.pages, contents)
+    made |= {"book.jsonl": _documents(worlds.true), "falsified_book.jsonl": _documents(worlds.false)}
+    found = f"{len(worlds.found)} of {len(contents)}"
+    return made, [f"{found} statements stand in the book word for word, and are false in falsified_book.jsonl"]
+
+
+def _documents(documents: Iterable[Mapping[str, Any]]) -> str:
+    return _lines(json.dumps(each, ensure_ascii=False) for each in documents)
 
 
 def statements_of(item: str, content: Content) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -217,24 +226,10 @@ _PERSONAL = (
 )
 
 
-def told_of_published(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
-    """What its maker should know before it is passed on: items without a licence, and how much of a book or of threads
-    is falsified."""
+def licences_told(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
     bare = sum(not content.get("licence") for content in contents.values())
-    of_none = [f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"]
-    return [*(of_none if bare else []), *_told_of_worlds(pipeline, contents)]
-
-
-def _told_of_worlds(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
-    if pipeline.worlds.threads and pipeline.kind == "questions":
-        found = len(thread_worlds(contents).found)
-        return [f"{found} of {len(contents)} threads have a wrong reply, their answer in falsified_threads.jsonl"]
-    if not pipeline.worlds.pages:
-        return []
-    found = len(book_worlds(pipeline.worlds.pages, contents).found)
-    return [
-        f"{found} of {len(contents)} statements stand in the book word for word, and are false in falsified_book.jsonl"
-    ]
+    of_none = f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"
+    return [of_none] if bare else []
 
 
 def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.lpfqa.published import LpfqaRow, question_of_row
 from toolablate.benchmarks.prompt import LETTERS
+from toolablate.benchmarks.questions import language_of
+from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.personal_data import addresses_in, personal_data_in
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
+from toolablate.traces.records import ChoiceTarget, Rubric
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,16 +23,28 @@ if TYPE_CHECKING:
 
 FEWEST_OPTIONS, MOST_OPTIONS = 5, 7
 MOST_POINTS = 5
-_LEAK_CHARS = 12
-"""Shorter answers, such as a unit or a year, may stand in a question by chance."""
+_LEAK_SIGNS = 3
+"""Letters and figures of an answer. Shorter ones, such as a unit, may stand in a question by chance."""
 
 _ALL_OR_NONE = re.compile(
-    r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b|以上(?:都|皆|均)|都不(?:是|对)",
+    r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b"
+    r"|(?:以上|全部?|[都皆均])(?:[都皆均]|选项|不?(?:是|对|正确)|非|错)",
     re.IGNORECASE,
 )
-_ON_LINES = re.compile(r"^[ \t]*[(（]?A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]", re.MULTILINE)
+# Alone, before a word for options, or before one for right or wrong that ends the option.
+_OF_OPTIONS = re.compile(
+    r"\W*(?:all|none|both|neither|any|alle|keine?[rs]?|beide|tous|toutes|aucune?|tod[oa]s|ningun[oa]?|tutt[ei]|nessun[oa]?)\b"
+    r"(?:\W*$|.*\b(?:above(?! \d)|below(?! \d)|listed|mentioned|options?|answers?|choices|genannten|obigen|antworten"
+    r"|davon|ci-dessus|réponses|anteriores|respuestas|opciones|precedenti|risposte)\b"
+    r"|.*\b(?:correct|right|true|wrong|false|apply|richtig|falsch|exactes|justes|correct[ae]s|corrette)\W*$)",
+    re.IGNORECASE,
+)
+_ON_LINES = re.compile(
+    r"^[ \t]*[(（]?(?:A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]|a[)）.].*\n+[ \t]*[(（]?b[)）.])", re.MULTILINE
+)
 _IN_A_LINE = (
     re.compile(r"(?:(?<![\w(（])[(（]?(?P<first>A)|(?<![A-Za-z0-9(（])[(（]?(?P<next>[BC]))[)）．、]"),
+    re.compile(r"(?:(?<![\w(（])[(（]?(?P<first>a)|(?<![A-Za-z0-9(（])[(（]?(?P<next>[bc]))[)）]"),
     # "A." where a sentence begins: "vitamin A. Vitamin B." lists nothing.
     re.compile(r"(?:(?:^|[?？:：.。!！])[ \t]{0,9}(?P<first>A)|\s(?P<next>[BC]))\. "),
 )
@@ -41,9 +57,10 @@ _NAMES_A_LETTER = re.compile(
 
 
 def normal(text: str) -> str:
-    """As two options are compared: compatibility forms, case, blanks and a final stop do not count."""
+    """As two options are compared: no compatibility forms, case, blanks, signs without width or final stop."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(folded.split()).rstrip(".。 ")
+    shown = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
+    return " ".join(shown.split()).rstrip(".。 ")
 
 
 def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
@@ -55,15 +72,58 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
         faults.append("question: is in another language than the original")
     for key, text in texts_of(asked):
         faults += personal_faults(key, text)
-    if "options" in asked:
-        return [*faults, *_option_faults(asked)]
+    faults += _option_faults(asked) if "options" in asked else _answer_faults(asked)
+    return faults or _form_faults(asked)
+
+
+def _answer_faults(asked: Mapping[str, Any]) -> list[str]:
+    faults = []
     if not asked["answer"].strip():
         faults.append("answer: is blank")
-    elif _gives_away(question, asked["answer"]):
+    elif _gives_away(asked["question"], asked["answer"], ()):
         faults.append("question: holds the answer")
     if not 1 <= len(asked["points"]) <= MOST_POINTS or not all(map(str.strip, asked["points"])):
         faults.append(f"points: 1 to {MOST_POINTS} statements, none blank")
     return faults
+
+
+def lpfqa_texts(asked: Mapping[str, Any]) -> dict[str, str]:
+    """Prompt and reference in LPFQA's published form."""
+    points = ""
+    if "options" in asked:
+        listed = [f"{letter}. {text.strip()}" for letter, text in zip(LETTERS, asked["options"], strict=False)]
+        # With its text: beside an option "Vitamin C" a letter alone could mean either.
+        prompt, answer = "\n".join([asked["question"], *listed]), listed[LETTERS.index(letter_of(asked))]
+    else:
+        prompt, answer, points = asked["question"], asked["answer"].strip(), numbered(asked["points"])
+    chinese = language_of(asked["question"]) == "zh"
+    heads = ("<参考答案>", "<评估要点>") if chinese else ("<Reference Answer>", "<Evaluation Points>")
+    parts = [f"{heads[0]}\n{answer}", *([f"{heads[1]}\n{points}"] if points else [])]
+    return {"prompt": prompt, "response_reference": "\n".join(parts)}
+
+
+def numbered(points: Iterable[str]) -> str:
+    return "\n".join(f"{number}. {point.strip()}" for number, point in enumerate(points, start=1))
+
+
+def _form_faults(asked: Mapping[str, Any]) -> list[str]:
+    """Of what LPFQA's importer would not read back as it is: a form that is published has to be read by others."""
+    try:
+        read = question_of_row(LpfqaRow(prompt_id="-", **lpfqa_texts(asked)))
+    except LineError:
+        read = None
+    if "options" in asked:
+        options, right = tuple(map(str.strip, asked["options"])), (letter_of(asked),)
+        if read and read.choices == options and isinstance(read.target, ChoiceTarget) and read.target.letters == right:
+            return []
+        return [
+            "options: cannot be told apart again where question and options are one text: write each in a line without"
+            " fences, and begin no line of the question with a letter and a mark"
+        ]
+    wanted = Rubric(reference=asked["answer"].strip(), points=numbered(asked["points"]))
+    if read and not read.choices and read.rubric == wanted:
+        return []
+    return ["answer: cannot be told from the points again: leave out headings in brackets, and list no options"]
 
 
 def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -96,14 +156,25 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
         faults.append(f"options: two are the same: {twice!r}")
     if not alike[normal(asked["right"])]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
-    if any(_ALL_OR_NONE.search(option) for option in options):
+    faults += _faults_of_reference(options, asked["question"])
+    if _lists_options(asked["question"]):
+        faults.append("question: lists options, which belong into `options` alone")
+    if _gives_away(asked["question"], asked["right"], options):
+        faults.append("question: holds the right option")
+    return faults
+
+
+def _faults_of_reference(options: Sequence[str], question: str) -> list[str]:
+    """Of options that have letters of their own or speak of other options: their order is drawn."""
+    faults = []
+    if any(_ALL_OR_NONE.search(option) or _OF_OPTIONS.match(option) for option in options):
         faults.append('options: none may say "all of the above" or "none of the above"')
     if lettered := next(filter(_LETTERED.match, options), None):
         faults.append(f"options: leave out the letters that they begin with, and write initials in full: {lettered!r}")
-    if _lists_options(asked["question"]):
-        faults.append("question: lists options, which belong into `options` alone")
-    if _gives_away(asked["question"], asked["right"]):
-        faults.append("question: holds the right option")
+    elif _labelled(options):
+        faults.append(f"options: leave out the letters or numbers that they begin with: {options[0]!r}")
+    if naming := _naming_others(options, question):
+        faults.append(f"options: each gets another letter, so name none by its letter: {naming!r}")
     return faults
 
 
@@ -118,7 +189,7 @@ def _in_order(line: str, label: re.Pattern[str]) -> bool:
     begin, wanted = 0, list("ABC")
     for found in label.finditer(line):
         named = found["first"] or found["next"]
-        if named == wanted[0] and (named == "A" or re.search(r"\w", line[begin : found.start()])):
+        if named.upper() == wanted[0] and (found["first"] or re.search(r"\w", line[begin : found.start()])):
             wanted.pop(0)
             begin = found.end()
             if not wanted:
@@ -138,9 +209,78 @@ def without_letters(options: Sequence[str], explanation: str) -> list[str]:
     return list(options) if any(map(_NAMES_A_LETTER.search, (*bare, explanation))) else bare
 
 
-def _gives_away(question: str, answer: str) -> bool:
-    said = normal(answer)
-    return len(said) >= _LEAK_CHARS and said in normal(question)
+_LABEL = re.compile(r"(\d{1,2}|[^\W\d_]{1,4})(\s*)([^\w\s]?)(\s*)(.*)", re.DOTALL)
+_MARKS = frozenset(".:)]}、-–—")
+_ORDERS = (("i", "ii", "iii", "iv", "v", "vi", "vii"), tuple("甲乙丙丁戊己庚"), tuple("一二三四五六七"))
+"""What is counted with, where the signs do not follow each other in Unicode."""
+
+
+def _labelled(options: Sequence[str]) -> bool:
+    """Whether after the same beginning, as "Option " or "(", they have letters or numbers that follow each
+    other, and the same mark after them. What would be left without them differs: "1 mg", "2 mg" are no labels."""
+    spaced = (re.sub("([：．])", r"\1 ", option.replace("*", "")) for option in options)
+    plain = [unicodedata.normalize("NFKC", option).strip() for option in spaced]
+    begin = next((place for place, signs in enumerate(zip(*plain, strict=False)) if len(set(signs)) > 1), 0)
+    found = [_LABEL.match(option, begin) for option in plain]
+    parts = [each.groups() for each in found if each]
+    if len(parts) < max(2, len(plain)) or len({normal(rest) for *_, rest in parts}) < len(parts):
+        return False
+    labels, marks = [label.casefold() for label, *_ in parts], {mark for _, _, mark, _, _ in parts}
+    if not _follow(labels):
+        return False
+    if marks <= _MARKS and len(marks) == 1:
+        # "1:2", "1.5" and "1-butene" have no blank there.
+        return marks <= set(")]}、") or all(after for *_, after, _ in parts)
+    return not begin and min(labels) == "a" and all(before for _, before, *_ in parts)
+
+
+def _follow(labels: Sequence[str]) -> bool:
+    """In whichever order: that of options is drawn."""
+    if all(label.isdecimal() for label in labels):
+        values = sorted(map(int, labels))
+    elif all(len(label) == 1 for label in labels):
+        values = sorted(map(ord, labels))
+    else:
+        values = []
+    in_turn = bool(values) and values == list(range(values[0], values[0] + len(values)))
+    return in_turn or any(set(labels) == set(order[: len(labels)]) for order in _ORDERS)
+
+
+def _naming_others(options: Sequence[str], question: str) -> str | None:
+    """The first that names two letters of options, and little else, as in "both A and B". Where the question or most
+    options name letters they are those of samples, vitamins or the like."""
+    letters = LETTERS[: len(options)]
+    named = [{each[0] for each in _NAMES_A_LETTER.finditer(option)} & set(letters) for option in options]
+    if 2 * sum(map(bool, named)) > len(options):
+        return None
+    known = {each[0] for each in _NAMES_A_LETTER.finditer(question)}
+    return next(
+        (
+            option
+            for option, those in zip(options, named, strict=True)
+            if len(those) > 1 and not those <= known and len(re.findall(r"\w+", option)) <= 2 * len(those) + 1
+        ),
+        None,
+    )
+
+
+def _gives_away(question: str, answer: str, options: Sequence[str]) -> bool:
+    """Whether the answer stands in the question, and not all options do."""
+    said, text = normal(answer), normal(question)
+    wide = sum(sign >= _WIDE for sign in said)
+    if sum(map(str.isalnum, said)) + wide < _LEAK_SIGNS or not _stands_in(said, text):
+        return False
+    return not (options and all(_stands_in(normal(option), text) for option in options))
+
+
+_WIDE = "\u2e80"
+"""Signs from here on, Chinese and Japanese ones, say more each, and have no blanks between words."""
+_SIGN = rf"[^\W_{_WIDE}-\U0003ffff]"
+
+
+def _stands_in(said: str, text: str) -> bool:
+    """As whole words and whole numbers."""
+    return bool(re.search(rf"(?<!{_SIGN})(?<!\d[.,]){re.escape(said)}(?!{_SIGN})(?![.,]\d)", text))
 
 
 def letter_of(asked: Mapping[str, Any]) -> str:
@@ -153,7 +293,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -234,7 +234,7 @@ class Convert(NoContext):
     short_answer_prompt: str
     seed: int
     name: ClassVar[str] = "convert"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -197,6 +198,11 @@ class Workbench:
         found = self._run("SELECT call FROM call WHERE step = ? ORDER BY number", step)
         return tuple(JudgeCall.from_json(text) for (text,) in found)
 
+    def timed_calls(self, step: str) -> list[tuple[JudgeCall, float]]:
+        """With the seconds that each took."""
+        found = self._run("SELECT call, seconds FROM call WHERE step = ? ORDER BY number", step)
+        return [(JudgeCall.from_json(text), seconds) for text, seconds in found]
+
     def paid(self) -> dict[str, Paid]:
         """By step."""
         found: dict[str, Paid] = {}
@@ -220,6 +226,13 @@ class Workbench:
             step: Kept(json.loads(text)) if kept else Dropped(**json.loads(text))
             for step, kept, text in self._run("SELECT id, kept, content FROM step WHERE stage = ?", stage)
         }
+
+    def texts(self, stage: str) -> dict[str, set[str]]:
+        """By item, the digests of all that the stage ever made of it."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for item, text in self._run("SELECT item, content FROM step WHERE stage = ? AND kept", stage):
+            found[item].add(content_digest(json.loads(text)))
+        return dict(found)
 
     def step_count(self, stage: str) -> int:
         return int(self._run("SELECT count(*) FROM step WHERE stage = ?", stage)[0][0])

@@ -214,8 +214,12 @@ class Question(TaggedRecord):
     )
     noted: ClassVar[frozenset[str]] = frozenset(
         {
+            "canary",
+            "clarity",
             "computable",
             "difficulty_before",
+            "forum",
+            "kind",
             "pass_rate",
             "pass_rate_ci95",
             "phrasings",

@@ -4,12 +4,14 @@ import json
 import random
 from pathlib import Path
 
+import pytest
 from tests.experiments.construction.test_building import ALONE, funnel, run
 from tests.experiments.construction.test_statements import pipeline_of
 from tests.servers.chat_server import ChatServer
 
-from toolablate.experiments.construction.audit import bounds
+from toolablate.experiments.construction.audit import audit_of, bounds, drawn
 from toolablate.experiments.construction.style_guess import style_guess
+from toolablate.experiments.construction.workbench import content_digest
 from toolablate.traces.errors import InputError
 
 WORDS = ("ring", "bonds", "salt, 3", "wave", "lenses", "cell", "root", "gene", "mass", "some flow", "heat", "pipe")
@@ -42,10 +44,66 @@ def test_a_style_that_gives_answers_away_is_found_and_chance_is_not() -> None:
     assert style_guess([]).items == 0
 
 
-def test_bounds_are_those_of_clopper_and_pearson() -> None:
-    two_sided, at_most = bounds(0, 200)
+def test_bounds_are_those_of_clopper_and_pearson_where_few_of_many_are_looked_at() -> None:
+    two_sided, at_most = bounds(0, 200, 1_000_000, 0, 1_000_200)
     assert (two_sided[0], round(two_sided[1], 4), round(at_most, 4)) == (0.0, 0.0183, 0.0149)
-    assert bounds(20, 20)[1] == 1.0
+    assert bounds(0, 200, 230, 0, 430)[1] == 4 / 430
+    # All were looked at: there is nothing to estimate.
+    assert bounds(2, 5, 0, 2, 5) == ((0.4, 0.4), 0.4)
+    assert bounds(2, 5, 0, 0, 3) == ((0.0, 0.0), 0.0)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_bounds_cover_the_share_that_is_wrong_also_when_findings_are_mended(kept: bool) -> None:
+    """Exactly, over all that a draw of 30 of 100 can find."""
+    from scipy.stats import hypergeom
+
+    items, everything = 30, 100
+    known = {}
+    for found in range(items + 1):
+        published = everything if kept else everything - found
+        known[found] = published, *bounds(found, items, everything - items, found if kept else 0, published)
+    for wrong in (0, 1, 3, 8, 20, 50, 99, 100):
+        within = below = 0.0
+        for found, (published, (low, high), at_most) in known.items():
+            chance = hypergeom.pmf(found, everything, wrong, items)
+            share = (wrong if kept else wrong - found) / published
+            within += chance * (low <= share <= high)
+            below += chance * (share <= at_most)
+        assert within >= 0.95 - 1e-9, wrong
+        assert below >= 0.95 - 1e-9, wrong
+
+
+def test_findings_that_were_acted_on_still_speak_for_what_nobody_looked_at(tmp_path: Path) -> None:
+    draws = random.Random(1)
+    before = {f"{number:064x}": {"text": f"{number}", "wrong": draws.random() < 0.1} for number in range(1000)}
+    sample = drawn(before, 200, 0)
+    path = tmp_path / "audit.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"item": each, "seen": content_digest(before[each]), "right": not before[each]["wrong"]}) + "\n"
+            for each in sample
+        ),
+        encoding="utf-8",
+    )
+    earlier = {item: {content_digest(content)} for item, content in before.items()}
+    found = [item for item in sample if before[item]["wrong"]]
+    assert len(found) > 10
+    # Half of them are mended, the others rejected.
+    after = {item: content for item, content in before.items() if item not in found[::2]}
+    after |= {item: {"text": f"{item}, mended", "wrong": False} for item in found[1::2]}
+    share = sum(bool(each["wrong"]) for each in after.values()) / len(after)
+    audit = audit_of(str(path), after, earlier)
+    assert (audit.items, audit.wrong, audit.mended) == (200, len(found), len(found))
+    assert audit.ci95 is not None
+    assert audit.ci95[0] <= share <= audit.ci95[1]
+    assert audit.at_most is not None
+    assert audit.at_most >= share > 0.05
+    assert not audit.not_counted
+    # What was right and is another text by now says that more has changed than what was found.
+    rebuilt = {item: {**content, "text": f"{content['text']} or so"} for item, content in before.items()}
+    (reason,) = audit_of(str(path), rebuilt, earlier).not_counted
+    assert "draw anew" in reason
 
 
 def test_people_audit_what_is_published(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -55,6 +113,7 @@ def test_people_audit_what_is_published(chat_server: ChatServer, tmp_path: Path)
     assert rows == [json.loads(line) for line in run("audit", path).output.splitlines()][:2]
     said = [{**rows[0], "right": True}, {**rows[1], "right": False, "reason": "holds"}, {**rows[0], "seen": "0" * 64}]
     said[2]["right"] = False
+    text = rows[1]["source"]["text"]
     audited = tmp_path / "audit.jsonl"
     path.write_text(
         path.read_text(encoding="utf-8").replace("[card]", '[card]\naudit = "audit.jsonl"'), encoding="utf-8"
@@ -67,23 +126,31 @@ def test_people_audit_what_is_published(chat_server: ChatServer, tmp_path: Path)
     assert run("audit", path).output, "draws what the file is to be made of"
     audited.write_text("".join(f"{json.dumps(each)}\n" for each in said), encoding="utf-8")
     told = " ".join(run("status", path).output.split())
-    assert "Audit: 1 of 2 items are not right (95 % interval 1.3 to 98.7 % of all" in told
-    assert "Audit: 1 row not counted, `seen` is of another text than is published now: row 3" in told
+    assert "Audit: 1 of 2 items drawn were not right; of all 3 that are published 33.3 to 66.7 % are not (95 %" in told
+    assert "Audit: 1 row not counted, `seen` is of no text that was published: row 3" in told
     assert "tells" in told
     funnel(path)
-    assert "- Audit: 1 of 2 items" in (tmp_path / "published/card.md").read_text(encoding="utf-8")
+    assert "- Audit: 1 of 2 items drawn" in (tmp_path / "published/card.md").read_text(encoding="utf-8")
     short = {"item": rows[0]["item"][:6] + "...", "seen": rows[0]["seen"], "right": True}
     lost = [short, {**rows[0], "seen": rows[0]["seen"][:4]}, *[{"item": "99", "seen": "1", "right": True}] * 12]
     audited.write_text("".join(f"{json.dumps({'right': True, **each})}\n" for each in lost), encoding="utf-8")
     told = " ".join(run("status", path).output.split())
     assert (
-        "Audit: 12 rows not counted, `item` is none that is published: rows 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ..."
+        "Audit: 12 rows not counted, `item` is none that was published: rows 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ..."
         in told
     )
     assert "Audit: 1 row not counted, `item` is not the whole id: row 1" in told
     assert "Audit: 1 row not counted, `seen` is not whole: row 2" in told
-    assert "items are not right" not in told
+    assert "were not right" not in told
     audited.write_text(json.dumps({**rows[0], "right": "yes"}), encoding="utf-8")
     wrong = run("status", path, code=1).exception
     assert isinstance(wrong, InputError)
     assert "'right' must be true or false" in wrong.message
+    # The wrong one is taken out: it stays a finding.
+    audited.write_text("".join(f"{json.dumps(each)}\n" for each in said[:2]), encoding="utf-8")
+    items = tmp_path / "statements.jsonl"
+    left = [row for row in items.read_text(encoding="utf-8").splitlines() if json.loads(row)["text"] != text]
+    items.write_text("\n".join(left), encoding="utf-8")
+    funnel(path)
+    told = " ".join(run("status", path).output.split())
+    assert "Audit: 1 of 2 items drawn were not right, 1 of them mended or taken out since; of all 2 that are" in told

@@ -22,7 +22,7 @@ from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.construction.pipeline import load_pipeline
-from toolablate.experiments.construction.publishing import canary_of, told_of_published
+from toolablate.experiments.construction.publishing import canary_of, licences_told
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
@@ -368,7 +368,12 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
     # What the filter says is as before, so that nothing after it changes.
     assert len(chat_server.requests) == asked + 4
     assert found["review"]["kept"] == 4
-    assert found["filter"]["requests"] == 8
+    # What was asked in other words was paid before, and is told so.
+    assert found["filter"]["requests"] == 4
+    paid = json.loads(run("status", path, "--json").stdout)["paid_before"]
+    assert (paid["requests"], paid["cost_usd"]) == (4, pytest.approx(4 * (10 * 1 + 5 * 2) / 1e6))
+    assert paid["seconds"] > 0
+    assert "Paid before, for steps that changed since: 4 requests, $0.00008" in run("status", path).stdout
     # What only weighs replies, or comes after them, asks for nothing.
     asked = len(chat_server.requests)
     for changed in ("seed = 5\n", "[filter]\nclarity = 4\n"):
@@ -615,10 +620,10 @@ def test_a_build_that_is_killed_while_it_publishes_leaves_the_old_or_the_new_set
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
     pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS, ALONE))
     contents = {"a": {"licence": "CC BY 4.0"}, "b": {}}
-    assert told_of_published(pipeline, contents) == [
+    assert licences_told(pipeline, contents) == [
         "1 of 2 questions have no `licence` of their source; the card says unknown"
     ]
-    assert told_of_published(pipeline, {"a": contents["a"]}) == []
+    assert licences_told(pipeline, {"a": contents["a"]}) == []
 
 
 def test_equal_rows_are_counted(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ import gzip
 import json
 import random
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.stats import binom
@@ -13,7 +15,8 @@ from scipy.stats import binom
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import _grams, near_pairs
 from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
-from toolablate.experiments.construction.question_checks import _lists_options, checks_of
+from toolablate.experiments.construction.publishing import question_of
+from toolablate.experiments.construction.question_checks import _lists_options, checks_of, faults_of
 from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.statement_stages import _bare
 from toolablate.experiments.construction.workbench import Workbench
@@ -210,3 +213,151 @@ def test_options_are_looked_for_in_linear_time(text: str) -> None:
 
 def test_endings_are_looked_for_in_linear_time() -> None:
     assert _bare("s" * 200_000 + "x") == "s" * 200_000 + "x"
+
+
+QUESTION = "Which additive keeps lithium stable?"
+OPTIONS = ["nitrate of soda", "a sulphate", "oxide", "chloride, dry", "borate"]
+
+
+def option_faults(options: Sequence[str], right: str = "", question: str = QUESTION) -> list[str]:
+    """As they are asked, in an order that was drawn."""
+    asked = {"question": question, "options": [*options[2:], *options[:2]], "right": right or options[0]}
+    return [fault.partition(":")[0] for fault in faults_of({"question": question}, {**asked, "explanation": ""})]
+
+
+@pytest.mark.parametrize(
+    ("form", "labels"),
+    [
+        ("{}. {}", "12345"),
+        ("({}) {}", "12345"),
+        ("{}) {}", ("i", "ii", "iii", "iv", "v")),
+        ("Option {}: {}", "ABCDE"),
+        ("{} - {}", "ABCDE"),
+        ("**{}.** {}", "ABCDE"),
+        ("{} {}", "ABCDE"),
+        ("{}) {}", "\u0410\u0411\u0412\u0413\u0414"),
+        ("{}、{}", "甲乙丙丁戊"),
+        ("选项{}：{}", "ABCDE"),
+    ],
+)
+def test_letters_and_numbers_of_options_are_a_fault(form: str, labels: Sequence[str]) -> None:
+    options = [form.format(label, text) for label, text in zip(labels, OPTIONS, strict=True)]
+    assert option_faults(options) == ["options"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["1 mg", "2 mg", "3 mg", "4 mg", "5 mg"],
+        [f"{hours} h at {90 - hours} K" for hours in range(1, 6)],
+        ["1:2", "2:3", "3:4", "4:5", "5:6"],
+        ["1.5 V", "2.7 V", "3.1 V", "4.2 V", "5.0 V"],
+        ["1-butanol", "2-pentanol", "3-hexanol", "4-decanol", "5-nonanol"],
+        [f"Vitamin {letter}" for letter in "ABCDE"],
+        ["vitamins A and B", "vitamins B and C", "vitamin C", "vitamins D and E", "zinc"],
+        ["C (carbon)", "N (nitrogen)", "O", "F", "He"],
+        *([*OPTIONS, more] for more in ("All metals above 300 K", "Both right ventricles", "None at 300 K", "B cells")),
+    ],
+)
+def test_numbers_and_letters_of_what_is_asked_are_none(options: Sequence[str]) -> None:
+    assert not option_faults(options)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "A and B",
+        "Both A and B",
+        "A、B",
+        "None",
+        "All are correct",
+        "Neither answer",
+        "Keine der genannten",
+        "toutes les réponses ci-dessus",
+        "以上都是",
+        "全部正确",
+        "bor\u200bate",
+    ],
+)
+def test_options_that_name_others_or_look_like_one_are_a_fault(option: str) -> None:
+    assert set(option_faults([*OPTIONS, option])) == {"options"}
+
+
+def test_letters_that_the_question_names_are_its_own() -> None:
+    assert not option_faults([*OPTIONS, "A and B"], question="Which of the samples A and B keeps lithium stable?")
+
+
+SALTS = ["borax", "soda", "lime", "talc", "alum"]
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "faulty"),
+    [
+        ("Which salt, such as borax, keeps lithium stable?", SALTS, True),
+        ("Which of borax, soda, lime, talc and alum keeps lithium stable?", SALTS, False),
+        ("Which of the boraxes of 1.124 kg and 124.5 kg keeps lithium stable?", SALTS, False),
+        ("Which mass keeps lithium stable at 1.124 V and 124.5 K?", ["124", "200", "300", "400", "500"], False),
+        ("Which mass keeps lithium stable at 124 K?", ["124", "200", "300", "400", "500"], True),
+        ("哪种溶剂像丙酮一样溶解这种聚合物？", ["丙酮", "苯", "己烷", "乙醚", "水"], True),
+        ("Which keeps lithium stable? (a) water (b) tin (c) iron", OPTIONS, True),
+        ("Which keeps lithium stable?\na) water\nb) tin", OPTIONS, True),
+        ("Which keeps (a) lithium and (b) sodium stable?", OPTIONS, False),
+    ],
+)
+def test_a_question_holds_neither_its_answer_nor_its_options(question: str, options: list[str], faulty: bool) -> None:
+    assert option_faults(options, question=question) == (["question"] if faulty else [])
+
+
+@pytest.mark.parametrize(("answer", "faulty"), [("PREN", True), ("4.08 m", True), ("2", False), ("REN", False)])
+def test_a_question_with_a_short_answer_does_not_hold_it(answer: str, faulty: bool) -> None:
+    question = "Which number ranks steels, as PREN = Cr + 3.3 Mo does, for 2 pumps that lift by 4.08 m?"
+    asked = {"question": question, "answer": answer, "points": ["names it"], "explanation": ""}
+    assert faults_of({"question": question}, asked) == (["question: holds the answer"] if faulty else [])
+
+
+def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
+    """A new contact address would otherwise pay for a pilot's trials again."""
+    options = ["water", "ether", "acetone", "benzene", "hexane"]
+    content = {
+        "asked": {"question": "Which solvent?", "options": options, "right": "acetone", "explanation": ""},
+        "wrong_replies": ["Water."],
+        **{"url": "https://forum.example/t/1", "forum": "Solvents", "domain": "Chemistry"},
+        **{"kind": "knowledge", "clarity": 5},
+    }
+    built = question_of("a" * 64, content, "canary 1")
+    for change in ({"kind": "reasoning"}, {"clarity": 4}, {"forum": "Labs"}, {"domain": "Physics"}, {}):
+        assert question_of("a" * 64, {**content, **change}, "canary 2").identity() == built.identity(), change
+    other = {**content, "asked": {**content["asked"], "question": "Which liquid?"}}
+    assert question_of("a" * 64, other, "canary 1").identity() != built.identity()
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({}, ""),
+        ({"options": ["water \n and ice", *OPTIONS[1:]], "right": OPTIONS[2]}, ""),
+        ({"options": ["water\nC. ice", *OPTIONS[1:]], "right": OPTIONS[2]}, "options"),
+        ({"options": [*(f"```\nx = {each}\n```" for each in range(4)), "none is"], "right": "none is"}, "options"),
+        ({"question": "Which of these keeps lithium stable?\nB. subtilis\nchoose"}, "options"),
+    ],
+)
+def test_options_that_lpfqas_form_would_not_give_back_are_a_fault(change: dict[str, Any], key: str) -> None:
+    asked = {"question": QUESTION, "options": [f" {each} " for each in OPTIONS], "right": OPTIONS[0]}
+    asked = {**asked, "explanation": "", **change}
+    faults = faults_of({"question": asked["question"]}, asked)
+    assert [fault.partition(":")[0] for fault in faults] == ([key] if key else [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "faulty"),
+    [
+        (" Two volts. ", "How many?", False),
+        ("Two volts\n<Evaluation Points>\n1. anything", "How many?", True),
+        ("参考 <评估要点> two", "How many?", True),
+        ("B", "Which of them is it?\nA. water\nB. ice\nC. tin", True),
+    ],
+)
+def test_an_answer_that_lpfqas_form_would_not_give_back_is_a_fault(answer: str, question: str, faulty: bool) -> None:
+    asked = {"question": question, "answer": answer, "points": ["says so ", "names\nboth"], "explanation": ""}
+    faults = faults_of({"question": question}, asked)
+    assert [fault.partition(":")[0] for fault in faults] == (["answer"] if faulty else [])

@@ -10,6 +10,7 @@ from tests.experiments.construction.test_building import funnel, run
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.benchmarks.encyclo_k.statements import load_statements
+from toolablate.experiments.construction import publishing
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.statement_stages import twin_faults
 
@@ -204,6 +205,36 @@ def test_a_statement_over_two_pages_has_its_twin_on_the_first(tmp_path: Path) ->
         " Water boils at 353 K, and tin melts.",
     ]
     assert worlds.found == {"a", "b"}
+
+
+def test_a_books_statements_are_looked_for_once(
+    chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a book of 2 MB each took .1 s, and all of them twice."""
+    asked = list[int]()
+
+    def counting(pages: str, contents: Any) -> Any:
+        asked.append(len(contents))
+        return book_worlds(pages, contents)
+
+    monkeypatch.setattr(publishing, "book_worlds", counting)
+    (tmp_path / "pages.jsonl").write_text(json.dumps({"text": STATEMENTS[0].partition("\n")[2]}), encoding="utf-8")
+    told = run(pipeline_of(tmp_path, chat_server, '[review]\nreviewers = 0\n[worlds]\npages = "pages.jsonl"\n')).output
+    assert asked == [3]
+    assert "Looking for 3 statements in the book" in told
+    assert "1 of 3 statements stand in the book word for word" in " ".join(told.split())
+
+
+def test_a_text_is_found_as_often_as_it_stands_there_in_whole_words(tmp_path: Path) -> None:
+    pages = tmp_path / "pages.jsonl"
+    rows = [{"text": "Retin melts. (Tin\u00a0\n melts.) tin melts"}, {"text": "Tin"}, {"text": "melts. Tin meltsx"}]
+    pages.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    worlds = book_worlds(pages, {"a": {"text": "Tin melts", "false": {"text": "Tin boils"}}})
+    assert [" ".join(page["text"].split()) for page in worlds.false] == [
+        "Retin melts. (Tin boils.) tin melts",
+        "Tin boils",
+        ". Tin meltsx",
+    ]
 
 
 def test_a_twin_that_is_a_correct_statement_goes_also_where_that_one_was_dropped(
