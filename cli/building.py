@@ -295,7 +295,6 @@ def threads_command(forums: Path) -> None:
     from toolablate.experiments.construction.sources.forum_threads import (
         ForumUnreadableError,
         LeftOut,
-        alone,
         fetch_threads,
         load_forums,
     )
@@ -315,7 +314,7 @@ def threads_command(forums: Path) -> None:
             else:
                 found[name] += 1
 
-    with stopped_cleanly(), alone(Path(plan.output)):
+    with stopped_cleanly():
         asyncio.run(fetch())
     for name, count in found.items():
         console.print(f"{name}: {counted(count, 'new thread')}", markup=False, highlight=False)

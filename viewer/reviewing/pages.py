@@ -25,7 +25,7 @@ from toolablate.experiments.construction.reviewers import Reviewer, Reviewers
 from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.workbench import Decision
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import digest_json, digest_text
 from toolablate.viewer.forms import Form, read_form
 from toolablate.viewer.rendering import page
@@ -94,7 +94,7 @@ def _chosen(request: Request, form: Form) -> Response:
     view = _view(request)
     try:
         alias = _known(view, form["known"]) if "known" in form else _entered(view, form).alias
-    except InputError as error:
+    except (InputError, StoreError) as error:
         return reviewer(request, f"{error.message} {error.hint or ''}".strip(), form)
     answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
     answer.set_cookie(_cookie(request), quote(alias, safe=""), httponly=True, samesite="lax")
