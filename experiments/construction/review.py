@@ -158,22 +158,23 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         raise FaultyError("reason: a rejection needs one")
     if decision.verdict != "mend" and decision.content:
         raise LineError(f"content: {decision.verdict} changes nothing", 'Say "mend", or leave it out.')
-    if decision.verdict == "mend":
-        _check_mend(decision, content, reviewed)
-    return decision.model_copy(update={"seen": seen})
+    mend = _mend(decision, content, reviewed) if decision.verdict == "mend" else {}
+    return decision.model_copy(update={"seen": seen, "content": mend})
 
 
-def _check_mend(decision: Decision, content: Content, reviewed: Reviewed) -> None:
+def _mend(decision: Decision, content: Content, reviewed: Reviewed) -> dict[str, Any]:
+    """What it changes, without fields that it names as they are: by this two mends are compared."""
     asked = reviewed.mendable(content)
     if unknown := sorted(decision.content.keys() - asked.keys()):
         raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked)}.")
-    mended = {**asked, **decision.content}
-    if mended == asked:
+    mend = {key: value for key, value in decision.content.items() if value != asked[key]}
+    if not mend:
         raise LineError("content: the mend changes nothing", 'Say "accept".')
-    if wrong := [key for key in asked if not _is_like(mended[key], asked[key])]:
+    if wrong := [key for key, value in mend.items() if not _is_like(value, asked[key])]:
         raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
-    if faults := reviewed.faults(reviewed.mended(content, decision.content)):
+    if faults := reviewed.faults(reviewed.mended(content, mend)):
         raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
+    return mend
 
 
 def _item_of(row: Mapping[str, Any], contents: Mapping[str, Content]) -> str:
