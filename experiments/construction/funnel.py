@@ -255,7 +255,10 @@ def agreement_told(said: Agreement) -> Iterator[str]:
     if said.items:
         kappa = "undefined" if said.kappa is None else f"{said.kappa:.2f}"
         interval = f" ({said.ci95[0]:.2f} to {said.ci95[1]:.2f})" if said.ci95 else ""
-        yield f"Review: two people on {counted(said.items, 'item')}, alike on {said.alike:.0%}, kappa {kappa}{interval}"
+        yield (
+            f"Review: two people on {counted(said.items, 'item')}, the same verdict on {said.same_verdict:.0%},"
+            f" kappa {kappa}{interval}"
+        )
     if said.median_seconds is not None:
         yield f"Review: median {said.median_seconds:.0f} s per item and person"
 

@@ -200,12 +200,12 @@ def _called(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of the first two people on each item: on how many both decided, share that they decided alike, Cohen's kappa of
-    accept, mend and reject with its 95 % interval over items (None where it is undefined), median seconds an item
-    (None where nobody measured)."""
+    """Of the first two people on each item: on how many both decided, the share with the same verdict (accept, mend or
+    reject, whatever the mend), Cohen's kappa of the verdicts with its 95 % interval over items (None where it is
+    undefined), median seconds an item (None where nobody measured)."""
 
     items: int
-    alike: float | None
+    same_verdict: float | None
     kappa: float | None
     ci95: tuple[float, float] | None
     median_seconds: float | None
@@ -230,7 +230,7 @@ def agreement(said: Mapping[str, Sequence[Decision]]) -> Agreement:
     seconds = [each.seconds for of_item in said.values() for each in of_item if each.seconds is not None]
     return Agreement(
         items=len(pairs),
-        alike=sum(_gist(one) == _gist(other) for one, other in pairs) / len(pairs) if pairs else None,
+        same_verdict=sum(one.verdict == other.verdict for one, other in pairs) / len(pairs) if pairs else None,
         kappa=cohens_kappa(units),
         ci95=kappa_interval(units) if len(pairs) > 1 else None,
         median_seconds=statistics.median(seconds) if seconds else None,

@@ -65,7 +65,7 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
     assert funnel(path)["review"]["kept"] == 3
     prompts = [each.prompt for each in load_questions(path.parent / "published" / "questions.jsonl")]
     assert mended in prompts
-    assert "Review: two people on 4 items, alike on 75%" in run("status", path).output
+    assert "Review: two people on 4 items, the same verdict on 75%" in run("status", path).output
     assert run("decide", path).output == "", "nothing waits"
 
 
@@ -188,6 +188,9 @@ def test_agreement_is_cohens_kappa_of_the_first_two() -> None:
     decisions = [each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)]
     found = agreement(said_of(decisions, contents))
     # Observed .8, expected .8 * .6 + .2 * .4 = .56.
-    assert (found.items, found.alike) == (10, 0.8)
+    assert (found.items, found.same_verdict) == (10, 0.8)
     assert found.kappa == pytest.approx((0.8 - 0.56) / (1 - 0.56))
+    # Kappa knows verdicts alone, and so does the share beside it: two mends of other words are the same verdict.
+    mends = [Decision(item="i", seen="s", reviewer=n, verdict="mend", content={"question": n}) for n in "ab"]
+    assert agreement({"i": mends}).same_verdict == 1
     assert agreement({}) == Agreement(0, None, None, None, None)

@@ -139,7 +139,7 @@ def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, pat
 
 def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> None:
     mabel, bob = Person(site, "mabel"), Person(site, "bob")
-    hidden = ("Alike", "Cohen", "<dt>Decided", "Wait for a third")
+    hidden = ("Same verdict", "Cohen", "<dt>Decided", "Wait for a third")
     for _ in range(4):
         mabel.says(mabel.next(), "accept")
     for verdict in ("accept", "reject", "accept"):
@@ -150,7 +150,7 @@ def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> Non
     bob.says(bob.next(), "accept")
     page = bob.client.get("/").text
     assert [each for each in hidden if each not in page] == []
-    assert "<dt>Alike</dt><dd>75%" in page
+    assert "<dt>Same verdict</dt><dd>75%" in page
 
 
 def test_a_new_person_has_no_alias_of_decisions_from_a_file(site: Site, path: Path, tmp_path: Path) -> None:
