@@ -103,9 +103,9 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
     else:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {folder}", markup=False, soft_wrap=True)
-        if waiting := sum(map(len, (found.waiting for found in built.stages[:-1]))):
+        if waiting := sum(map(len, (found.waiting for found in built.stages if found is not built.review))):
             console.print(f"{counted(waiting, 'item')} waiting: `build status --list`", markup=False)
-        if waiting := len(built.stages[-1].waiting):
+        if waiting := len(built.review.waiting):
             console.print(f"{counted(waiting, 'item')} waiting for people: `build review`", markup=False)
         for line in told_of_published(loaded, built.published or {}) if built.published else ():
             console.print(line, markup=False, soft_wrap=True)
@@ -181,7 +181,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=decisions is not None, beside=True) as bench:
-        review = seen_so_far(loaded, bench).stages[-1]
+        review = seen_so_far(loaded, bench).review
         contents, part = review.contents, reviewed(loaded)
         if decisions is not None:
             kept = bench.decide(load_decisions(decisions, contents, part))

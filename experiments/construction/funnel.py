@@ -130,7 +130,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     before = sum((each for step, each in paid.items() if step not in used), Paid())
     contents = (built.published or {}).values()
     rows = rows_in(pipeline)
-    said = said_of(bench.decisions(), built.stages[-1].contents)
+    said = said_of(bench.decisions(), built.review.contents)
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),

@@ -154,6 +154,23 @@ def test_a_decision_on_what_an_item_was_before_does_not_count(
     assert funnel(path)["review"]["kept"] == 0
 
 
+def test_a_mend_that_repeats_another_question_is_not_published(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
+    path, items = waiting
+    (first, second), rest = items[:2], items[2:]
+    mend = {"verdict": "mend", "content": {"question": first["content"]["question"].upper()}}
+    decided(
+        path,
+        *({"item": second["item"], "reviewer": who, **mend} for who in ("ann", "bob")),
+        *({"item": each["item"], "reviewer": who, "verdict": "accept"} for each in (first, *rest) for who in "ab"),
+    )
+    found = funnel(path)
+    assert found["review"]["kept"] == 4
+    assert found["distinct"]["dropped"] == {"duplicate": 1}
+    assert len(load_questions(path.parent / "published" / "questions.jsonl")) == 3
+    told = run("status", path, "--list").output
+    assert f"question: repeats {first['item']}" in told
+
+
 def test_what_is_rejected_while_a_build_asks_is_not_published(chat_server: ChatServer, tmp_path: Path) -> None:
     writer = Writer(chat_server)
     more = "[review]\nreviewers = 1\n"
