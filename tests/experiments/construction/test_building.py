@@ -381,6 +381,17 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
     assert funnel(path)["filter"]["waiting"] == {"reply unread": 4}
 
 
+@pytest.mark.parametrize("domain", [" ", "Chemistry\n| of salts |"])
+def test_a_domain_that_is_no_line_of_words_is_asked_for_again(
+    domain: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server, {"lithium": [json.dumps({**filtered(""), "domain": domain})]})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    assert funnel(path)["filter"]["requests"] == 2
+    (question,) = load_questions(tmp_path / "published" / "questions.jsonl")
+    assert question.domain == "Chemistry"
+
+
 def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:
     from tests.servers.chat_server import Status
 

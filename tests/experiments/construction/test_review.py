@@ -114,7 +114,7 @@ def test_labels_and_the_wrong_reply_are_mended_as_the_question_is(chat_server: C
     assert labels == {"domain": "Chemistry", "kind": "computation", "clarity": 5, "wrong_replies": wrong}
     assert (row["source"]["forum"], row["source"]["licence"]) == ("Batteries", "CC BY-SA 4.0")
     said = {"item": row["item"], "verdict": "mend"}
-    assert "domain: one of Chemistry, Physics" in decided(
+    assert "domain: 'Alchemy' is none of Chemistry, Physics" in decided(
         path, {**said, "reviewer": "ann", "content": {"domain": "Alchemy"}}, code=1
     )
     mended = {"domain": "Physics", "clarity": 4, "kind": "reasoning", "wrong_replies": ["Twelve volts"]}
