@@ -107,9 +107,9 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
     else:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {published.folder}", markup=False, soft_wrap=True)
-        if waiting := sum(map(len, (found.waiting for found in built.stages[:-1]))):
+        if waiting := sum(map(len, (found.waiting for found in built.stages if found is not built.review))):
             console.print(f"{counted(waiting, 'item')} waiting: `build status --list`", markup=False)
-        if waiting := len(built.stages[-1].waiting):
+        if waiting := len(built.review.waiting):
             console.print(f"{counted(waiting, 'item')} waiting for people: `build review`", markup=False)
         for line in published.told:
             console.print(line, markup=False, soft_wrap=True)
@@ -185,7 +185,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=decisions is not None, beside=True) as bench:
-        review = seen_so_far(loaded, bench).stages[-1]
+        review = seen_so_far(loaded, bench).review
         contents, part = review.contents, reviewed(loaded)
         if decisions is not None:
             kept = bench.decide(load_decisions(decisions, contents, part))
@@ -299,7 +299,6 @@ def threads_command(forums: Path) -> None:
     from toolablate.experiments.construction.sources.forum_threads import (
         ForumUnreadableError,
         LeftOut,
-        alone,
         fetch_threads,
         load_forums,
     )
@@ -319,7 +318,7 @@ def threads_command(forums: Path) -> None:
             else:
                 found[name] += 1
 
-    with stopped_cleanly(), alone(Path(plan.output)):
+    with stopped_cleanly():
         asyncio.run(fetch())
     for name, count in found.items():
         console.print(f"{name}: {counted(count, 'new thread')}", markup=False, highlight=False)

@@ -88,7 +88,6 @@ def capture_command(plan: Path) -> None:
 
     from toolablate.experiments.construction.sources.captures import capture_threads, load_capture_plan
     from toolablate.experiments.construction.sources.forum_listing import ListedPage
-    from toolablate.experiments.construction.sources.forum_threads import alone
     from toolablate.experiments.environment.recording import KEYS
     from toolablate.reports.numbers import counted
     from toolablate.tools.web import FetchError
@@ -124,7 +123,7 @@ def capture_command(plan: Path) -> None:
             "You are root, so Chromium runs without its own sandbox: take another user for pages of strangers.",
             "yellow",
         )
-    with stopped_cleanly(), alone(Path(loaded.output)):
+    with stopped_cleanly():
         failed = asyncio.run(capture())
     if failed:
         later = sum(each.transient for each in failed)

@@ -11,6 +11,7 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import StaysUnreadError
 from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
+from toolablate.experiments.construction.review import Review
 from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
 from toolablate.experiments.construction.workbench import Paid, Workbench
 from toolablate.experiments.pair_judging import PairWork, estimated_requests, have_asked
@@ -198,6 +199,10 @@ class Built:
     stages: tuple[Passed, ...]
     published: Mapping[str, Content] | None
     work: tuple[StageWork, ...] = ()
+
+    @property
+    def review(self) -> Passed:
+        return next(each for each in self.stages if each.stage.name == Review.name)
 
     @property
     def missing(self) -> int:

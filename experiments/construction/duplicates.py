@@ -77,6 +77,35 @@ class Deduplicate:
         return Kept(content)
 
 
+@dataclass(frozen=True)
+class Distinct:
+    """Drops a question that repeats an earlier one as it is to be published: what `Deduplicate` compared were the
+    originals, which were converted and mended since. The same words repeat it whatever the answer. Words that are near
+    do with the same answer alone: converted questions are short, and may differ in the one name that they ask of."""
+
+    same: float
+    name: ClassVar[str] = "distinct"
+    version: ClassVar[int] = 1
+    role: ClassVar[None] = None
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"same": self.same}
+
+    def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
+        """For each item that repeats another: which, and the similarity."""
+        asked = {item: content["asked"] for item, content in contents.items()}
+        texts = {item: each["question"] for item, each in asked.items()}
+        answers = {item: normal(each.get("right", each.get("answer"))) for item, each in asked.items()}
+        return {
+            later: [earlier, round(similarity, 4)]
+            for later, earlier, similarity in near_pairs(texts, self.same)
+            if answers[later] == answers[earlier] or normal(texts[later]) == normal(texts[earlier])
+        }
+
+    async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
+        return Dropped("duplicate", f"question: repeats {context[0]} ({context[1]:.2f})") if context else Kept(content)
+
+
 def near_pairs(texts: Mapping[str, str], least: float) -> Iterator[tuple[str, str, float]]:
     """Each pair (later, earlier) of at least that similarity, with it. MinHash finds candidates, sets decide."""
     try:

@@ -133,7 +133,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         )
     contents = (built.published or {}).values()
     rows = rows_in(pipeline)
-    said = said_of(bench.decisions(), built.stages[-1].contents)
+    said = said_of(bench.decisions(), built.review.contents)
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),
@@ -258,7 +258,10 @@ def agreement_told(said: Agreement) -> Iterator[str]:
     if said.items:
         kappa = "undefined" if said.kappa is None else f"{said.kappa:.2f}"
         interval = f" ({said.ci95[0]:.2f} to {said.ci95[1]:.2f})" if said.ci95 else ""
-        yield f"Review: two people on {counted(said.items, 'item')}, alike on {said.alike:.0%}, kappa {kappa}{interval}"
+        yield (
+            f"Review: two people on {counted(said.items, 'item')}, the same verdict on {said.same_verdict:.0%},"
+            f" kappa {kappa}{interval}"
+        )
     if said.median_seconds is not None:
         yield f"Review: median {said.median_seconds:.0f} s per item and person"
 

@@ -8,7 +8,7 @@ from typing import get_args
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
+from toolablate.experiments.construction.duplicates import Deduplicate, Distinct, near_pairs
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
@@ -121,6 +121,7 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
             Falsify(asks, prompts["falsify"]),
             CheckTwin(pipeline.items),
             _review(pipeline, bench),
+            CheckTwin(pipeline.items, "distinct"),
         )
     strict = pipeline.filter
     return (
@@ -132,6 +133,7 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
         Convert(asks, prompts["convert_options"], prompts["convert_short_answer"], pipeline.seed),
         Check(),
         _review(pipeline, bench),
+        Distinct(pipeline.duplicates.same),
     )
 
 

@@ -238,8 +238,9 @@ def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
     known = {item: said for item, said in by_item(bench.decisions()).items() if pipeline.review.reviewers}
     if not known or not (published := _published_ids(pipeline)):
         return []
-    stages = seen_so_far(pipeline, bench).stages
-    applies = said_of(bench.decisions(), stages[-1].contents)
+    built = seen_so_far(pipeline, bench)
+    stages = built.stages[: built.stages.index(built.review) + 1]
+    applies = said_of(bench.decisions(), built.review.contents)
     lost = [item for item in known.keys() - applies.keys() if item[:ID_DIGITS] in published]
     if not lost:
         return []

@@ -142,7 +142,7 @@ class Filter(NoContext):
     clarity: int
     difficulty: int
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
@@ -150,8 +150,7 @@ class Filter(NoContext):
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         def faults(found: Filtering) -> list[str]:
-            known = not self.domains or found.domain in self.domains
-            return [] if known else [f"domain: {found.domain!r} is none of {', '.join(self.domains)}"]
+            return _domain_faults(found.domain, self.domains)
 
         parts = [("question", _titled(content)), ("answer", _explained(content))]
         request = request_for(Filtering, self.prompt, parts, "Judge this question.")
@@ -169,13 +168,16 @@ class Filter(NoContext):
         return Kept({**content, **labels})
 
 
+def _domain_faults(domain: str, domains: Sequence[str]) -> list[str]:
+    if domains:
+        return [] if domain in domains else [f"domain: {domain!r} is none of {', '.join(domains)}"]
+    one_line = len(domain.splitlines()) == 1 and domain.strip()
+    return [] if one_line else ["domain: one line that is not blank"]
+
+
 def label_faults(content: Content, domains: Sequence[str]) -> list[str]:
     """What is wrong with labels that people mended; `domains` are those that there may be, () for any."""
-    faults = []
-    if domains and content["domain"] not in domains:
-        faults.append(f"domain: one of {', '.join(domains)}")
-    elif len(content["domain"].splitlines()) != 1 or not content["domain"].strip():
-        faults.append("domain: one line that is not blank")
+    faults = _domain_faults(content["domain"], domains)
     if content["kind"] not in get_args(Kind):
         faults.append(f"kind: one of {', '.join(get_args(Kind))}")
     if content["clarity"] not in CLARITY:

@@ -162,29 +162,30 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         raise FaultyError(f"reason: {_too_long(decision.reason)}")
     if decision.verdict != "mend" and decision.content:
         raise LineError(f"content: {decision.verdict} changes nothing", 'Say "mend", or leave it out.')
-    if decision.verdict == "mend":
-        _check_mend(decision, content, reviewed)
-    return decision.model_copy(update={"seen": seen})
+    mend = _mend(decision, content, reviewed) if decision.verdict == "mend" else {}
+    return decision.model_copy(update={"seen": seen, "content": mend})
 
 
-def _check_mend(decision: Decision, content: Content, reviewed: Reviewed) -> None:
+def _mend(decision: Decision, content: Content, reviewed: Reviewed) -> dict[str, Any]:
+    """What it changes, without fields that it names as they are: by this two mends are compared."""
     asked = reviewed.mendable(content)
     if unknown := sorted(decision.content.keys() - asked.keys()):
         raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked)}.")
-    mended = {**asked, **decision.content}
-    if mended == asked:
+    mend = {key: value for key, value in decision.content.items() if value != asked[key]}
+    if not mend:
         raise LineError("content: the mend changes nothing", 'Say "accept".')
-    if wrong := [key for key in asked if not _is_like(mended[key], asked[key])]:
+    if wrong := [key for key, value in mend.items() if not _is_like(value, asked[key])]:
         raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
     long = [
         f"{key}: {_too_long(text)}"
-        for key in decision.content
-        for text in sorted(_texts_in(mended[key]) - _texts_in(asked[key]))
+        for key in mend
+        for text in sorted(_texts_in(mend[key]) - _texts_in(asked[key]))
         if len(text) > LONGEST_TEXT
     ]
     # What is too long is not read further.
-    if faults := long or reviewed.faults(reviewed.mended(content, decision.content)):
+    if faults := long or reviewed.faults(reviewed.mended(content, mend)):
         raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
+    return mend
 
 
 def _texts_in(value: object) -> set[str]:
@@ -218,12 +219,12 @@ def _called(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of the first two people on each item: on how many both decided, share that they decided alike, Cohen's kappa of
-    accept, mend and reject with its 95 % interval over items (None where it is undefined), median seconds an item
-    (None where nobody measured)."""
+    """Of the first two people on each item: on how many both decided, the share with the same verdict (accept, mend or
+    reject, whatever the mend), Cohen's kappa of the verdicts with its 95 % interval over items (None where it is
+    undefined), median seconds an item (None where nobody measured)."""
 
     items: int
-    alike: float | None
+    same_verdict: float | None
     kappa: float | None
     ci95: tuple[float, float] | None
     median_seconds: float | None
@@ -248,7 +249,7 @@ def agreement(said: Mapping[str, Sequence[Decision]]) -> Agreement:
     seconds = [each.seconds for of_item in said.values() for each in of_item if each.seconds is not None]
     return Agreement(
         items=len(pairs),
-        alike=sum(_gist(one) == _gist(other) for one, other in pairs) / len(pairs) if pairs else None,
+        same_verdict=sum(one.verdict == other.verdict for one, other in pairs) / len(pairs) if pairs else None,
         kappa=cohens_kappa(units),
         ci95=kappa_interval(units) if len(pairs) > 1 else None,
         median_seconds=statistics.median(seconds) if seconds else None,

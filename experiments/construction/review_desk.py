@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from toolablate.experiments.construction.kinds import load_items, reviewed, stag
 from toolablate.experiments.construction.pipeline import Pipeline, load_pipeline
 from toolablate.experiments.construction.review import (
     Agreement,
+    Review,
     Reviewed,
     agreement,
     decision_of,
@@ -161,7 +163,7 @@ class Desk:
         """A stage is gone through again where its steps, its settings or what comes to it have changed."""
         contents: Mapping[str, Content] = load_items(pipeline)
         files = [*map(_stamp, _read(pipeline))]
-        for stage in stages_of(pipeline, self._bench)[:-1]:
+        for stage in takewhile(lambda each: each.name != Review.name, stages_of(pipeline, self._bench)):
             model = pipeline.model_of(stage.role).identity() if stage.role else ""
             of = (self._bench.step_count(stage.name), stage.settings(), model, pipeline.request_chars, files, contents)
             known, kept = self._stages.get(stage.name, (None, {}))

@@ -1,8 +1,6 @@
 """Who reviews, and what each has done: decisions have an alias; the name behind it stays in a file beside the
 workbench, on this machine."""
 
-import json
-import os
 import statistics
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Annotated
 from pydantic import StringConstraints, ValidationError
 
 from toolablate.experiments.construction.workbench import Decision
+from toolablate.experiments.record_file import RecordFile
 from toolablate.traces.database import beside
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Record, clean_text
@@ -34,7 +33,7 @@ class Reviewer(Record):
 
 
 class Reviewers:
-    """In lines that are only added, by any number of processes; of several on one alias the last counts."""
+    """In lines that are only added, by any number of processes in turn; of several on one alias the last counts."""
 
     def __init__(self, workbench: Path) -> None:
         self.path = beside(workbench, "-reviewers.jsonl")
@@ -43,7 +42,7 @@ class Reviewers:
         """By alias in small letters. A line that is none is passed over."""
         found = {}
         try:
-            lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = self.path.read_bytes().splitlines()
         except FileNotFoundError:
             return {}
         except OSError as error:
@@ -51,41 +50,40 @@ class Reviewers:
         for line in lines:
             try:
                 each = Reviewer.from_json(line)
-            except (ValidationError, ValueError):
+            except ValidationError:
                 continue
-            found[each.alias.casefold()] = each
+            found[_key(each)] = each
         return found
 
     def enter(self, alias: str, name: str, field: str, degree: str = "", *, decided: Collection[str] = ()) -> Reviewer:
         """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file.
-        Raises InputError for an alias that somebody has, and for what is none."""
-        known = self.known()
-        given = clean_text(alias.strip()) or _free({*known, *map(str.casefold, decided)})
+        Raises InputError for an alias that somebody has, and for what is none; StoreError where it cannot be kept."""
         if not (alias.strip() or name.strip()):
             raise InputError("Say an alias, a name or both.", code="reviewer")
-        if given.casefold() in known:
-            raise InputError(
-                f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
-            )
-        try:
-            made = Reviewer(alias=given, name=clean_text(name), field=clean_text(field), degree=clean_text(degree))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise InputError(f"{first['loc'][0]}: {first['msg']}", code="reviewer") from None
-        self._add(made)
+        with self._held() as file:
+            known = file.found
+            given = clean_text(alias.strip()) or _free({*known, *map(str.casefold, decided)})
+            if given.casefold() in known:
+                raise InputError(
+                    f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
+                )
+            try:
+                made = Reviewer(alias=given, name=clean_text(name), field=clean_text(field), degree=clean_text(degree))
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                raise InputError(f"{first['loc'][0]}: {first['msg']}", code="reviewer") from None
+            file.append(made)
         return made
 
-    def _add(self, made: Reviewer) -> None:
-        line = json.dumps(made.model_dump(mode="json"), ensure_ascii=False) + "\n"
-        try:
-            # For nobody else to read: it has names.
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(file, line.encode())
-            finally:
-                os.close(file)
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be written: {error.strerror}", code="unwritable") from None
+    def _held(self) -> RecordFile[Reviewer]:
+        """From looking for a free alias until it is kept: two who come at once would be given the same one. For nobody
+        else to read: it has names."""
+        head = b'{"alias":'
+        return RecordFile(self.path, Reviewer, _key, head=head, what="reviewer", latest=True, wait=True, mode=0o600)
+
+
+def _key(each: Reviewer) -> str:
+    return each.alias.casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,28 +285,28 @@ def _stem(word: str) -> str:
 @dataclass(frozen=True)
 class CheckTwin:
     """Drops an incorrect statement that is a correct one of `items`, also where that one was dropped or waits; or of
-    which there are two."""
+    which there are two. As `distinct` it looks at what people mended."""
 
     items: str
-    name: ClassVar[str] = "check"
-    version: ClassVar[int] = 1
+    name: str = "check"
+    version: ClassVar[int] = 2
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:
         return {}
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        correct = {normal(content["text"]) for content in load_statement_items(self.items).values()}
-        seen: set[str] = set()
+        correct = {normal(content["text"]): item for item, content in load_statement_items(self.items).items()}
+        seen: dict[str, str] = {}
         found = {}
         for item, content in contents.items():
             false = normal(content["false"]["text"])
             if false in correct:
-                found[item] = "equals a correct statement"
+                found[item] = "equals a correct statement", f"that of {correct[false]}"
             elif false in seen:
-                found[item] = "is there twice"
-            seen.add(false)
+                found[item] = "is there twice", f"also as that of {seen[false]}"
+            seen.setdefault(false, item)
         return found
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        return Dropped(context) if context else Kept(content)
+        return Dropped(*context) if context else Kept(content)

@@ -25,8 +25,8 @@ from toolablate.experiments.construction.reviewers import Reviewer, Reviewers
 from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.workbench import Decision
-from toolablate.traces.errors import InputError
-from toolablate.traces.records import digest_text
+from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.records import digest_json, digest_text
 from toolablate.viewer.forms import Form, read_form
 from toolablate.viewer.rendering import page
 from toolablate.viewer.reviewing.fields import at_no_field, changed, entered, fields_of
@@ -94,7 +94,7 @@ def _chosen(request: Request, form: Form) -> Response:
     view = _view(request)
     try:
         alias = _known(view, form["known"]) if "known" in form else _entered(view, form).alias
-    except InputError as error:
+    except (InputError, StoreError) as error:
         return reviewer(request, f"{error.message} {error.hint or ''}".strip(), form)
     answer = RedirectResponse("/", status_code=HTTPStatus.SEE_OTHER)
     answer.set_cookie(_cookie(request), quote(alias, safe=""), httponly=True, samesite="lax")
@@ -207,6 +207,7 @@ def _item(
         person=person,
         item=item,
         seen=now.seen[item],
+        sides_seen=_sides_seen(sides),
         task=task,
         own=own,
         open=own is not None or bool(sides) or now.waiting.get(item) == "review",
@@ -269,6 +270,15 @@ def _sides(now: ToReview, item: str, person: str) -> list[Side]:
     ]
 
 
+def _sides_seen(sides: list[Side]) -> str:
+    """Digest of what they say, under their letters; "" for none."""
+    said = [side.decision.model_dump(include=_OF_A_SIDE) for side in sides]
+    return digest_json(said) if said else ""
+
+
+_OF_A_SIDE = {"verdict", "content", "reason"}
+
+
 def _flat(value: Any) -> str:
     return "\n".join(value) if isinstance(value, list) else str(value)
 
@@ -296,6 +306,11 @@ def _before(now: ToReview, request: Request, item: str, person: str) -> str:
     return before
 
 
+_SIDES_NEW = "Meanwhile others have decided, and differ: what you chose is below. Decide between them."
+_SIDES_CHANGED = "Meanwhile those who differ have decided otherwise: nothing was kept. Look at what they say now."
+_SIDES_GONE = "Meanwhile those who differed have come to agree: nothing was kept."
+
+
 async def decide(request: Request) -> Response:
     form = await read_form(request, LONGEST_ITEM, MOST_TEXTS)
     return await run_in_threadpool(_decided, request, form)
@@ -310,12 +325,13 @@ def _decided(request: Request, form: Form) -> Response:
         return page(request, "review_gone.html", status=HTTPStatus.CONFLICT, person=person, entered=entered(form))
     if form.get("seen") != now.seen[item]:
         return _changed(request, now, item, person, form)
-    if form.get("task") == "review" and now.own(item, person) is None and now.sides(item, person):
-        told = "Meanwhile others have decided, and differ: what you chose is below. Decide between them."
+    sides = _sides(now, item, person)
+    if form.get("sides", "") != _sides_seen(sides):
+        told = _SIDES_GONE if not sides else _SIDES_CHANGED if form.get("sides") else _SIDES_NEW
         return _item(request, now, item, person, form=form, told=told, status=HTTPStatus.CONFLICT)
     row = {"item": item, "seen": form["seen"], "reviewer": person, "seconds": _seconds(form)}
     try:
-        now = view.desk.decide({**row, **_said(now, item, person, form)})
+        now = view.desk.decide({**row, **_said(now, item, sides, form)})
     except ChangedError:
         return _changed(request, view.desk.look(), item, person, form)
     except FaultyError as error:
@@ -346,12 +362,12 @@ def _changed(request: Request, now: ToReview, item: str, person: str, form: Form
     )
 
 
-def _said(now: ToReview, item: str, person: str, form: Form) -> dict[str, Any]:
+def _said(now: ToReview, item: str, sides: list[Side], form: Form) -> dict[str, Any]:
     """The verdict: what is accepted with a changed field is mended."""
     action = form.get("action", "")
-    for side in _sides(now, item, person):
+    for side in sides:
         if action == f"side-{side.letter}":
-            return side.decision.model_dump(include={"verdict", "content", "reason"})
+            return side.decision.model_dump(include=_OF_A_SIDE)
     if action == "reject":
         reasons = (form.get("for", ""), form.get("reason", "").strip())
         return {"verdict": "reject", "reason": ": ".join(filter(None, reasons))}

@@ -12,9 +12,10 @@ from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.chromium import Captured, GuardedChromium, Limits, guarded_chromium
 from toolablate.experiments.construction.sources.forum_listing import ListedPage, listed_pages
-from toolablate.experiments.construction.sources.forum_threads import append_row, rows_there
+from toolablate.experiments.construction.sources.forum_threads import rows_there
 from toolablate.experiments.construction.stages import Content, worked_on
 from toolablate.experiments.plans.sections import Section, WebSection
+from toolablate.experiments.record_file import RowFile
 from toolablate.tools.web import FetchError
 from toolablate.tools.web.urls import page_url
 from toolablate.traces.errors import InputError
@@ -78,9 +79,17 @@ def load_capture_plan(path: Path) -> CapturePlan:
 
 async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Captured | ListedPage | FetchError]]:
     """The threads that the plan's output has not: forum, address, and what was kept of it or why nothing was; and the
-    pages of listings. A page that cannot be had costs no other. Raises InputError where nothing can be captured or
-    written."""
-    there = rows_there(Path(plan.output))
+    pages of listings. A page that cannot be had costs no other. Raises InputError where nothing can be captured, or
+    another process adds to the output, and StoreError where it cannot be written any more."""
+    with RowFile(Path(plan.output), head=b'{"url": ') as rows:
+        async for found in _capture(plan, rows):
+            yield found
+
+
+async def _capture(
+    plan: CapturePlan, rows: RowFile
+) -> AsyncIterator[tuple[str, str, Captured | ListedPage | FetchError]]:
+    there = rows_there(rows.path)
     known = {url for url, _ in there}
     # Chromium is started for nothing else.
     if not any(forum.listing or set(forum.threads) - known for forum in plan.forums):
@@ -96,7 +105,7 @@ async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Ca
                         yield forum.name, url, page
                     elif url not in known:
                         known.add(url)
-                        found = await _captured(plan, forum, url, chromium)
+                        found = await _captured(rows, forum, url, chromium)
                         left -= isinstance(found, Captured)
                         yield forum.name, url, found
             except FetchError as error:
@@ -114,18 +123,15 @@ async def _threads_of(forum: CapturedForum, chromium: GuardedChromium) -> AsyncI
                 yield listed.url, None
 
 
-async def _captured(
-    plan: CapturePlan, forum: CapturedForum, url: str, chromium: GuardedChromium
-) -> Captured | FetchError:
-    """Kept in the plan's output before it is returned."""
+async def _captured(rows: RowFile, forum: CapturedForum, url: str, chromium: GuardedChromium) -> Captured | FetchError:
+    """Kept in `rows` before it is returned."""
     try:
         found = await chromium.capture(page_url(url))
     except FetchError as error:
         return error
-    output = Path(plan.output)
-    tiles = [_keep(output.parent / TILES, tile) for tile in found.tiles]
+    tiles = [_keep(rows.path.parent / TILES, tile) for tile in found.tiles]
     about = {"url": url, "title": found.title, "forum": forum.name, "licence": forum.licence}
-    append_row(output, about | {"text": found.text, "tiles": tiles})
+    rows.append(about | {"text": found.text, "tiles": tiles})
     return found
 
 

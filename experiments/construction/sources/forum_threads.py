@@ -1,11 +1,9 @@
 """Threads of forums that publish them as JSON: Discourse, and Stack Exchange by its API 2.3. Each becomes a question
 with its accepted answer."""
 
-import fcntl
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from html import unescape
@@ -21,10 +19,10 @@ from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.apart import OF_A_PAGE, DocumentReader, apart
 from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_no_text, text_of
 from toolablate.experiments.plans.sections import Section, WebSection
+from toolablate.experiments.record_file import RowFile
 from toolablate.tools.web import FetchError, HttpClient, follow
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
-from toolablate.traces.records import clean_text
 
 
 class _Forum(Section):
@@ -530,10 +528,19 @@ async def _thread(
 async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | LeftOut | ForumUnreadableError]]:
     """The threads that the plan's output has not, by the name of their forum, each after it was added there; those that
     cannot be read, after they were written beside it; a forum that cannot be read on says why, and the next one
-    follows. Raises InputError where it cannot be written."""
+    follows. Raises InputError where another process adds to the output or it cannot be written, StoreError where it
+    cannot be written any more."""
+    with RowFile(Path(plan.output), head=b'{"question": ') as rows:
+        async for found in _fetched(plan, rows):
+            yield found
+
+
+async def _fetched(
+    plan: ForumsPlan, rows: RowFile
+) -> AsyncIterator[tuple[str, Thread | LeftOut | ForumUnreadableError]]:
     from toolablate.tools.web import LiveHttpClient
 
-    output = Path(plan.output)
+    output = rows.path
     there = rows_there(output)
     known = frozenset(url for url, _ in there)
     # What stands on several pages is told once, and kept once.
@@ -546,13 +553,14 @@ async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | L
                     left = forum.limit - sum(name == forum.name for _, name in there)
                     async for thread in threads_of(forum, client, plan.web, texts, known, left):
                         if isinstance(thread, Thread):
-                            append_row(output, thread.row())
+                            rows.append(thread.row())
                         elif thread in told:
                             continue
                         else:
                             told.add(thread)
                             if thread not in before:
-                                append_row(_left_out_beside(output), thread.row())
+                                with RowFile(_left_out_beside(output), head=b'{"url": ') as beside:
+                                    beside.append(thread.row())
                         yield forum.name, thread
                 except ForumUnreadableError as error:
                     yield forum.name, error
@@ -597,35 +605,3 @@ def _row_of(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}
-
-
-def append_row(output: Path, row: Mapping[str, Any]) -> None:
-    """Raises InputError where it cannot be written."""
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with output.open("ab+") as file:
-            if file.tell():
-                file.seek(-1, 2)
-                if file.read(1) != b"\n":
-                    file.write(b"\n")
-            file.write(f"{clean_text(json.dumps(row, ensure_ascii=False))}\n".encode())
-    except OSError as error:
-        raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None
-
-
-@contextmanager
-def alone(output: Path) -> Iterator[None]:
-    """While this process alone adds to the output. Raises InputError where another one does."""
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        file = output.open("ab")
-    except OSError as error:
-        raise InputError(f"output: cannot write {output}: {error.strerror}", code="unwritable") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"output: another process adds to {output}", hint="wait for its end", code="file_in_use"
-            ) from None
-        yield

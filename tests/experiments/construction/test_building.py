@@ -45,10 +45,10 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     pairs = [*PAIRS, {**PAIRS[0], "question": "COMPUTE how many cells of 2 volts make 24 volts, at most?"}]
     path = pipeline_of(tmp_path, chat_server, pairs, ALONE)
     found = funnel(path)
-    assert [(each["came"], each["kept"]) for each in found.values()] == [(5, 5)] * 6
+    assert [(each["came"], each["kept"]) for each in found.values()] == [(5, 5)] * 7
     asked = len(chat_server.requests)
     assert asked == 5 * 3
-    assert [each["requests"] for each in found.values()] == [5, 5, 0, 5, 0, 0]
+    assert [each["requests"] for each in found.values()] == [5, 5, 0, 5, 0, 0, 0]
     assert found["assess"]["cost_usd"] == pytest.approx(5 * (10 * 1 + 5 * 2) / 1e6)
     questions = load_questions(tmp_path / "published" / "questions.jsonl")
     rows = load_lpfqa(tmp_path / "published" / "lpfqa.jsonl")
@@ -74,7 +74,7 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert "- Review: none, published without people" in card
     assert "| stage | in | out | LPFQA | dropped | waiting |" in card
     assert r"| review | 5 | 5 | \~ 1,000 → 430 |  |  |" in card
-    assert [each["paper"] for each in found.values()] == ["> 2,000", "", "", "", "", "~ 1,000 → 430"]
+    assert [each["paper"] for each in found.values()] == ["> 2,000", "", "", "", "", "~ 1,000 → 430", ""]
     # Everything is there already.
     assert funnel(path) == found
     assert len(chat_server.requests) == asked
@@ -384,6 +384,17 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
     assert len(chat_server.requests) == asked
     path.write_text(text.replace("[review]", "[filter]\ndomains = ['Physics']\n[review]"), encoding="utf-8")
     assert funnel(path)["filter"]["waiting"] == {"reply unread": 4}
+
+
+@pytest.mark.parametrize("domain", [" ", "Chemistry\n| of salts |"])
+def test_a_domain_that_is_no_line_of_words_is_asked_for_again(
+    domain: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server, {"lithium": [json.dumps({**filtered(""), "domain": domain})]})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)
+    assert funnel(path)["filter"]["requests"] == 2
+    (question,) = load_questions(tmp_path / "published" / "questions.jsonl")
+    assert question.domain == "Chemistry"
 
 
 def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:

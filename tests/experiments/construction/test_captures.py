@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from toolablate.cli import group
 from toolablate.experiments.construction.sources.captures import load_capture_items, pictures_of
 from toolablate.experiments.construction.sources.chromium import Limits, guarded_chromium, parts_of
-from toolablate.experiments.construction.sources.forum_threads import alone
+from toolablate.experiments.record_file import RowFile
 from toolablate.tools.web import FetchError
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.traces.errors import InputError
@@ -343,7 +343,7 @@ def test_what_is_not_captured_says_whether_it_may_be_had_later_and_what_to_chang
 
 
 def test_two_at_once_do_not_capture_into_one_output(tmp_path: Path, site: Site) -> None:
-    with alone(tmp_path / "captures.jsonl"):
+    with RowFile(tmp_path / "captures.jsonl", head=b"{"):
         found = capture(tmp_path, site, ["/t/1"], code=1).exception
     assert isinstance(found, InputError)
     assert (found.code, site.asked) == ("file_in_use", [])

@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 
 from toolablate.cli import group
 from toolablate.experiments.construction.question_items import load_question_items
-from toolablate.experiments.construction.sources.forum_threads import alone, left_out_of, said_in
+from toolablate.experiments.construction.sources.forum_threads import left_out_of, said_in
 from toolablate.experiments.construction.workbench import Workbench
+from toolablate.experiments.record_file import RowFile
 from toolablate.traces.errors import InputError
 
 POSTS = 24
@@ -341,7 +342,7 @@ def test_a_torn_line_of_what_was_left_out_stops_nothing(forums: Forums, tmp_path
     beside.write_bytes(b'{"url": "https://forum.example/t/7", "forum": "Batt\xc3')
     fetch(written(tmp_path, forums))
     assert [each.url.rpartition("/")[2] for each in left_out_of(tmp_path / "pairs.jsonl")] == ["1"]
-    assert beside.read_bytes().count(b"\n") == 2
+    assert beside.read_bytes().count(b"\n") == 1
 
 
 def test_a_forum_that_answers_each_topic_with_a_page_is_asked_for_few(forums: Forums, tmp_path: Path) -> None:
@@ -424,9 +425,17 @@ def test_a_thread_of_pictures_alone_is_no_item(forums: Forums, tmp_path: Path) -
     assert [row["url"].rpartition("/")[2] for row in rows] == ["2", "5", "7", "9"]
 
 
-def test_two_at_once_do_not_add_to_one_output(tmp_path: Path) -> None:
-    output = tmp_path / "pairs.jsonl"
-    with alone(output), pytest.raises(InputError, match="another process adds"), alone(output):
-        pass
-    with alone(output):
-        pass
+def test_two_at_once_do_not_add_to_one_output(forums: Forums, tmp_path: Path) -> None:
+    with RowFile(tmp_path / "pairs.jsonl", head=b"{"):
+        found = fetch(written(tmp_path, forums), code=1).exception
+    assert isinstance(found, InputError)
+    assert (found.code, forums.asked) == ("file_in_use", [])
+
+
+def test_a_row_that_a_kill_left_unfinished_is_fetched_again(forums: Forums, tmp_path: Path) -> None:
+    path, pairs = written(tmp_path, forums), tmp_path / "pairs.jsonl"
+    fetch(path)
+    whole = pairs.read_bytes()
+    pairs.write_bytes(whole[:-40])
+    fetch(path)
+    assert sorted(pairs.read_bytes().splitlines()) == sorted(whole.splitlines())

@@ -53,6 +53,8 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
         {"item": ids[3], "reviewer": "bob", "verdict": "reject", "reason": "unclear"},
     ]
     rows[0]["seen"] = items[0]["seen"][:6]
+    # A row may have fields as they were, too: it is the same mend.
+    rows[3]["content"] = {**items[1]["content"], "question": mended}
     assert "8 decisions kept" in decided(path, *rows)
     again = [{**row, "reviewer": f" {row['reviewer'].upper()} "} for row in rows[-2:]]
     assert "2 decisions kept" in decided(path, *again)
@@ -63,7 +65,7 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
     assert funnel(path)["review"]["kept"] == 3
     prompts = [each.prompt for each in load_questions(path.parent / "published" / "questions.jsonl")]
     assert mended in prompts
-    assert "Review: two people on 4 items, alike on 75%" in run("status", path).output
+    assert "Review: two people on 4 items, the same verdict on 75%" in run("status", path).output
     assert run("decide", path).output == "", "nothing waits"
 
 
@@ -121,7 +123,7 @@ def test_labels_and_the_wrong_reply_are_mended_as_the_question_is(chat_server: C
     assert labels == {"domain": "Chemistry", "kind": "computation", "clarity": 5, "wrong_replies": wrong}
     assert (row["source"]["forum"], row["source"]["licence"]) == ("Batteries", "CC BY-SA 4.0")
     said = {"item": row["item"], "verdict": "mend"}
-    assert "domain: one of Chemistry, Physics" in decided(
+    assert "domain: 'Alchemy' is none of Chemistry, Physics" in decided(
         path, {**said, "reviewer": "ann", "content": {"domain": "Alchemy"}}, code=1
     )
     mended = {"domain": "Physics", "clarity": 4, "kind": "reasoning", "wrong_replies": ["Twelve volts"]}
@@ -220,6 +222,23 @@ def test_who_corrects_where_an_item_is_from_pays_nothing_and_loses_no_decision(
     assert [(each["item"], each["seen"]) for each in again] == [(each["item"], each["seen"]) for each in audit]
 
 
+def test_a_mend_that_repeats_another_question_is_not_published(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
+    path, items = waiting
+    (first, second), rest = items[:2], items[2:]
+    mend = {"verdict": "mend", "content": {"question": first["content"]["question"].upper()}}
+    decided(
+        path,
+        *({"item": second["item"], "reviewer": who, **mend} for who in ("ann", "bob")),
+        *({"item": each["item"], "reviewer": who, "verdict": "accept"} for each in (first, *rest) for who in "ab"),
+    )
+    found = funnel(path)
+    assert found["review"]["kept"] == 4
+    assert found["distinct"]["dropped"] == {"duplicate": 1}
+    assert len(load_questions(path.parent / "published" / "questions.jsonl")) == 3
+    told = run("status", path, "--list").output
+    assert f"question: repeats {first['item']}" in told
+
+
 def test_what_is_rejected_while_a_build_asks_is_not_published(chat_server: ChatServer, tmp_path: Path) -> None:
     writer = Writer(chat_server)
     more = "[review]\nreviewers = 1\n"
@@ -254,6 +273,9 @@ def test_agreement_is_cohens_kappa_of_the_first_two() -> None:
     decisions = [each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)]
     found = agreement(said_of(decisions, contents))
     # Observed .8, expected .8 * .6 + .2 * .4 = .56.
-    assert (found.items, found.alike) == (10, 0.8)
+    assert (found.items, found.same_verdict) == (10, 0.8)
     assert found.kappa == pytest.approx((0.8 - 0.56) / (1 - 0.56))
+    # Kappa knows verdicts alone, and so does the share beside it: two mends of other words are the same verdict.
+    mends = [Decision(item="i", seen="s", reviewer=n, verdict="mend", content={"question": n}) for n in "ab"]
+    assert agreement({"i": mends}).same_verdict == 1
     assert agreement({}) == Agreement(0, None, None, None, None)

@@ -91,6 +91,27 @@ def test_two_review_blind_and_a_third_decides_without_their_names(site: Site, pa
     assert (found["kept"], found["dropped"], found["waiting"]) == (1, {"rejected": 1}, {"review": 2})
 
 
+def test_a_side_that_has_changed_since_it_was_shown_is_not_taken_but_shown_anew(site: Site, path: Path) -> None:
+    ann, bob, cleo = (Person(site, alias) for alias in ("ann", "bob", "cleo"))
+    item = ann.next()
+    ann.says(item, "accept")
+    bob.says(item, "reject", reason="two are right")
+    shown = cleo.client.get(item).text
+    accepting = "a" if shown.index("accepted it") < shown.index("rejected it") else "b"
+    form = {**cleo.form(item), "text-domain": "Physics", "action": f"side-{accepting}"}
+    ann.says(item, "accept", text_question="Which additive, quite another one, keeps it?")
+    answer = cleo.post(item, **form)
+    assert answer.status_code == 409
+    assert "have decided otherwise" in answer.text
+    assert "quite another one" in re.sub("</?(ins|del)>", "", answer.text)
+    assert "Physics</textarea>" in answer.text, "what she wrote is on the page"
+    assert [each.reviewer for each in decisions(path)] == ["ann", "bob", "ann"]
+    bob.says(item, "accept", text_question="Which additive, quite another one, keeps it?")
+    agreed = cleo.post(item, **form)
+    assert (agreed.status_code, "have come to agree" in agreed.text) == (409, True)
+    assert "cleo" not in [each.reviewer for each in decisions(path)]
+
+
 def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, path: Path) -> None:
     mabel = Person(site, "mabel", "Mabel of Delft", field="Electro|chemistry", degree="PhD")
     bob = Person(site, name="Bob of Leiden")
@@ -118,7 +139,7 @@ def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, pat
 
 def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> None:
     mabel, bob = Person(site, "mabel"), Person(site, "bob")
-    hidden = ("Alike", "Cohen", "<dt>Decided", "Wait for a third")
+    hidden = ("Same verdict", "Cohen", "<dt>Decided", "Wait for a third")
     for _ in range(4):
         mabel.says(mabel.next(), "accept")
     for verdict in ("accept", "reject", "accept"):
@@ -129,7 +150,7 @@ def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> Non
     bob.says(bob.next(), "accept")
     page = bob.client.get("/").text
     assert [each for each in hidden if each not in page] == []
-    assert "<dt>Alike</dt><dd>75%" in page
+    assert "<dt>Same verdict</dt><dd>75%" in page
 
 
 def test_a_new_person_has_no_alias_of_decisions_from_a_file(site: Site, path: Path, tmp_path: Path) -> None:

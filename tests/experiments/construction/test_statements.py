@@ -256,3 +256,35 @@ def test_a_twin_that_is_a_correct_statement_goes_also_where_that_one_was_dropped
 
     chat_server.answers(as_told)
     assert funnel(path)["check"]["dropped"] == {"equals a correct statement": 1}
+
+
+def test_a_mend_that_is_another_correct_statement_is_not_published(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server, "[review]\nreviewers = 1\n")
+    other = "Simplex method:\nThe simplex method ends at an optimal vertex, where no edge improves the objective."
+    items = tmp_path / "statements.jsonl"
+    row = {"text": other, "discipline": "Engineering"}
+    items.write_text(f"{items.read_text(encoding='utf-8')}\n{json.dumps(row)}", encoding="utf-8")
+    twin = {"transformed_content": other.replace("no edge", "each edge"), "incorrect_reason": "none does"}
+
+    def as_told(request: dict[str, Any]) -> Any:
+        falsify = "- independent:" not in request["messages"][0]["content"]
+        if falsify and "ends at" in request["messages"][1]["content"]:
+            return reply(json.dumps({"strategy": "concept", **twin}))
+        return decide(request)
+
+    chat_server.answers(as_told)
+    assert funnel(path)["review"]["waiting"] == {"review": 4}
+    rows = [json.loads(line) for line in run("decide", path).output.splitlines()]
+    said = [
+        {"item": each["item"], "seen": each["seen"], "reviewer": "ann"}
+        | ({"verdict": "mend", "content": {"text": other}} if "along the edges" in each["source"]["text"] else {})
+        for each in rows
+    ]
+    decisions = tmp_path / "decisions.jsonl"
+    decisions.write_text("\n".join(json.dumps({"verdict": "accept", **each}) for each in said), encoding="utf-8")
+    run("decide", path, decisions)
+    found = funnel(path)
+    assert found["review"]["kept"] == 4
+    assert found["distinct"]["dropped"] == {"equals a correct statement": 1}
+    (id_of_other,) = (each["item"] for each in rows if "ends at" in each["source"]["text"])
+    assert f"that of {id_of_other}" in run("status", path, "--list").output

@@ -59,8 +59,9 @@ def converted(text: str) -> dict[str, Any]:
         f"{word} salt of {metal}, kind {n}"
         for word in ("A nitrate", "A sulphate", "An oxide", "A chloride", "A borate")
     ]
+    asked = re.search(r"<question \w+>\n(.*)\n</question ", text, re.DOTALL)
     return {
-        "question": f"Which additive keeps {metal} stable above {n} volts?",
+        "question": f"Which additive keeps {metal} stable above {n} volts?" if found or not asked else asked[1],
         "options": options,
         "correct_answer": options[2],
         "explanation": "It does not decompose.",

@@ -1,0 +1,49 @@
+"""Who reviews: aliases that nobody else has, and profiles that are not lost."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolablate.experiments.construction.reviewers import Reviewers
+
+
+@pytest.fixture
+def reviewers(tmp_path: Path) -> Reviewers:
+    return Reviewers(tmp_path / "w.sqlite")
+
+
+def test_two_who_come_at_once_have_aliases_of_their_own(reviewers: Reviewers) -> None:
+    given = []
+    other = threading.Thread(target=lambda: given.append(reviewers.enter("", "Bob", "").alias))
+
+    class WhileAnotherEnters(list[str]):
+        """Asked for while an alias is looked for."""
+
+        def __iter__(self) -> Iterator[str]:
+            other.start()
+            # Whoever has to wait for this one is not waited for.
+            other.join(0.5)
+            return super().__iter__()
+
+    given.append(reviewers.enter("", "Ann", "", decided=WhileAnotherEnters()).alias)
+    other.join()
+    assert sorted(given) == ["R1", "R2"]
+    assert {each.name for each in reviewers.known().values()} == {"Ann", "Bob"}
+
+
+@pytest.mark.parametrize("odd", ["Ann\u2028Lee", "Ann\x85Lee"])
+def test_a_name_with_an_odd_end_of_line_is_kept(odd: str, reviewers: Reviewers) -> None:
+    made = reviewers.enter("", odd, odd)
+    assert reviewers.known() == {"r1": made}
+    assert reviewers.enter("", "Bob", "").alias == "R2"
+
+
+def test_a_line_that_a_kill_left_unfinished_costs_no_other_reviewer(reviewers: Reviewers) -> None:
+    reviewers.enter("ann", "Ann", "")
+    with reviewers.path.open("ab") as file:
+        file.write(b'{"alias": "bo')
+    reviewers.enter("cleo", "Cleo", "")
+    assert list(reviewers.known()) == ["ann", "cleo"]
+    assert reviewers.path.stat().st_mode & 0o777 == 0o600
