@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.apart import OF_A_PAGE, DocumentReader, apart
-from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_no_text, text_of
+from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_not_said, text_of
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.tools.web import FetchError, HttpClient, follow
 from toolablate.traces.errors import InputError
@@ -135,7 +135,7 @@ def said_in(written: str) -> str:
         post = lxml.html.fromstring(f"<div>{written}</div>".replace("\0", ""))
     except (ParserError, ValueError):
         return ""
-    drop_what_is_no_text(post)
+    drop_what_is_not_said(post)
     return text_of(post, quotes_marked=True)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import html
 import json
+import os
 import random
 import re
 from pathlib import Path
@@ -14,7 +15,8 @@ from toolablate.cli import group
 from toolablate.experiments.construction.sources.forum_posts import PICTURE, posts_of
 from toolablate.traces.errors import InputError
 
-THREADS = Path(__file__).parents[4] / "shared" / "data" / "web_forum_gold.jsonl.gz"
+DATA = Path(os.environ.get("TOOLABLATE_DATA", Path(__file__).parents[4] / "shared" / "data"))
+THREADS = DATA / "web_forum_gold.jsonl.gz"
 WORDS = [
     "the",
     "motor",
@@ -48,8 +50,12 @@ WORDS = [
 ]
 
 
+_NOT_MARKED = re.compile(rf"{re.escape(PICTURE)}| \(https?://\S+?\)|https?://\S+(?: \.\.\. \S+)?")
+"""Those who marked posts by hand left no mark for a picture, and of an address what the page shows."""
+
+
 def squeezed(text: str) -> str:
-    return re.sub(r"[\s\u200b\ufeff]+", "", html.unescape(text))
+    return re.sub(r"[\s\u200b\ufeff]+", "", _NOT_MARKED.sub("", html.unescape(text)))
 
 
 def is_whole(gold: str, found: str) -> bool:
@@ -63,8 +69,7 @@ def shares(threads: Path) -> tuple[float, float]:
     for line in gzip.decompress(threads.read_bytes()).decode().splitlines():
         thread = json.loads(line)
         gold = [squeezed(post["post_text"] or "") for post in thread["posts"]]
-        # Those who marked posts by hand left no mark for a picture.
-        found = [squeezed(post.replace(PICTURE, "")) for post in posts_of(thread["html"])]
+        found = [squeezed(post) for post in posts_of(thread["html"])]
         whole += sum(any(is_whole(each, text) for text in found) for each in gold)
         posts += len(gold)
         everything = " ".join([*gold, *map(squeezed, thread.get("remarks", []))])
@@ -76,7 +81,7 @@ def shares(threads: Path) -> tuple[float, float]:
     return whole / posts, foreign / signs
 
 
-@pytest.mark.skipif(not THREADS.exists(), reason="the forum threads are not here")
+@pytest.mark.skipif(not THREADS.exists(), reason=f"{THREADS.name} is not in {DATA} (set TOOLABLATE_DATA)")
 def test_posts_of_real_threads_are_found_whole_and_little_else() -> None:
     """24 threads, 207 posts."""
     whole, foreign = shares(THREADS)
@@ -210,6 +215,13 @@ def test_rows_of_a_table_in_a_post_stay_rows() -> None:
         "Which versions fit each other here?\ncv2\tnumpy\n4.9\t1.26\n4.10",
         "Those in a row, I should think.\nOne of them.\nAnother.\nBeside it.",
     ]
+
+
+def test_links_that_end_every_post_are_the_forum_s_whatever_their_addresses() -> None:
+    said = [*REPLIES[:-1], f"{REPLIES[-1]} See <a href=https://a.example>this</a>."]
+    reply = "<p><a href=https://f.example/reply?to={}>Reply</a></p>"
+    page = "".join(f"<div class=post><p>{text}</p>{reply.format(n)}</div>" for n, text in enumerate(said))
+    assert posts_of(page) == [*REPLIES[:-1], f"{REPLIES[-1]} See this (https://a.example)."]
 
 
 def test_a_thread_within_a_block_named_after_quotes_is_no_quote() -> None:

@@ -376,6 +376,56 @@ def test_pictures_leave_a_mark_and_quotes_are_marked() -> None:
     assert said_in("<blockquote class=postcontent>All of it.</blockquote>") == "All of it."
 
 
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("6.02 × 10<sup>23</sup> and 10<sup>&minus;8</sup>, x<sub>max</sub>", "6.02 × 10^23 and 10^(−8), x_(max)"),
+        ("H<sub>2</sub>O, SO<sub>4</sub><sup>2-</sup>, <sup>14</sup>C", "H_2O, SO_4^(2-), ^14C"),
+        (
+            "e<sup>x</sup>, 2<sup>n</sup>m, 2<sup>(n + 1)</sup>, 2<sup>2<sup>n</sup></sup>",
+            "e^x, 2^(n)m, 2^(n + 1), 2^(2^n)",
+        ),
+        ("<table><tr><td>10<sup>8</sup><td>1</table>", "10^8\t1"),
+        ("10⁸ the 1<sup>st</sup> time<sup>[1]</sup>", "10⁸ the 1st time^[1]"),
+        ("<p><sup>Drawn by the author</sup></p>", "Drawn by the author"),
+    ],
+)
+def test_what_is_raised_or_lowered_keeps_its_meaning(written: str, said: str) -> None:
+    assert said_in(written) == said
+
+
+def test_what_is_struck_out_or_hidden_is_not_said() -> None:
+    for struck in (
+        "<s>34</s>",
+        "<del>34</del>",
+        "<strike>34</strike>",
+        "<b style='text-decoration: line-through'>34</b>",
+    ):
+        assert said_in(f"<p>About {struck} 31 C.") == "About 31 C."
+    assert said_in("<p>Dry it.<b style='color:red; DISPLAY : none'>Burn it.</b> <i hidden>Ha.</i>Then wait.") == (
+        "Dry it. Then wait."
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("see <a href='https://a.example/b'>here</a>.", "see here (https://a.example/b)."),
+        ("<a href=//a.example/b>this </a>and <a href=//a.example/b>that</a>", "this (https://a.example/b) and that"),
+        ("<a href=https://a.example/long/way>https://a.example/lo…</a>", "https://a.example/long/way"),
+        ("<a href=https://a.example/long/way.pdf>a.example/l ... y.pdf</a>", "https://a.example/long/way.pdf"),
+        # Who reads the text alone has the address.
+        ("<a href=https://www.A.example/>a.example</a>", "a.example"),
+        ("<a href=https://go.example/?to=a.example>https://a.example/b</a>", "https://a.example/b"),
+        ("<a href=/t/7>there</a>, <a href='mailto:a@b.example'>me</a>", "there, me"),
+        ("<a href=https://f.example/people/ann>@ann</a> <a href=https://f.example/u/ann>ann</a>", "@ann ann"),
+        ("<a href=https://a.example/big.png><img src=small.png> 690 x 400</a>", "[picture] 690 x 400"),
+    ],
+)
+def test_addresses_of_links_are_kept_where_the_text_has_them_not(written: str, said: str) -> None:
+    assert said_in(written) == said
+
+
 def test_a_thread_of_pictures_alone_is_no_item(forums: Forums, tmp_path: Path) -> None:
     answer = forums.answer
 
