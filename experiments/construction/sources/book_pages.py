@@ -3,6 +3,7 @@
 import ctypes
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -71,13 +72,26 @@ def read_book(path: str) -> Book:
 
 def pages_of(path: Path) -> Iterator[BookPage]:
     """All pages, those without text too. Raises InputError for a file that is no PDF, or needs a password."""
+    pages: list[BookPage] = []
     with _opened(path) as document:
         sections = _sections(document)
         section = ""
         for index in range(len(document)):
             here = sections.get(index, [section])
-            yield _page(document, index, here[0])
+            pages.append(_page(document, index, here[0]))
             section = here[-1]
+    tops, body = Counter(_without_numbers(page.lines[0].text) for page in pages if page.lines), body_size(pages)
+    for page in pages:
+        yield _without_frame(page, tops, body)
+
+
+def body_size(pages: Sequence[BookPage]) -> float:
+    """In points, that of most characters."""
+    sizes = Counter[float]()
+    for page in pages:
+        for line in page.lines:
+            sizes[round(line.size, 1)] += 0 if line.mono else len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
 def title_of(path: Path) -> str:
@@ -132,8 +146,7 @@ def _page(document: Any, index: int, section: str) -> BookPage:
     page.close()
     written = "".join(each.sign for each in letters)
     said = [line for line in plain_text(whole_words(written)).split("\n") if line.strip()]
-    text = "\n".join(said[_without_frame(said, number)])
-    return BookPage(index, number, section, text, tuple(lines[_without_frame([each.text for each in lines], number)]))
+    return BookPage(index, number, section, "\n".join(said), tuple(lines))
 
 
 def _lines(place: "_Place", letters: Sequence[Letter]) -> Iterator[Line]:
@@ -326,10 +339,23 @@ def around(one: Box, other: Box) -> Box:
     return (min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3]))
 
 
-def _without_frame(texts: list[str], number: str) -> slice:
-    """Without a first and a last line that has the page's number at an end."""
+def _without_frame(page: BookPage, tops: Counter[str], body: float) -> BookPage:
+    """Without a first and a last line that has the page's number at an end. A heading may begin with it by chance: it
+    is larger than most text, and no other page begins with it."""
+    first = page.lines[0] if page.lines else None
+    heading = first is not None and first.size > 1.05 * body and tops[_without_numbers(first.text)] == 1
+    said = page.text.split("\n") if page.text else []
+    lines = page.lines[_framed([each.text for each in page.lines], page.number, heading)]
+    return replace(page, text="\n".join(said[_framed(said, page.number, heading)]), lines=lines)
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"\d+", "#", text)
+
+
+def _framed(texts: list[str], number: str, heading: bool) -> slice:
     start, end = 0, len(texts)
-    if texts and number in _ends(texts[0]):
+    if texts and not heading and number in _ends(texts[0]):
         start = 1
     if end > start and number in _ends(texts[-1]):
         end -= 1

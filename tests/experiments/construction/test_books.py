@@ -136,6 +136,24 @@ def test_regions_are_cut_where_the_book_sets_them_apart(turned: bool, tmp_path: 
     assert 250 < right < 350
 
 
+def test_a_heading_that_begins_with_its_page_s_number_is_no_running_head(tmp_path: Path) -> None:
+    item = "- It leaks less than a drop in a minute at full speed."
+    body = lines(100, "There are rules for each of the parts.", item, "They are old.")
+    heads = [
+        ("B", 14, "1 Pumps"),
+        ("B", 14, "2 Seals"),
+        ("R", 10, "PUMPS AND SEALS 3"),
+        ("R", 14, "4 of 5"),
+        ("R", 14, "5 of 5"),
+    ]
+    path = tmp_path / "seals.pdf"
+    path.write_bytes(book([[(50.0, 60.0, *head), *body] for head in heads]))
+    pages = list(pages_of(path))
+    assert [page.text.partition("\n")[0] for page in pages] == ["1 Pumps", "2 Seals", *[body[0][4]] * 3]
+    assert [page.lines[0].text for page in pages] == ["1 Pumps", "2 Seals", *[body[0][4]] * 3]
+    assert [each.text.partition(":")[0] for each in regions_of(pages)] == ["Pumps", *["Seals"] * 4]
+
+
 def test_regions_of_a_book_of_short_paragraphs_are_found(tmp_path: Path) -> None:
     """The gap between two paragraphs is the commonest step there."""
     said = "Theorem {}. A tree of so many vertices has one edge less than that", "and is not a ring."
