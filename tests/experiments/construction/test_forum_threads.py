@@ -184,6 +184,48 @@ def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: P
     assert not any(asked.startswith(("/t/1.", "/t/2.", "/t/5.")) or "answers" in asked for asked in forums.asked)
 
 
+@pytest.mark.parametrize("told_by", ["the list", "the topic", "nobody"])
+def test_an_accepted_answer_far_down_is_read_on_to_or_told(told_by: str, forums: Forums, tmp_path: Path) -> None:
+    original = forums.answer
+    accepted = {1: 130, 2: 5, 4: 1_030, 5: 130}
+
+    def long(path: str, query: dict[str, list[str]]) -> Any:
+        found = original(path, query)
+        if path == "/latest.json":
+            for each in found["topic_list"]["topics"]:
+                each["has_accepted_answer"] = True if told_by == "the list" else None
+        if not path.startswith("/t/"):
+            return found
+        number = int(path.split("/")[2].removesuffix(".json"))
+        post = original("/t/1.json", {})["post_stream"]["posts"][0]
+        posts = [
+            post
+            | {
+                "id": 2_000 * number + n,
+                "post_number": n,
+                "cooked": f"Post {n}",
+                "accepted_answer": n == accepted[number],
+            }
+            for n in range(1, 1_040)
+        ]
+        if path.endswith("posts.json"):
+            wanted = set(map(int, query["post_ids[]"]))
+            return {"post_stream": {"posts": [each for each in posts if each["id"] in wanted]}}
+        stream = {"posts": posts[:20], "stream": [each["id"] for each in posts]}
+        solved = {"accepted_answer": {"post_number": accepted[number]}} if told_by == "the topic" else {}
+        return {"title": "Long", "post_stream": stream, **solved}
+
+    forums.answer = long  # type: ignore[method-assign]
+    told = fetch(written(tmp_path, forums)).output
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    answers = [row["answer"] for row in rows if row["forum"] == "Batteries"]
+    # Where nobody says that there is one, no topic is read on for it.
+    assert answers == (["Post 5"] if told_by == "nobody" else ["Post 130", "Post 5", "Post 130"])
+    assert ("t/4 has an accepted answer that is not among its posts" in " ".join(told.split())) == (told_by != "nobody")
+    of_the_second = [asked for asked in forums.asked if asked.startswith("/t/2/posts")]
+    assert len(of_the_second) == 4
+
+
 def test_threads_are_chosen_by_day_views_and_number(forums: Forums, tmp_path: Path) -> None:
     path = written(tmp_path, forums, "since = 2026-02-01\nuntil = 2026-05-01\nviews = 20\nlimit = 1")
     fetch(path)
