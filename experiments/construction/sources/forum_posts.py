@@ -196,7 +196,9 @@ def _opening(nodes: Sequence[Element], found: Sequence[Element], title: str, pro
         return []
     # Of rows that differ in numbers alone ("3 likes for post 7"), one counts.
     said = {_DIGITS.sub("#", text) for text, linked in _parts(most) if not linked and _is_prose(text)}
-    return [_narrowed(most, prose)] if sum(map(len, said)) >= _LEAST_OPENING else []
+    # "Asked 5 months ago, modified today, viewed 23k times" is no sentence.
+    is_post = sum(map(len, said)) >= _LEAST_OPENING and any(map(_SENTENCE.search, said))
+    return [_narrowed(most, prose)] if is_post else []
 
 
 def _titled(element: Element, title: str) -> int:
@@ -243,12 +245,15 @@ _SIGN = re.compile(r"[^\W_]")
 _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\u9fff]+")
 """Chinese and Japanese put no blanks between their words, of which most have two signs."""
+_SENTENCE = re.compile(r"[.?!…][\"'”’)]*(?:\s|$)|[。？！]")
 _LEAST_OPENING = 60
 """Signs."""
 _OFTEN = 2
 """Times."""
-_NEAR = 0.8
-"""Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something."""
+_NEAR, _NEAR_WITHIN = 0.8, 0.33
+"""Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something. What
+is named as what was written, each in another block of the best, may be further from it: in threads of three posts the
+cards of users and remarks are no more alike than posts."""
 
 
 def _names(element: Element) -> list[str]:
@@ -316,10 +321,21 @@ def _best(nodes: Sequence[Element], prose: Sums) -> Group:
     best = max(worth, key=lambda group: worth[group], default=())
     if not best or worth[best] <= 0:
         return ()
-    near = [group for group, value in worth.items() if value >= _NEAR * worth[best]]
+    near = [
+        group
+        for group, value in worth.items()
+        if value >= (_NEAR_WITHIN if _are_named_within(group, best) else _NEAR) * worth[best]
+    ]
     group = max(near, key=lambda group: worth[group] / sum(len(each.text_content()) for each in group))
     talking = [each for each in group if prose[each]]
     return [_narrowed(talking[0], prose)] if len(talking) == 1 else group
+
+
+def _are_named_within(group: Group, best: Group) -> bool:
+    members = set(best)
+    above = [next((each for each in one.iterancestors() if each in members), None) for one in group]
+    named = all(any(map(_WRITTEN.fullmatch, re.split(r"[^a-z]+", " ".join(_names(one))))) for one in group)
+    return named and None not in above and len(set(above)) == len(group)
 
 
 def _worth(form: str, group: Group) -> float:

@@ -191,6 +191,30 @@ def test_the_first_post_may_have_a_form_of_its_own() -> None:
     assert posts_of(page) == [ASKED, *REPLIES]
 
 
+@pytest.mark.parametrize("answers", [1, 2, 4])
+@pytest.mark.parametrize("remarks", [[], ["Which pump is it, and how old?", "It is the P7 of last year."]])
+def test_neither_the_head_of_a_question_s_page_nor_cards_nor_remarks_are_posts(
+    answers: int, remarks: list[str]
+) -> None:
+    """Few posts have cards and remarks that repeat as little as they do."""
+
+    def block(kind: str, number: int, text: str) -> str:
+        below = "".join(f"<li>{each} – <a href=/users/9>pia_lo</a> {n} days ago</li>" for n, each in enumerate(remarks))
+        card = f"<div class=card>{kind} Mar {number} at 10:1{number} <a href=/users/{number}>user{number}</a> 12{number}0</div>"
+        votes = f"<div class=votes><button>up</button><span>{9 - number}</span></div>"
+        return f"<div class={kind}>{votes}<div class=post-text>{text}</div>{card}<ul class=remarks>{below}</ul></div>"
+
+    said = [ASKED, *REPLIES][: answers + 1]
+    blocks = [block("answered" if number else "asked", number, text) for number, text in enumerate(said)]
+    for facts in (
+        "Asked 8 months ago",
+        "Asked 8 years, 5 months ago · Modified 3 months ago · Viewed 23k times in all",
+    ):
+        head = f"<h1>The gauge climbs</h1><div>{facts}</div>{blocks[0]}<h2>{answers} Answers</h2>"
+        page = f"<title>The gauge climbs - Overflow</title><body>{head}{''.join(blocks[1:])}<div>© us</div></body>"
+        assert posts_of(page) == said
+
+
 def test_a_post_of_nested_tables_ends_where_its_signature_begins() -> None:
     signatures = ["Golf IV and cables", "Life is too short for bad coffee.", "No help by PM", "https://builds.example"]
 
