@@ -12,7 +12,8 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
 from toolablate.experiments.construction.sources.captures import pictures_of, row_of
-from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, Waiting
+from toolablate.traces.errors import InputError
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -51,7 +52,7 @@ Write formulas as LaTeX between $$. Do not translate."""
 @dataclass(frozen=True, slots=True)
 class Read(NoContext):
     """Drops pages that show no thread, and threads that settle on no answer. What is read has to stand on the page:
-    `text` is what the browser saw there."""
+    `text` is what the browser saw there. An item waits while a picture of it is not there as it was captured."""
 
     asks: int
     folder: Path
@@ -67,7 +68,10 @@ class Read(NoContext):
         def faults(found: Reading) -> list[str]:
             return reading_faults(found, content["text"])
 
-        pictures = pictures_of(self.folder, content["tiles"])
+        try:
+            pictures = pictures_of(self.folder, content["tiles"])
+        except InputError as error:
+            return Waiting("a picture is missing", f"{error.message}: {error.hint}")
         request = request_for(Reading, self.prompt, [("address", content["url"])], "Read this page.", pictures)
         found = await ask_for(request, Reading, ask, self.asks, faults)
         if not found.valid:

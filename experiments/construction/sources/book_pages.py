@@ -1,14 +1,17 @@
 """The pages of a book that is a PDF file: their text, and each line with where it stands and how it is set."""
 
 import ctypes
+import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from toolablate.experiments.construction.sources.notation import Letter, with_accents, with_scripts
 from toolablate.tools.extraction.kinds import Unreadable
 from toolablate.tools.extraction.pdf import BROKEN_WORD, opened_pdf, whole_words
 from toolablate.tools.text import plain_text
@@ -69,13 +72,26 @@ def read_book(path: str) -> Book:
 
 def pages_of(path: Path) -> Iterator[BookPage]:
     """All pages, those without text too. Raises InputError for a file that is no PDF, or needs a password."""
+    pages: list[BookPage] = []
     with _opened(path) as document:
         sections = _sections(document)
         section = ""
         for index in range(len(document)):
             here = sections.get(index, [section])
-            yield _page(document, index, here[0])
+            pages.append(_page(document, index, here[0]))
             section = here[-1]
+    tops, body = Counter(_without_numbers(page.lines[0].text) for page in pages if page.lines), body_size(pages)
+    for page in pages:
+        yield _without_frame(page, tops, body)
+
+
+def body_size(pages: Sequence[BookPage]) -> float:
+    """In points, that of most characters."""
+    sizes = Counter[float]()
+    for page in pages:
+        for line in page.lines:
+            sizes[round(line.size, 1)] += 0 if line.mono else len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
 def title_of(path: Path) -> str:
@@ -123,27 +139,23 @@ def _page(document: Any, index: int, section: str) -> BookPage:
         shown = page.get_textpage()
     except pypdfium2.PdfiumError:
         return BookPage(index, number, section, "", ())  # one broken page does not spoil the others
-    written = _GLYPH_OF_NO_LETTER.sub(BULLET, shown.get_text_range())
-    lines = _with_bullets(_joined(_lines(page, shown, written)), _small_shapes(page, shown))
+    place = _Place(page, shown)
+    letters = with_scripts([*with_accents(place.letters(_GLYPH_OF_NO_LETTER.sub(BULLET, shown.get_text_range())))])
+    lines = _with_bullets(_joined(_lines(place, letters)), _small_shapes(page, shown))
     shown.close()
     page.close()
+    written = "".join(each.sign for each in letters)
     said = [line for line in plain_text(whole_words(written)).split("\n") if line.strip()]
-    text = "\n".join(said[_without_frame(said, number)])
-    return BookPage(index, number, section, text, tuple(lines[_without_frame([each.text for each in lines], number)]))
+    return BookPage(index, number, section, "\n".join(said), tuple(lines))
 
 
-def _lines(page: Any, shown: Any, written: str) -> Iterator[Line]:
-    place = _Place(page, shown)
+def _lines(place: "_Place", letters: Sequence[Letter]) -> Iterator[Line]:
+    written = "".join(each.sign for each in letters)
     at = 0
     for piece in re.split(f"(\r\n|{BROKEN_WORD}(?:\r\n)?)", written):
-        if piece.startswith(("\r", BROKEN_WORD)):
-            at += len(piece)
-            continue
-        text = plain_text(piece)
-        if text.strip():
-            units = len(piece.encode("utf-16-le")) // 2
-            broken = written.startswith(BROKEN_WORD, at + len(piece))
-            line = place.line(text.strip(), len(written[:at].encode("utf-16-le")) // 2, units, broken)
+        broken = written.startswith(BROKEN_WORD, at + len(piece))
+        if not piece.startswith(("\r", BROKEN_WORD)) and plain_text(piece).strip():
+            line = place.line(letters[at : at + len(piece)], broken)
             if line is not None:
                 yield line
         at += len(piece)
@@ -152,7 +164,8 @@ def _lines(page: Any, shown: Any, written: str) -> Iterator[Line]:
 _BOLD = re.compile(rb"bold|black|heavy|demi|CM(?:SS)?BX", re.IGNORECASE)
 _MONO = re.compile(rb"mono|courier|typewriter|consol|CM[A-Z]*TT", re.IGNORECASE)
 _FIXED_PITCH = 1  # PDF 32000-1, table 123
-_FINE = 10
+_FINE = 100
+_FAR = 1_000.0
 
 
 class _Place:
@@ -162,24 +175,42 @@ class _Place:
         import pypdfium2.raw as pdfium
 
         self._pdfium, self._page, self._shown = pdfium, page, shown
-        self._size = [round(side * _FINE) for side in page.get_size()]
+        self._sides = [round(side * _FINE) for side in page.get_size()]
+        self._sides_of_one, self._scale = [ctypes.c_double() for _ in range(4)], pdfium.FS_MATRIX()
+        # Asked once, since a page has thousands of letters.
+        (x, y), *ends = (self._shown_at(*corner) for corner in ((0, 0), (_FAR, 0), (0, _FAR)))
+        self._map = ((x, y), *(((across - x) / _FAR, (down - y) / _FAR) for across, down in ends))
 
-    def line(self, text: str, start: int, units: int, broken: bool) -> Line | None:
-        """Of the text's characters from `start`, in UTF-16. None where they are nowhere."""
-        first = self._character(start)
-        last = self._character(start + units - 1)
-        if first < 0 or last < first:
+    def letters(self, written: str) -> Iterator[Letter]:
+        """Of the page's text. A hyphen at a line's end, as PDFium writes it, is none."""
+        unit = 0
+        for sign in written:
+            at = int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._shown, unit))
+            unit += 1 + (sign > "\uffff")
+            if at < 0 or sign.isspace() or sign == BROKEN_WORD:
+                yield Letter(sign, at)
+                continue
+            left, baseline = self._origin(at)
+            size = self._size_of(at)
+            _, top, right, bottom = self._ink(at)
+            # Large signs of LaTeX hang from their baseline.
+            hangs = top >= baseline and bottom - baseline > 0.7 * size
+            yield Letter(sign, at, left, max(left, right), bottom if hangs else baseline, size)
+
+    def line(self, letters: Sequence[Letter], broken: bool) -> Line | None:
+        """None where they are nowhere."""
+        text = plain_text("".join(each.sign for each in letters)).strip()
+        there = [each for each in letters if each.at >= 0 and not each.sign.isspace()]
+        if not there:
             return None
+        first, last = there[0].at, there[-1].at
         box = self._box(first, last - first + 1)
         if box is None:
             return None
         fonts = {at: self._font(at) for at in {first, (first + last) // 2, last}}
-        head = self._head(first, last) if _is_bold(fonts[first]) else 0
+        head = self._head(letters) if _is_bold(fonts[first]) else 0
         size = self._pdfium.FPDFText_GetFontSize(self._shown, first)
-        return Line(text, box, self._baseline(first), size, head, all(map(_is_mono, fonts.values())), broken)
-
-    def _character(self, unit: int) -> int:
-        return int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._shown, unit))
+        return Line(text, box, there[0].baseline, size, head, all(map(_is_mono, fonts.values())), broken)
 
     def _box(self, first: int, count: int) -> Box | None:
         corners = []
@@ -198,15 +229,30 @@ class _Place:
         (x, y), (other_x, other_y) = self._seen(left, top), self._seen(right, bottom)
         return min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
 
-    def _baseline(self, at: int) -> float:
-        x, y = ctypes.c_double(), ctypes.c_double()
+    def _origin(self, at: int) -> tuple[float, float]:
+        x, y, *_ = self._sides_of_one
         self._pdfium.FPDFText_GetCharOrigin(self._shown, at, x, y)
-        return self._seen(x.value, y.value)[1]
+        return self._seen(x.value, y.value)
+
+    def _ink(self, at: int) -> Box:
+        left, right, bottom, top = self._sides_of_one
+        self._pdfium.FPDFText_GetCharBox(self._shown, at, left, right, bottom, top)
+        return self.box_of(left.value, top.value, right.value, bottom.value)
+
+    def _size_of(self, at: int) -> float:
+        """As it is shown: some files draw all in one size, and scale it."""
+        scale = self._scale
+        self._pdfium.FPDFText_GetMatrix(self._shown, at, scale)
+        return float(self._pdfium.FPDFText_GetFontSize(self._shown, at)) * math.hypot(scale.c, scale.d)
 
     def _seen(self, x: float, y: float) -> tuple[float, float]:
         """As the page is shown, turned and cut."""
+        (left, top), (right, down), (across, up) = self._map
+        return left + x * right + y * across, top + x * down + y * up
+
+    def _shown_at(self, x: float, y: float) -> tuple[float, float]:
         across, down = ctypes.c_int(), ctypes.c_int()
-        self._pdfium.FPDF_PageToDevice(self._page, 0, 0, *self._size, 0, x, y, across, down)
+        self._pdfium.FPDF_PageToDevice(self._page, 0, 0, *self._sides, 0, x, y, across, down)
         return across.value / _FINE, down.value / _FINE
 
     def _font(self, at: int) -> tuple[bytes, int]:
@@ -214,13 +260,15 @@ class _Place:
         self._pdfium.FPDFText_GetFontInfo(self._shown, at, name, 128, flags)
         return name.value, flags.value
 
-    def _head(self, first: int, last: int) -> int:
-        """How many characters are bold from the first on; blanks have no type of their own."""
-        for at in range(first, last + 1):
-            blank = chr(self._pdfium.FPDFText_GetUnicode(self._shown, at)).isspace()
-            if not blank and not _is_bold(self._font(at)):
-                return at - first
-        return last - first + 1
+    def _head(self, letters: Sequence[Letter]) -> int:
+        """How many characters are bold from the first on; blanks, and what was put in, have no type of their own."""
+        begin = 0
+        for number, each in enumerate(letters):
+            if each.at < 0 or each.sign.isspace():
+                begin += begin == number
+            elif not _is_bold(self._font(each.at)):
+                return number - begin
+        return len(letters) - begin
 
 
 def _is_bold(font: tuple[bytes, int]) -> bool:
@@ -291,10 +339,23 @@ def around(one: Box, other: Box) -> Box:
     return (min(one[0], other[0]), min(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3]))
 
 
-def _without_frame(texts: list[str], number: str) -> slice:
-    """Without a first and a last line that has the page's number at an end."""
+def _without_frame(page: BookPage, tops: Counter[str], body: float) -> BookPage:
+    """Without a first and a last line that has the page's number at an end. A heading may begin with it by chance: it
+    is larger than most text, and no other page begins with it."""
+    first = page.lines[0] if page.lines else None
+    heading = first is not None and first.size > 1.05 * body and tops[_without_numbers(first.text)] == 1
+    said = page.text.split("\n") if page.text else []
+    lines = page.lines[_framed([each.text for each in page.lines], page.number, heading)]
+    return replace(page, text="\n".join(said[_framed(said, page.number, heading)]), lines=lines)
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"\d+", "#", text)
+
+
+def _framed(texts: list[str], number: str, heading: bool) -> slice:
     start, end = 0, len(texts)
-    if texts and number in _ends(texts[0]):
+    if texts and not heading and number in _ends(texts[0]):
         start = 1
     if end > start and number in _ends(texts[-1]):
         end -= 1

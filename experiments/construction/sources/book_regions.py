@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolablate.experiments.construction.sources.book_pages import BookPage, Box, Line, around
+from toolablate.experiments.construction.sources.book_pages import BookPage, Box, Line, around, body_size
 
 Kind = Literal["definition", "theorem", "named", "list"]
 
@@ -36,7 +36,7 @@ class Region:
 
 def regions_of(pages: Sequence[BookPage]) -> Iterator[Region]:
     """In the order of the book."""
-    body = _body_size(pages)
+    body = body_size(pages)
     blocks = list(_over_pages(_blocks(pages, _leading(pages, body))))
     heading = ""
     at = 0
@@ -56,7 +56,7 @@ def regions_of(pages: Sequence[BookPage]) -> Iterator[Region]:
 
 def seen_in(pages: Sequence[BookPage]) -> str:
     """What regions would be made of, counted: why there are none."""
-    body = _body_size(pages)
+    body = body_size(pages)
     blocks = list(_over_pages(_blocks(pages, _leading(pages, body))))
     texts = [block for block in blocks if block.is_set_as_body(body)]
     seen = {
@@ -116,15 +116,6 @@ _LONGEST_HEADING = 3
 _MARKER = re.compile(r"(?:[•◦▪‣●○■·–—−*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?=\s)")
 _ENDED = re.compile(r"[.:;,!?。：；，！？][\"'”’)\]]*$|\b(?:and|or)$")
 _SENTENCE_END = re.compile(r"[.:!?。：！？][\"'”’)\]]*$")
-
-
-def _body_size(pages: Sequence[BookPage]) -> float:
-    """That of most characters."""
-    sizes = Counter[float]()
-    for page in pages:
-        for line in page.lines:
-            sizes[round(line.size, 1)] += 0 if line.mono else len(line.text)
-    return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
 _COMMON = 0.25

@@ -9,15 +9,20 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count, islice, takewhile
+from urllib.parse import unquote
 
 import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
 from lxml.html import HtmlElement as Element
 from lxml.html.defs import block_tags  # type: ignore[import-untyped]
 
+from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.sources.notation import scripted
 from toolablate.traces.errors import InputError
 
-_DROPPED = ("script", "style", "template", "svg", "iframe", "select", "textarea", "button", "head", "nav")
+_STRUCK = ("s", "strike", "del")
+_DROPPED = ("script", "style", "template", "svg", "iframe", "select", "textarea", "button", "head", "nav", *_STRUCK)
+_UNSAID_STYLE = re.compile(r"display\s*:\s*none|line-through", re.IGNORECASE)
 _NAMED_BLOCKS = block_tags - {"del", "ins"} | {"article", "aside", "figure", "footer", "header", "main", "section"}
 _MOST_NODES = 200_000
 
@@ -40,7 +45,7 @@ def posts_of(page: str) -> list[str]:
     except (ParserError, ValueError):
         raise InputError("the page has no elements", code="empty_page") from None
     title = _said(root.findtext(".//title") or "")
-    drop_what_is_no_text(root)
+    drop_what_is_not_said(root)
     nodes = [each for each in root.iter() if isinstance(each.tag, str)]
     if len(nodes) > _MOST_NODES:
         raise InputError(
@@ -100,17 +105,28 @@ def _text(element: Element) -> str:
     return re.split(r"(?m)^(?:_{8,}|--)$(?=(?:\n.*){1,6}\Z)", text_of(element), maxsplit=1)[0].rstrip("\n")
 
 
+_ADDRESS_BEHIND = re.compile(r" \((?:https?:)?//\S+\)\Z")
+
+
 def _without_frame(posts: list[str]) -> list[str]:
     """What nearly all posts end with is the forum's: "Reply"."""
-    last = Counter(post.rpartition("\n")[2] for post in posts).most_common(1)
+    # The address of a "Reply" differs from post to post.
+    bare = [_ADDRESS_BEHIND.sub("", post) for post in posts]
+    last = Counter(post.rpartition("\n")[2] for post in bare).most_common(1)
     if not last or last[0][1] <= max(2, 0.8 * len(posts)) or not re.search(r"\w\w", last[0][0]):
         return posts
-    return [post.removesuffix(last[0][0]).rstrip("\n") for post in posts]
+    frame = last[0][0]
+    both = zip(posts, bare, strict=True)
+    return [ends.removesuffix(frame).rstrip("\n") if ends.endswith(frame) else post for post, ends in both]
 
 
-def drop_what_is_no_text(root: Element) -> None:
+def drop_what_is_not_said(root: Element) -> None:
+    """Nor what a reader does not see, or sees struck out."""
     for element in list(root.iter(*_DROPPED)):
         element.drop_tree()
+    for element in root.xpath(".//*[@hidden or @style][not(self::body)]"):
+        if "hidden" in element.attrib or _UNSAID_STYLE.search(element.get("style", "")):
+            element.drop_tree()
 
 
 def _marked(root: Element) -> list[Element]:
@@ -180,7 +196,9 @@ def _opening(nodes: Sequence[Element], found: Sequence[Element], title: str, pro
         return []
     # Of rows that differ in numbers alone ("3 likes for post 7"), one counts.
     said = {_DIGITS.sub("#", text) for text, linked in _parts(most) if not linked and _is_prose(text)}
-    return [_narrowed(most, prose)] if sum(map(len, said)) >= _LEAST_OPENING else []
+    # "Asked 5 months ago, modified today, viewed 23k times" is no sentence.
+    is_post = sum(map(len, said)) >= _LEAST_OPENING and any(map(_SENTENCE.search, said))
+    return [_narrowed(most, prose)] if is_post else []
 
 
 def _titled(element: Element, title: str) -> int:
@@ -227,12 +245,15 @@ _SIGN = re.compile(r"[^\W_]")
 _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\s\u3040-\u30ff\u3400-\u9fff]+")
 """Chinese and Japanese put no blanks between their words, of which most have two signs."""
+_SENTENCE = re.compile(r"[.?!…][\"'”’)]*(?:\s|$)|[。？！]")
 _LEAST_OPENING = 60
 """Signs."""
 _OFTEN = 2
 """Times."""
-_NEAR = 0.8
-"""Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something."""
+_NEAR, _NEAR_WITHIN = 0.8, 0.33
+"""Of the best group's worth: of those that come so near it the one is taken of whose text most is worth something. What
+is named as what was written, each in another block of the best, may be further from it: in threads of three posts the
+cards of users and remarks are no more alike than posts."""
 
 
 def _names(element: Element) -> list[str]:
@@ -300,10 +321,21 @@ def _best(nodes: Sequence[Element], prose: Sums) -> Group:
     best = max(worth, key=lambda group: worth[group], default=())
     if not best or worth[best] <= 0:
         return ()
-    near = [group for group, value in worth.items() if value >= _NEAR * worth[best]]
+    near = [
+        group
+        for group, value in worth.items()
+        if value >= (_NEAR_WITHIN if _are_named_within(group, best) else _NEAR) * worth[best]
+    ]
     group = max(near, key=lambda group: worth[group] / sum(len(each.text_content()) for each in group))
     talking = [each for each in group if prose[each]]
     return [_narrowed(talking[0], prose)] if len(talking) == 1 else group
+
+
+def _are_named_within(group: Group, best: Group) -> bool:
+    members = set(best)
+    above = [next((each for each in one.iterancestors() if each in members), None) for one in group]
+    named = all(any(map(_WRITTEN.fullmatch, re.split(r"[^a-z]+", " ".join(_names(one))))) for one in group)
+    return named and None not in above and len(set(above)) == len(group)
 
 
 def _worth(form: str, group: Group) -> float:
@@ -371,8 +403,10 @@ _SMALL = 40
 
 def text_of(element: Element, *, quotes_marked: bool = False) -> str:
     """Its text, with an end of line where a block begins or ends. A picture leaves a mark, cells of a row stand side by
-    side; lines that are quoted begin with "> " where that is wanted."""
+    side, a link has its address behind it unless it says it; what is raised or lowered is written as `scripted` says.
+    Lines that are quoted begin with "> " where that is wanted."""
     pieces: list[str] = []
+    addresses: set[str] = set()
 
     def walk(node: Element, mark: str = "* ", quoted: bool = False, tabled: bool = False) -> None:
         quotes = quotes_marked and node is not element and not quoted and _is_quote(node, element)
@@ -393,6 +427,8 @@ def text_of(element: Element, *, quotes_marked: bool = False) -> str:
                     mark = f"{number}. " if node.tag == "ol" else "* "
                     walk(child, mark, quoted or quotes, tabled or child.tag == "table")
                 pieces.append(_flat(child.tail, node))
+        if node.tag in _REWRITTEN:
+            pieces[begin:] = [_rewritten(node, "".join(pieces[begin:]), pieces[:begin], addresses)]
         if quotes:
             pieces[begin:] = ["\n", *(f"> {line}\n" for line in _lines("".join(pieces[begin:])) if line)]
         elif block:
@@ -402,6 +438,45 @@ def text_of(element: Element, *, quotes_marked: bool = False) -> str:
     # Blanks in programs and tables of plain text mean something.
     kept = (line.replace(_BLANK, " ").rstrip() for line in _lines("".join(pieces)))
     return "\n".join(line for line in kept if line)
+
+
+_SCRIPTS = {"sup": "^", "sub": "_"}
+_REWRITTEN = {*_SCRIPTS, "a"}
+
+
+def _rewritten(node: Element, said: str, before: Sequence[str], addresses: set[str]) -> str:
+    return _link(node, said, addresses) if node.tag == "a" else _script(node, said, before)
+
+
+def _script(node: Element, said: str, before: Sequence[str]) -> str:
+    """What is of several lines, or stands beside nothing, is small print."""
+    left, right = next((piece[-1] for piece in reversed(before) if piece), " "), (node.tail or " ")[0]
+    small_print = "\n" in said.strip() or (left.isspace() and right.isspace())
+    return said if small_print else scripted(_SCRIPTS[node.tag], said, right)
+
+
+_OF_THE_WEB = re.compile(r"(?:https?:)?//(?=\S)", re.IGNORECASE)
+_LEFT_UNSAID = re.compile(r"^(?:https?:)?//(?:www\.)?|^www\.|/$")
+_CUT = re.compile(r"\s*(?:\u2026|\.{3})\s*")
+
+
+def _link(node: Element, said: str, told: set[str]) -> str:
+    """With its address behind it, unless the text is one; in its place where it is the address cut short. Each address
+    once, and none of pictures, of people, or within the forum where it is written so."""
+    text, address = _said(said), (node.get("href") or "").strip()
+    known = address in told or node.find(".//img") is not None
+    if known or not _OF_THE_WEB.match(address) or not _SIGN.search(text):
+        return said
+    told.add(address)
+    address = f"https:{address}" if address.startswith("//") else address
+    shown, meant = (_LEFT_UNSAID.sub("", unquote(each).casefold()) for each in (text, address))
+    begin, *end = _CUT.split(shown, maxsplit=1)
+    if end and meant.startswith(begin) and meant.endswith(end[0]):
+        return said.replace(said.strip(), address)
+    rest = said.rstrip()
+    says_it = meant in shown or _OF_THE_WEB.match(text)
+    of_people = text.startswith("@") or without_personal_data(address) != address
+    return said if says_it or of_people else f"{rest} ({address}){said[len(rest) :]}"
 
 
 def _mark_of(node: Element, of_item: str) -> str:

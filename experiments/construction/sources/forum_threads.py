@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.apart import OF_A_PAGE, DocumentReader, apart
-from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_no_text, text_of
+from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_not_said, text_of
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.experiments.record_file import RowFile
 from toolablate.tools.web import FetchError, HttpClient, follow
@@ -133,7 +133,7 @@ def said_in(written: str) -> str:
         post = lxml.html.fromstring(f"<div>{written}</div>".replace("\0", ""))
     except (ParserError, ValueError):
         return ""
-    drop_what_is_no_text(post)
+    drop_what_is_not_said(post)
     return text_of(post, quotes_marked=True)
 
 
@@ -242,6 +242,7 @@ class _TopicPage(BaseModel):
     title: str
     slug: str = ""
     post_stream: _PostStream
+    accepted_answer: Any = None
 
 
 class _MorePosts(BaseModel):
@@ -258,7 +259,8 @@ _MOST_IN_A_ROW = 10
 """Topics that fail so. Beyond that the forum does: a page that asks for a login, or whether a person reads, stands in
 the place of each, or the program behind it is broken."""
 _AT_ONCE = 20
-_MOST_POSTS = 100
+_MOST_POSTS, _MOST_TO_AN_ANSWER = 100, 1_000
+"""Of a topic, and of one of which it is known that an answer behind these was accepted."""
 _MOST_PAGES = 1_000
 
 
@@ -272,7 +274,7 @@ async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]
         if url in known:
             continue
         try:
-            thread = await _topic(forum, reader, url)
+            thread = await _topic(forum, reader, url, solved=bool(listed.has_accepted_answer))
         except ForumUnreadableError as error:
             if error.code not in _OF_ONE_OR_ALL:
                 raise
@@ -313,9 +315,11 @@ async def _topics(forum: DiscourseForum, reader: _Json, base: str) -> AsyncItera
             return
 
 
-async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | LeftOut | None:
+async def _topic(forum: DiscourseForum, reader: _Json, url: str, *, solved: bool) -> Thread | LeftOut | None:
     try:
-        title, posts = await _posts(reader, url)
+        page = await reader.get(_TopicPage, f"{url}.json")
+        solved = solved or page.accepted_answer is not None
+        posts = await _posts(reader, url, page.post_stream, solved)
     except ForumUnreadableError as error:
         if error.code in _GONE:
             return None
@@ -329,12 +333,12 @@ async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | Lef
     first, *others = sorted(said, key=lambda post: post.post_number)
     accepted = next((post for post in others if post.accepted_answer), None)
     if accepted is None:
-        return None
+        return _left_out(forum, url, "has an accepted answer that is not among its posts") if solved else None
     return await _thread(
         forum,
         reader.texts,
         url=url,
-        title=title,
+        title=page.title,
         question=first.cooked,
         answer=accepted.cooked,
         replies=[post.cooked for post in others if post is not accepted],
@@ -342,16 +346,18 @@ async def _topic(forum: DiscourseForum, reader: _Json, url: str) -> Thread | Lef
     )
 
 
-async def _posts(reader: _Json, url: str) -> tuple[str, list[_Post]]:
-    """Of a topic, after its title."""
-    found = await reader.get(_TopicPage, f"{url}.json")
-    posts = {post.id: post for post in found.post_stream.posts}
-    rest = [each for each in found.post_stream.stream[:_MOST_POSTS] if each not in posts]
+async def _posts(reader: _Json, url: str, begun: _PostStream, solved: bool) -> list[_Post]:
+    """Of a topic, of which some have begun it: the first hundred, and in a solved one on to the accepted answer."""
+    posts = {post.id: post for post in begun.posts}
+    rest = [each for each in begun.stream[:_MOST_TO_AN_ANSWER] if each not in posts]
     for start in range(0, len(rest), _AT_ONCE):
+        missed = solved and not any(post.accepted_answer for post in posts.values())
+        if len(begun.posts) + start >= _MOST_POSTS and not missed:
+            break
         ids = {"post_ids[]": rest[start : start + _AT_ONCE]}
         more = await reader.get(_MorePosts, f"{url}/posts.json", ids)
         posts |= {post.id: post for post in more.post_stream.posts}
-    return found.title, [*posts.values()]
+    return [*posts.values()]
 
 
 # Stack Exchange: questions by votes, then the answers of up to thirty of them at once.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,8 +25,17 @@ Set = tuple[float, float, str, float, str]
 FONTS = {"R": "Helvetica", "B": "Helvetica-Bold", "C": "Courier"}
 
 
+_SMALLER = ") Tj /R 7 Tf {} Ts (\\1) Tj /R 10 Tf 0 Ts ("
+"""Between two pieces of a line of size 10."""
+_ACCENTED = r") Tj [-110 (\\310) 443 (\1)] TJ ("
+"""A diaeresis, then back, and the letter below it."""
+
+
 def escaped(text: str) -> str:
-    return text.replace("(", r"\(").replace(")", r"\)")
+    text = text.replace("(", r"\(").replace(")", r"\)")
+    text = re.sub(r"\^{(.*?)}", _SMALLER.format(4), text)
+    text = re.sub(r"_{(.*?)}", _SMALLER.format(-2), text)
+    return re.sub(r"¨(\w)", _ACCENTED, text)
 
 
 def book(pages: list[list[Set]], turned: bool = False, dots: Sequence[tuple[float, float]] = ()) -> bytes:
@@ -126,6 +136,24 @@ def test_regions_are_cut_where_the_book_sets_them_apart(turned: bool, tmp_path: 
     assert 250 < right < 350
 
 
+def test_a_heading_that_begins_with_its_page_s_number_is_no_running_head(tmp_path: Path) -> None:
+    item = "- It leaks less than a drop in a minute at full speed."
+    body = lines(100, "There are rules for each of the parts.", item, "They are old.")
+    heads = [
+        ("B", 14, "1 Pumps"),
+        ("B", 14, "2 Seals"),
+        ("R", 10, "PUMPS AND SEALS 3"),
+        ("R", 14, "4 of 5"),
+        ("R", 14, "5 of 5"),
+    ]
+    path = tmp_path / "seals.pdf"
+    path.write_bytes(book([[(50.0, 60.0, *head), *body] for head in heads]))
+    pages = list(pages_of(path))
+    assert [page.text.partition("\n")[0] for page in pages] == ["1 Pumps", "2 Seals", *[body[0][4]] * 3]
+    assert [page.lines[0].text for page in pages] == ["1 Pumps", "2 Seals", *[body[0][4]] * 3]
+    assert [each.text.partition(":")[0] for each in regions_of(pages)] == ["Pumps", *["Seals"] * 4]
+
+
 def test_regions_of_a_book_of_short_paragraphs_are_found(tmp_path: Path) -> None:
     """The gap between two paragraphs is the commonest step there."""
     said = "Theorem {}. A tree of so many vertices has one edge less than that", "and is not a ring."
@@ -177,6 +205,45 @@ def test_a_bold_head_needs_no_point_and_a_label_is_no_name(tmp_path: Path) -> No
         "Fourier number:\nIt is the ratio of the time passed to the time that heat needs to diffuse.",
         "Numbers:\nBoth numbers have no unit, since they are ratios of the same quantity.",
     ]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_is_raised_or_lowered_keeps_its_meaning(turned: bool, tmp_path: Path) -> None:
+    path = tmp_path / "moles.pdf"
+    said = ["A mole is a set of 6.022 x 10^{23} parts, and each litre of", "H_{2}O has 10^{-7} moles at pH 7."]
+    marked = [
+        "A chapter of textbooks^{3} is one of ten that say so.^{4} The x^{2} of",
+        "the 2^{nd} has no note^{*}, as 10^{8} has none.",
+    ]
+    path.write_bytes(book([[*lines(60, *said), *lines(100, *marked)]], turned))
+    (page,) = pages_of(path)
+    assert page.text.split("\n") == [
+        "A mole is a set of 6.022 x 10^23 parts, and each litre of",
+        "H_2O has 10^(-7) moles at pH 7.",
+        # Marks of notes say nothing without the notes.
+        "A chapter of textbooks is one of ten that say so. The x^2 of",
+        "the 2nd has no note, as 10^8 has none.",
+    ]
+    assert [line.text for line in page.lines] == page.text.split("\n")
+    found = [each.text.partition(":\n")[2] for each in regions_of([page])]
+    assert found[0] == "A mole is a set of 6.022 x 10^23 parts, and each litre of H_2O has 10^(-7) moles at pH 7."
+
+
+def test_small_type_on_the_line_and_a_large_initial_are_no_scripts(tmp_path: Path) -> None:
+    path = tmp_path / "initial.pdf"
+    page = [(50, 60, "R", 30, "T"), (68, 48, "R", 10, "he tree is as old as the house"), (50, 90, "R", 10, "N")]
+    path.write_bytes(book([[*page, (57.3, 90, "R", 7, "ASA"), (73, 90, "R", 10, "says so.")]]))
+    (read,) = pages_of(path)
+    assert "^" not in read.text
+    assert "_" not in read.text
+    assert "he tree is as old as the house" in read.text
+
+
+def test_accents_that_stand_on_a_letter_are_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "accents.pdf"
+    path.write_bytes(book([lines(60, "Gr¨osse and M¨uhle; \xc8 alone, \xc8o beside.")]))
+    (page,) = pages_of(path)
+    assert page.text == "Grösse and Mühle; ¨ alone, ¨o beside."
 
 
 def test_a_bullet_whose_font_names_no_letter_is_one(tmp_path: Path) -> None:
@@ -244,12 +311,18 @@ def _glpk() -> list[Any]:
     return list(pages_of(GLPK))
 
 
+@pytest.mark.deep
 def test_a_real_book_is_read() -> None:
     pages = _glpk()
     assert len(pages) == 177
     assert all(page.text for page in pages)
     found = list(regions_of(pages))
     assert Counter(each.kind for each in found)["list"] >= 25
+    scripts = "where: x_1, x_2, . . . , x_m are auxiliary variables; x_(m+1), x_(m+2), . . . , x_(m+n) are structural"
+    assert scripts in pages[8].text
+    assert "The GLPK LP/MIP format is a DIMACS-like format. The file in this format" in "\n".join(
+        each.text for each in found
+    )
     on_page = [each.text.partition(":\n")[2] for each in found if each.page.number == "31"]
     assert len(on_page) == 6
     assert on_page[3] == (

@@ -186,6 +186,48 @@ def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: P
     assert not any(asked.startswith(("/t/1.", "/t/2.", "/t/5.")) or "answers" in asked for asked in forums.asked)
 
 
+@pytest.mark.parametrize("told_by", ["the list", "the topic", "nobody"])
+def test_an_accepted_answer_far_down_is_read_on_to_or_told(told_by: str, forums: Forums, tmp_path: Path) -> None:
+    original = forums.answer
+    accepted = {1: 130, 2: 5, 4: 1_030, 5: 130}
+
+    def long(path: str, query: dict[str, list[str]]) -> Any:
+        found = original(path, query)
+        if path == "/latest.json":
+            for each in found["topic_list"]["topics"]:
+                each["has_accepted_answer"] = True if told_by == "the list" else None
+        if not path.startswith("/t/"):
+            return found
+        number = int(path.split("/")[2].removesuffix(".json"))
+        post = original("/t/1.json", {})["post_stream"]["posts"][0]
+        posts = [
+            post
+            | {
+                "id": 2_000 * number + n,
+                "post_number": n,
+                "cooked": f"Post {n}",
+                "accepted_answer": n == accepted[number],
+            }
+            for n in range(1, 1_040)
+        ]
+        if path.endswith("posts.json"):
+            wanted = set(map(int, query["post_ids[]"]))
+            return {"post_stream": {"posts": [each for each in posts if each["id"] in wanted]}}
+        stream = {"posts": posts[:20], "stream": [each["id"] for each in posts]}
+        solved = {"accepted_answer": {"post_number": accepted[number]}} if told_by == "the topic" else {}
+        return {"title": "Long", "post_stream": stream, **solved}
+
+    forums.answer = long  # type: ignore[method-assign]
+    told = fetch(written(tmp_path, forums)).output
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    answers = [row["answer"] for row in rows if row["forum"] == "Batteries"]
+    # Where nobody says that there is one, no topic is read on for it.
+    assert answers == (["Post 5"] if told_by == "nobody" else ["Post 130", "Post 5", "Post 130"])
+    assert ("t/4 has an accepted answer that is not among its posts" in " ".join(told.split())) == (told_by != "nobody")
+    of_the_second = [asked for asked in forums.asked if asked.startswith("/t/2/posts")]
+    assert len(of_the_second) == 4
+
+
 def test_threads_are_chosen_by_day_views_and_number(forums: Forums, tmp_path: Path) -> None:
     path = written(tmp_path, forums, "since = 2026-02-01\nuntil = 2026-05-01\nviews = 20\nlimit = 1")
     fetch(path)
@@ -407,6 +449,56 @@ def test_pictures_leave_a_mark_and_quotes_are_marked() -> None:
     smiles = "<img class=emoji src=/images/emoji/x.png title=':x:'><img src=/i/smilies/4.gif><img src=u.png width=20>"
     assert said_in(f"<p>Fine.{smiles}</p>") == "Fine."
     assert said_in("<blockquote class=postcontent>All of it.</blockquote>") == "All of it."
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("6.02 × 10<sup>23</sup> and 10<sup>&minus;8</sup>, x<sub>max</sub>", "6.02 × 10^23 and 10^(−8), x_(max)"),
+        ("H<sub>2</sub>O, SO<sub>4</sub><sup>2-</sup>, <sup>14</sup>C", "H_2O, SO_4^(2-), ^14C"),
+        (
+            "e<sup>x</sup>, 2<sup>n</sup>m, 2<sup>(n + 1)</sup>, 2<sup>2<sup>n</sup></sup>",
+            "e^x, 2^(n)m, 2^(n + 1), 2^(2^n)",
+        ),
+        ("<table><tr><td>10<sup>8</sup><td>1</table>", "10^8\t1"),
+        ("10⁸ the 1<sup>st</sup> time<sup>[1]</sup>", "10⁸ the 1st time^[1]"),
+        ("<p><sup>Drawn by the author</sup></p>", "Drawn by the author"),
+    ],
+)
+def test_what_is_raised_or_lowered_keeps_its_meaning(written: str, said: str) -> None:
+    assert said_in(written) == said
+
+
+def test_what_is_struck_out_or_hidden_is_not_said() -> None:
+    for struck in (
+        "<s>34</s>",
+        "<del>34</del>",
+        "<strike>34</strike>",
+        "<b style='text-decoration: line-through'>34</b>",
+    ):
+        assert said_in(f"<p>About {struck} 31 C.") == "About 31 C."
+    assert said_in("<p>Dry it.<b style='color:red; DISPLAY : none'>Burn it.</b> <i hidden>Ha.</i>Then wait.") == (
+        "Dry it. Then wait."
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("see <a href='https://a.example/b'>here</a>.", "see here (https://a.example/b)."),
+        ("<a href=//a.example/b>this </a>and <a href=//a.example/b>that</a>", "this (https://a.example/b) and that"),
+        ("<a href=https://a.example/long/way>https://a.example/lo…</a>", "https://a.example/long/way"),
+        ("<a href=https://a.example/long/way.pdf>a.example/l ... y.pdf</a>", "https://a.example/long/way.pdf"),
+        # Who reads the text alone has the address.
+        ("<a href=https://www.A.example/>a.example</a>", "a.example"),
+        ("<a href=https://go.example/?to=a.example>https://a.example/b</a>", "https://a.example/b"),
+        ("<a href=/t/7>there</a>, <a href='mailto:a@b.example'>me</a>", "there, me"),
+        ("<a href=https://f.example/people/ann>@ann</a> <a href=https://f.example/u/ann>ann</a>", "@ann ann"),
+        ("<a href=https://a.example/big.png><img src=small.png> 690 x 400</a>", "[picture] 690 x 400"),
+    ],
+)
+def test_addresses_of_links_are_kept_where_the_text_has_them_not(written: str, said: str) -> None:
+    assert said_in(written) == said
 
 
 def test_a_thread_of_pictures_alone_is_no_item(forums: Forums, tmp_path: Path) -> None:

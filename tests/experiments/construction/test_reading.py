@@ -210,20 +210,27 @@ def test_each_reply_of_a_reader_has_its_one_fate(chat_server: ChatServer, tmp_pa
     assert "https://forum.example/0" in questions
 
 
-def test_a_tile_that_is_gone_or_another_is_refused_before_anything_is_paid(
+def test_an_item_whose_tile_is_gone_or_another_waits_and_costs_no_other(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
-    Reader(chat_server, ["bare"], {"bare": [said(str)(good("bare"))]})
-    path = captured(tmp_path, chat_server, ["bare"])
-    tile = next((tmp_path / "tiles").iterdir())
-    tile.write_bytes(png(9, 9))
-    for change, why in ((None, "is not the picture"), (tile.unlink, "cannot be read")):
-        if change:
-            change()
-        error = run(path, code=1).exception
-        assert isinstance(error, InputError)
-        assert (error.code, why in str(error)) == ("bad_tile", True)
-    assert chat_server.requests == []
+    reader = Reader(chat_server, ["bare", "fenced"], {name: [said(str)(good(name))] for name in ("bare", "fenced")})
+    path = captured(tmp_path, chat_server, ["bare", "fenced"])
+    first = json.loads((tmp_path / "captures.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    tile = tmp_path / "tiles" / first["tiles"][0]
+    content = tile.read_bytes()
+    for change, why in ((lambda: tile.write_bytes(png(9, 9)), "is not the picture"), (tile.unlink, "cannot be read")):
+        change()
+        (read, *_, last) = json.loads(run(path, "--json").stdout)["stages"]
+        assert read["waiting"] == {"a picture is missing": 1}
+        assert (read["kept"], last["kept"]) == (1, 1)
+        listed = " ".join(run("status", path, "--list").stdout.split())
+        assert "read waits: a picture is missing" in listed
+        assert why in listed
+        assert reader.asked == {"bare": 0, "fenced": 1}
+    tile.write_bytes(content)
+    assert json.loads(run(path, "--json").stdout)["stages"][-1]["kept"] == 2
+    assert reader.asked == {"bare": 1, "fenced": 1}
+    tile.unlink()
     rows = (tmp_path / "captures.jsonl").read_text(encoding="utf-8")
     (tmp_path / "captures.jsonl").write_text(rows.replace(tile.name, "../../etc/passwd"), encoding="utf-8")
     found = CliRunner().invoke(group, ["build", str(path)]).exception
