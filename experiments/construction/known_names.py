@@ -132,14 +132,14 @@ def names_of_rows(rows: Sequence[NamesAndTexts]) -> list[KnownNames]:
     article or a pronoun, or where rows of other people say it."""
     forms = [[form for name in row.names for form in _forms(name)] for row in rows]
     own = [{each.key for each in some} for some in forms]
-    candidates = {key for keys in own for key in keys}
+    wanted = _Wanted({key for keys in own for key in keys})
     words = [dict[str, Kind]() for _ in rows]
     elsewhere = defaultdict[str, list[Kind]](list)
     for keys, found, row in zip(own, words, rows, strict=True):
         found.update(dict.fromkeys(keys.intersection(_key(each) for each in re.split(r"[\W_]+", row.place)), "noun"))
         said = dict[str, Kind]()
         for text, asks in ((row.question, True), *((each, False) for each in row.others)):
-            for key, kind, sure in _as_words(text, candidates):
+            for key, kind, sure in _as_words(text, wanted):
                 if key not in keys:
                     said[key] = _stronger(said.get(key), kind)
                 elif sure or (asks and not re.match(CJK, key)):
@@ -221,7 +221,14 @@ def _where(form: _Form, words: Mapping[str, Kind]) -> Where | None:
     return "within" if kind == "word" and capital else "addressed"
 
 
-def _as_words(text: str, wanted: Collection[str]) -> Iterator[tuple[str, Kind, bool]]:
+class _Wanted:
+    def __init__(self, keys: Collection[str]) -> None:
+        self.keys = keys
+        self.firsts = {key.partition(" ")[0] for key in keys}
+        self.signs = sorted({len(key) for key in keys if re.match(CJK, key)})
+
+
+def _as_words(text: str, wanted: _Wanted) -> Iterator[tuple[str, Kind, bool]]:
     """Keys of those that a text has as words, and whether what stands before them leaves no doubt."""
     for key, start, end in _places(text, wanted):
         said = text[start:end]
@@ -238,19 +245,18 @@ def _as_words(text: str, wanted: Collection[str]) -> Iterator[tuple[str, Kind, b
                 yield key, "noun", False
 
 
-def _places(text: str, wanted: Collection[str]) -> Iterator[tuple[str, int, int]]:
-    firsts, lengths = {key.partition(" ")[0] for key in wanted}, {len(key) for key in wanted}
+def _places(text: str, wanted: _Wanted) -> Iterator[tuple[str, int, int]]:
     tokens = list(_TOKEN.finditer(text))
     for at, token in enumerate(tokens):
         if re.match(CJK, token[0]):
-            for start, size in product(range(token.start(), token.end()), lengths):
-                if start + size <= token.end() and (key := text[start : start + size]) in wanted:
+            for start, size in product(range(token.start(), token.end()), wanted.signs):
+                if start + size <= token.end() and (key := text[start : start + size]) in wanted.keys:
                     yield key, start, start + size
-        elif _key(token[0]) in firsts:
+        elif _bare(token[0]) in wanted.firsts:
             for last, each in enumerate(tokens[at : at + _MOST_WORDS], start=at):
                 if last > at and not re.fullmatch(r"[\s-]{1,2}", text[tokens[last - 1].end() : each.start()]):
                     break
-                if (key := _key(text[token.start() : each.end()])) in wanted:
+                if (key := _key(text[token.start() : each.end()])) in wanted.keys:
                     yield key, token.start(), each.end()
 
 

@@ -32,7 +32,9 @@ _PROFILE = re.compile(
     re.IGNORECASE,
 )
 _LOCAL = rf"(?:{LETTER}|[.%+-])"
-_BEFORE_IP = tuple(rf"\bIP{more}{mark}" for more in ("", " address", "-Adresse") for mark in (" ", ":", ": ", " is "))
+_BEFORE_IP = "|".join(
+    rf"(?<=\bIP{more}{mark})" for more in ("", " address", "-Adresse") for mark in (" ", ":", ": ", " is ")
+)
 _ENDS = "com|org|net|edu|gov|info|biz|io|co|ac|eu|de|at|ch|fr|nl|uk|es|pl|ru|cn|jp|kr|au|ca|br|se|dk|fi|example"
 _RULES = (
     (
@@ -62,7 +64,7 @@ _RULES = (
     (
         "[ip]",
         re.compile(
-            rf"(?:{'|'.join(rf'(?<={before})' for before in _BEFORE_IP)})(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?!\w|\.\w)",
+            rf"(?=\d{{1,3}}\.\d)(?:{_BEFORE_IP})(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?!\w|\.\w)",
             re.IGNORECASE,
         ),
     ),
