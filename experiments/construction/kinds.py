@@ -74,7 +74,7 @@ def reviewed(pipeline: Pipeline) -> Reviewed:
 
 _QUESTIONS = Reviewed(
     "asked",
-    ("title", "question", "answer", "explanation", "replies", "url", "forum", "licence", "tiles"),
+    ("title", "question", "answer", "explanation", "replies", "url", "forum", "licence", "maybe_names", "tiles"),
     lambda content: faults_of(content, content["asked"]),
     fields={"correct_answer": "right"},
     reasons=(

@@ -12,6 +12,7 @@ from toolablate.benchmarks.lpfqa.published import LpfqaRow, question_of_row
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.benchmarks.rows.row_errors import LineError
+from toolablate.experiments.construction.known_names import NO_NAMES, KnownNames
 from toolablate.experiments.construction.languages import another_language
 from toolablate.experiments.construction.personal_data import addresses_in, personal_data_in
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
@@ -70,8 +71,10 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     faults = [] if question.strip() else ["question: is blank"]
     if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
+    names = KnownNames.read(content.get("names", {}))
+    known = "\n".join(content.get(key, "") for key in ("title", "question", "answer", "explanation"))
     for key, text in texts_of(asked):
-        faults += personal_faults(key, text)
+        faults += personal_faults(key, text, known, names)
     faults += _option_faults(asked) if "options" in asked else _answer_faults(asked)
     return faults or _form_faults(asked)
 
@@ -132,10 +135,10 @@ def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(key, said if isinstance(said, str) else "\n".join(said)) for key, said in found]
 
 
-def personal_faults(key: str, text: str, known: str = "") -> list[str]:
+def personal_faults(key: str, text: str, known: str = "", names: KnownNames = NO_NAMES) -> list[str]:
     """What came in has no such thing any more: who writes it made it up, or knows more than the material says."""
-    found = personal_data_in(text, known)
-    return [f"{key}: leave out {found[0]!r}, which may be a person's address, number or handle"] if found else []
+    found = personal_data_in(text, known, names)
+    return [f"{key}: leave out {found[0]!r}, which may be a person's address, number or name"] if found else []
 
 
 def address_faults(key: str, text: str, known: str) -> list[str]:

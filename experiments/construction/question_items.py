@@ -1,12 +1,12 @@
 """What comes in: questions with answers, one in a row, without personal data."""
 
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.rows.sources import typed_rows
-from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
+from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of_rows
+from toolablate.experiments.construction.personal_data import without_personal_data
 from toolablate.experiments.construction.stages import Content, FullText, worked_on
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import digest_json
@@ -50,17 +50,30 @@ def load_question_items(path: str | Path) -> dict[str, Content]:
     kept.
 
     Raises InputError that names the file, the row, the key, what was found and what is allowed."""
-    items: dict[str, Content] = {}
-    for _, row in typed_rows(path, QuestionRow, ALLOWED):
-        given = row.model_dump(mode="json")
-        names = given.pop("names")
-        items.setdefault(digest_json(worked_on(given)), _content(given, names))
-    if not items:
+    rows = [row.model_dump(mode="json") for _, row in typed_rows(path, QuestionRow, ALLOWED)]
+    if not rows:
         raise InputError(f"items: there is no row in {path}", code="no_items")
+    names = names_of_rows([names_and_texts(row) for row in rows])
+    items: dict[str, Content] = {}
+    for row, found in zip(rows, names, strict=True):
+        items.setdefault(digest_json(worked_on(row)), content_of(row, found))
     return items
 
 
-def _content(row: dict[str, Any], names: list[str]) -> Content:
+def names_and_texts(row: Content) -> NamesAndTexts:
+    host = row["url"].partition("://")[2].partition("/")[0]
+    place = f"{row['forum']} {host}"
+    others = [row["answer"], row["explanation"], *row["replies"]]
+    return NamesAndTexts(row["names"], f"{row['title']}\n{row['question']}", others, place)
+
+
+def content_of(row: Content, names: KnownNames) -> Content:
+    """An item without personal data. `names` are kept for what models and people write of it, and `maybe_names` are
+    words in it that may be one."""
     clean = {key: without_personal_data(row[key], names) for key in _CLEANED}
-    clean["url"] = address_without_names(row["url"], names)
-    return {**row, **clean, "replies": [without_personal_data(each, names) for each in row["replies"]]}
+    clean["url"] = names.without_in_address(row["url"], row["title"])
+    replies = [without_personal_data(each, names) for each in row["replies"]]
+    found = {key: value for key, value in row.items() if key != "names"} | clean | {"replies": replies}
+    left = names.left_in("\n".join((*(clean[key] for key in _CLEANED), *replies)))
+    kept = {"names": names.kept(), "maybe_names": ", ".join(left)}
+    return found | {key: value for key, value in kept.items() if value}

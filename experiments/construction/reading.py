@@ -10,7 +10,8 @@ from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
-from toolablate.experiments.construction.personal_data import address_without_names, without_personal_data
+from toolablate.experiments.construction.known_names import names_of_rows
+from toolablate.experiments.construction.question_items import content_of, names_and_texts
 from toolablate.experiments.construction.sources.captures import pictures_of, row_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, Waiting
 from toolablate.traces.errors import InputError
@@ -84,21 +85,16 @@ class Read(NoContext):
 
 def _item(content: Content, found: Reading, answer: ReadAnswer) -> Content:
     """As an item of questions comes, without personal data."""
-    names = [name for name in found.names if name.strip()]
-
-    def clean(text: str) -> str:
-        return without_personal_data(text, names)
-
-    return {
+    row = {
         **row_of(content),
-        "url": address_without_names(content["url"], names),
-        "forum": clean(content["forum"]),
-        "title": clean(content["title"]),
-        "question": clean(found.question),
-        "answer": clean(answer.text),
-        "explanation": clean(found.explanation),
-        "replies": [clean(each.text) for each in found.answers if each is not answer],
+        "question": found.question,
+        "answer": answer.text,
+        "explanation": found.explanation,
+        "replies": [each.text for each in found.answers if each is not answer],
+        "names": [name for name in found.names if name.strip()],
     }
+    (names,) = names_of_rows([names_and_texts(row)])
+    return content_of(row, names)
 
 
 def settled(answers: Sequence[ReadAnswer]) -> ReadAnswer | None:

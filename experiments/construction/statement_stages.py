@@ -74,12 +74,20 @@ def load_statement_items(path: str | Path) -> dict[str, Content]:
 
 # By rule: what needs something that is not there. In this order, and counted so.
 
+# What stands before a word that is one by itself: Chinese puts no blanks between words.
+_ALONE = r"(?<![^\s，。、；：（(在是的从由对与和及为于即指以据按如见看])"
+_KINDS = r"fig(?:ure|s)?\.?|tables?|diagrams?|photo(?:graph)?s?|charts?|maps?"
 _RULES = (
     (
         "needs a figure",
         re.compile(
-            r"\b(?:fig(?:ure|s)?\.?|table|diagram|photo(?:graph)?|chart|map)\s*\(?\d|\b(?:shown|depicted|seen|see)\s+(?:in\s+the\s+"
-            r"(?:figure|picture|diagram|table)|below|above)|(?:如|见)(?:上|下|左|右)?(?:图|表)|[图表]\s*\d",
+            # "A table 8 entries wide" names none.
+            rf"\b(?:(?:see|in|from|by|of|on|and|with|to|the)\s+(?:{_KINDS})\s*\(?\d|(?:{_KINDS})\s*\(?\d[\d.-]*[a-z]?\)?\s+"
+            r"(?:is|are|was|shows?|gives?|lists?|illustrates?|depicts?|presents?|summari[sz]es|compares)\b"
+            r"|(?-i:Fig(?:ure|s)?|FIG(?:URE)?|Table|TABLE|Diagram|Photo(?:graph)?|Chart|Map)\.?\s*\(?\d|figs?\.\s*\d"
+            r"|(?:shown|depicted|seen|see)\s+(?:in\s+the\s+(?:figure|picture|diagram|table)|below|above))"
+            rf"|[如见][上下左右][图表]|{_ALONE}[图表]\s*\d+(?:[.-]\d+)*(?![\dA-Za-z个种])"
+            r"|(?<!常)[如见][图表](?=所示|中|\s*[,，。)）])",
             re.IGNORECASE,
         ),
     ),
@@ -88,7 +96,9 @@ _RULES = (
         re.compile(
             r"\b(?:chapter|section|sect?\.|appendix|paragraph|page|p\.|eq(?:uation)?s?\.?|formula|theorem|lemma|definition|"
             r"example|exercise)\s*\(?\d|第\s*[\d一二三四五六七八九十百]+\s*[章节]|[(（]\d+(?:[.-]\d+)*[a-z]?[)）]\s*式|式\s*[(（]\d"
-            r"|[(（]\d+[.-]\d+[)）]",
+            # The number of a formula. Years and measures stand in brackets, too.
+            r"|(?:\b(?:by|from|in|see|using|into)|[由从见入据])\s*[(（][1-9]\d?[.-]\d{1,3}[a-z]?[)）]"
+            r"|[=$][^\n]{0,200}[(（][1-9]\d?[.-]\d{1,3}[a-z]?[)）]\s*[.。]?\s*$",
             re.IGNORECASE,
         ),
     ),
@@ -99,7 +109,8 @@ _RULES = (
             r"(?:chapter|section|book|region|country|page|figure)\b"
             r"|\b(?:our|my)\s+(?:country|region|nation|university)\b"
             r"|\b(?:as (?:mentioned|noted|shown|stated) (?:above|earlier|before)|mentioned above|aforementioned)\b"
-            r"|我国|本[章节书国]|本地区|该地区|如前所述|上述|上文",
+            # Where currencies are compared, "本国" is any country.
+            rf"|我国|{_ALONE}本[章节书](?!律|写)|本地区|该地区|如前所述|上述|上文",
             re.IGNORECASE,
         ),
     ),
@@ -111,7 +122,7 @@ class StandsAlone(NoContext):
     """Drops by rule what needs a figure, a place of the book or a where. The first rule that fits is the reason."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -234,7 +234,7 @@ def _item(
     )
 
 
-_SOURCES = {"url": "URL", "text": "Correct statement"}
+_SOURCES = {"url": "URL", "text": "Correct statement", "maybe_names": "Maybe names"}
 
 
 def _source(content: Content, keys: tuple[str, ...]) -> list[tuple[str, str, int]]:

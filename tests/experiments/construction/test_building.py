@@ -139,6 +139,11 @@ FATES |= {
         "asked again",
     ),
     "a handle": (changed(explanation="As @jo_smith-42 found."), "asked again"),
+    "a name that the source gave": (
+        changed(question="Which additive, asks Marlow, keeps lithium stable?"),
+        "asked again",
+    ),
+    "its short form": (changed(options=[*OPTIONS, "that of M. Quist"]), "asked again"),
     "a profile": (changed(options=[*OPTIONS, "see https://forum.example/u/jo"]), "asked again"),
     "an address that was made up": (changed(explanation="See https://papers.example/lithium."), "asked again"),
     "an address of the material": (changed(explanation="See https://known.example/salts."), "kept"),
@@ -180,7 +185,8 @@ def test_each_reply_has_its_fate(name: str, chat_server: ChatServer, tmp_path: P
     finish = {"finish_reason": "length"} if name == "cut off" else {}
     writer = Writer(chat_server)
     writer.replies = {"wrong reply": [reply(bad, **finish)]}
-    pair = {**PAIRS[0], "explanation": "By https://known.example/salts, the others decompose."}
+    explanation = "By https://known.example/salts, the others decompose."
+    pair = {**PAIRS[0], "explanation": explanation, "names": ["Marlow Quist"]}
     path = pipeline_of(tmp_path, chat_server, [pair], ALONE)
     found = funnel(path)["convert"]
     assert found["kept"] == 1
@@ -238,7 +244,7 @@ def test_who_is_to_be_named_nowhere_is_not_named_by_forum_and_address(chat_serve
     first, second = load_questions(tmp_path / "published" / "questions.jsonl")
     assert first.metadata["forum"] == second.metadata["forum"] == "[name]'s cells"
     assert first.metadata["source_urls"] == ["https://forum.example/t/lithium-by--/7"]
-    assert "source_urls" not in second.metadata
+    assert second.metadata["source_urls"] == ["https://-.example/t/8"]
     written = [each.read_text(encoding="utf-8").casefold() for each in (tmp_path / "published").iterdir()]
     assert not any("carter" in text for text in written)
 

@@ -1,5 +1,6 @@
 """Statements of a textbook: what cannot stand alone goes, each other one gets a false twin, and a false book is made."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -12,7 +13,8 @@ from tests.servers.chat_server import ChatServer, reply
 from toolablate.benchmarks.encyclo_k.statements import load_statements
 from toolablate.experiments.construction import publishing
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.statement_stages import twin_faults
+from toolablate.experiments.construction.stages import Dropped
+from toolablate.experiments.construction.statement_stages import StandsAlone, twin_faults
 
 STATEMENTS = [
     "Simplex method:\nThe simplex method moves along the edges of the feasible region to an optimal vertex.",
@@ -97,6 +99,35 @@ def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, 
         "",
     ]
     assert "Sources: GLPK 3 of 6" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("World War I (1914-1918) ended with an armistice.", ""),
+        ("Ductility falls in a narrow range (0.2-0.4) of strain. The Gini coefficient (0.35) measures it.", ""),
+        ("From (2.4) the bound is tight.", "a place"),
+        ("The work is $W = pV$ (2.4)", "a place"),
+        ("由(2-4)可得功。", "a place"),
+        ("许多现象如表面张力、毛细作用都源于分子间力。常见表面活性剂是皂类。", ""),
+        ("一个字节代表8个二进制位。地图3D建模使用激光。", ""),
+        ("如图3所示，水沸腾。", "a figure"),
+        ("由表2-1可知，水沸腾。", "a figure"),
+        ("结果见下表。", "a figure"),
+        ("结果如图所示。", "a figure"),
+        ("A byte table 8 entries wide holds the map.", ""),
+        ("Table 8 has it; so has fig. 3.", "a figure"),
+        ("As in table 8, it boils.", "a figure"),
+        ("日本国宪法规定天皇是国家的象征。汇率是本国货币的价格。", ""),
+        ("基本节律由窦房结产生。样本书写数据用于训练模型。", ""),
+        ("在本章中，水沸腾。", "where it stands"),
+        ("本书说水沸腾。", "where it stands"),
+    ],
+)
+def test_what_cannot_stand_alone_is_told_from_years_measures_and_words(text: str, reason: str) -> None:
+    outcome = asyncio.run(StandsAlone().take("a", {"text": text}, None, ask=None))  # type: ignore[arg-type]
+    assert reason in (outcome.reason if isinstance(outcome, Dropped) else "")
+    assert isinstance(outcome, Dropped) == bool(reason)
 
 
 CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is 1 atm there."
