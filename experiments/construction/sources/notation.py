@@ -26,7 +26,8 @@ def scripted(sign: str, said: str, after: str = "") -> str:
 
 class Letter(NamedTuple):
     """One of a page, in points: where it begins and ends across, its baseline from above, and its size. `at` is its
-    place in the page's text, -1 of what was put in. Blanks and ends of lines have no size."""
+    place in the page's text, -1 of what was put in. Blanks between words that are drawn apart, and ends of lines, have
+    no size."""
 
     sign: str
     at: int
@@ -38,7 +39,7 @@ class Letter(NamedTuple):
 
 # Accents that stand on their letter, as OT1 fonts of LaTeX set them.
 
-_ACCENTS = {"`": "\u0300", "ˆ": "\u0302", "ˇ": "\u030c"} | {
+ACCENTS = {"`": "\u0300", "ˆ": "\u0302", "ˇ": "\u030c"} | {
     accent: unicodedata.normalize("NFKD", accent)[1] for accent in "´˜¯˘˙¨˚˝¸˛"
 }
 _DOTLESS = {"ı": "i", "ȷ": "j"}
@@ -59,10 +60,10 @@ def with_accents(letters: Iterable[Letter]) -> Iterator[Letter]:
 
 
 def _composed(one: Letter, other: Letter) -> Letter | None:
-    accent, letter = (one, other) if one.sign in _ACCENTS else (other, one)
-    if accent.sign not in _ACCENTS or not letter.left <= (accent.left + accent.right) / 2 <= letter.right:
+    accent, letter = (one, other) if one.sign in ACCENTS else (other, one)
+    if accent.sign not in ACCENTS or not letter.left <= (accent.left + accent.right) / 2 <= letter.right:
         return None
-    both = unicodedata.normalize("NFC", _DOTLESS.get(letter.sign, letter.sign) + _ACCENTS[accent.sign])
+    both = unicodedata.normalize("NFC", _DOTLESS.get(letter.sign, letter.sign) + ACCENTS[accent.sign])
     return letter._replace(sign=both) if len(both) == 1 else None
 
 
