@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from toolablate.experiments.construction.sources.notation import Letter, with_accents, with_scripts
+from toolablate.experiments.construction.sources.notation import ACCENTS, Letter, with_accents, with_scripts
 from toolablate.tools.extraction.kinds import Unreadable
 from toolablate.tools.extraction.pdf import BROKEN_WORD, opened_pdf, whole_words
 from toolablate.tools.text import plain_text
@@ -177,25 +178,48 @@ class _Place:
         self._pdfium, self._page, self._shown = pdfium, page, shown
         self._sides = [round(side * _FINE) for side in page.get_size()]
         self._sides_of_one, self._scale = [ctypes.c_double() for _ in range(4)], pdfium.FS_MATRIX()
-        # Asked once, since a page has thousands of letters.
+        # Asked once, not for each letter.
         (x, y), *ends = (self._shown_at(*corner) for corner in ((0, 0), (_FAR, 0), (0, _FAR)))
         self._map = ((x, y), *(((across - x) / _FAR, (down - y) / _FAR) for across, down in ends))
 
     def letters(self, written: str) -> Iterator[Letter]:
         """Of the page's text. A hyphen at a line's end, as PDFium writes it, is none."""
+        found: list[tuple[str, int, int]] = []
         unit = 0
         for sign in written:
             at = int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._shown, unit))
             unit += 1 + (sign > "\uffff")
-            if at < 0 or sign.isspace() or sign == BROKEN_WORD:
-                yield Letter(sign, at)
-                continue
-            left, baseline = self._origin(at)
-            size = self._size_of(at)
-            _, top, right, bottom = self._ink(at)
-            # Large signs of LaTeX hang from their baseline.
-            hangs = top >= baseline and bottom - baseline > 0.7 * size
-            yield Letter(sign, at, left, max(left, right), bottom if hangs else baseline, size)
+            found.append((sign, at, 0 if at < 0 or sign.isspace() or sign == BROKEN_WORD else self._drawn_with(at)))
+        for place in range(1, len(found) - 1):
+            sign, at, _ = found[place]
+            if sign == " " and found[place - 1][2] == found[place + 1][2]:
+                found[place] = sign, at, found[place - 1][2]
+        for drawn, together in groupby(found, key=itemgetter(2)):
+            stretch = [(sign, at) for sign, at, _ in together]
+            yield from self._placed(stretch) if drawn else (Letter(*each) for each in stretch)
+
+    def _drawn_with(self, at: int) -> int:
+        """What is drawn at once has one size and one baseline."""
+        drawn = self._pdfium.FPDFText_GetTextObject(self._shown, at)
+        return ctypes.cast(drawn, ctypes.c_void_p).value or 0
+
+    def _placed(self, stretch: Sequence[tuple[str, int]]) -> Iterator[Letter]:
+        """Of letters that are drawn at once. Where one begins and ends is asked of the outermost and at accents alone,
+        since a page has thousands."""
+        first, last = stretch[0][1], stretch[-1][1]
+        size, (_, baseline) = self._size_of(first), self._origin(first)
+        _, top, _, bottom = self._ink(first)
+        # Large signs of LaTeX hang from their baseline.
+        baseline = bottom if top >= baseline and bottom - baseline > 0.7 * size else baseline
+        accented = {
+            place + beside for place, (sign, _) in enumerate(stretch) if sign in ACCENTS for beside in (-1, 0, 1)
+        }
+        for place, (sign, at) in enumerate(stretch):
+            left = right = 0.0
+            if at in (first, last) or place in accented:
+                left = self._origin(at)[0]
+                right = max(left, self._ink(at)[2])
+            yield Letter(sign, at, left, right, baseline, size)
 
     def line(self, letters: Sequence[Letter], broken: bool) -> Line | None:
         """None where they are nowhere."""

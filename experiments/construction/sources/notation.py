@@ -26,7 +26,8 @@ def scripted(sign: str, said: str, after: str = "") -> str:
 
 class Letter(NamedTuple):
     """One of a page, in points: where it begins and ends across, its baseline from above, and its size. `at` is its
-    place in the page's text, -1 of what was put in. Blanks and ends of lines have no size."""
+    place in the page's text, -1 of what was put in. Blanks between words that are drawn apart, and ends of lines, have
+    no size."""
 
     sign: str
     at: int
@@ -38,7 +39,7 @@ class Letter(NamedTuple):
 
 # Accents that stand on their letter, as OT1 fonts of LaTeX set them.
 
-_ACCENTS = {"`": "\u0300", "ˆ": "\u0302", "ˇ": "\u030c"} | {
+ACCENTS = {"`": "\u0300", "ˆ": "\u0302", "ˇ": "\u030c"} | {
     accent: unicodedata.normalize("NFKD", accent)[1] for accent in "´˜¯˘˙¨˚˝¸˛"
 }
 _DOTLESS = {"ı": "i", "ȷ": "j"}
@@ -59,10 +60,10 @@ def with_accents(letters: Iterable[Letter]) -> Iterator[Letter]:
 
 
 def _composed(one: Letter, other: Letter) -> Letter | None:
-    accent, letter = (one, other) if one.sign in _ACCENTS else (other, one)
-    if accent.sign not in _ACCENTS or not letter.left <= (accent.left + accent.right) / 2 <= letter.right:
+    accent, letter = (one, other) if one.sign in ACCENTS else (other, one)
+    if accent.sign not in ACCENTS or not letter.left <= (accent.left + accent.right) / 2 <= letter.right:
         return None
-    both = unicodedata.normalize("NFC", _DOTLESS.get(letter.sign, letter.sign) + _ACCENTS[accent.sign])
+    both = unicodedata.normalize("NFC", _DOTLESS.get(letter.sign, letter.sign) + ACCENTS[accent.sign])
     return letter._replace(sign=both) if len(both) == 1 else None
 
 
@@ -79,9 +80,9 @@ _NEAR = 1.0
 _GAP, _OVER = 0.15, 0.3
 """Of the size: the least blank, and how far an index may stand below the letter that it belongs to."""
 _MARK = re.compile(r"\d{1,3}(?:\s*[,–-]\s*\d{1,3})*|[*∗†‡§¶]+")
-_BEFORE_A_MARK = re.compile(
-    r"(?:(?<![^\W\d_])(?!(?:sin|cos|tan|cot|sec|csc)h)[^\W\d_]{4,}|[\u4e00-\u9fff]|[.,;:!?。，；：！？\"”’»«])\Z"
-)
+_ENDED = re.compile(r"[.,;:!?。，；：！？\"”’»«]\Z")
+_WORD = re.compile(r"(?:(?<![^\W\d_])(?!(?:sin|cos|tan|cot|sec|csc)h)[^\W\d_]{4,}|[\u4e00-\u9fff])\Z")
+_EQUATION = re.compile(r"[=×÷·∝≈≤≥<>+/]")
 
 
 @dataclass(slots=True)
@@ -120,17 +121,21 @@ class _Row:
         said = "".join(each.sign for each in self.letters)
         if len(said) > _LONGEST:
             return self.letters
-        behind = "".join(each.sign for each in before[-_LONGEST:])
-        if self.sign == "^" and _MARK.fullmatch(said) and _BEFORE_A_MARK.search(behind):
-            return []
+        behind = "".join(each.sign for each in before)
+        if self.sign == "^" and _MARK.fullmatch(said):
+            word = _WORD.search(behind)
+            if _ENDED.search(behind) or (word and not said[0].isdecimal()):
+                return []
+            if word and not _EQUATION.search(behind):
+                return [Letter(" ", -1), Letter("[", -1), *self.letters, Letter("]", -1)]
         put, _, closing = scripted(self.sign, said, after).partition(said)
         return [*(Letter(sign, -1) for sign in put), *self.letters, *(Letter(sign, -1) for sign in closing)]
 
 
 def with_scripts(letters: Sequence[Letter]) -> list[Letter]:
-    """Superscripts and subscripts as `scripted` writes them, in the line of what they stand at. A raised number or sign
-    behind a word of four letters or more, or behind a point, is a footnote's mark, and goes: the note is not there
-    where the sentence is read."""
+    """Superscripts and subscripts as `scripted` writes them, in the line of what they stand at. A footnote's mark goes
+    where it cannot be a power: behind a point, or a sign such as "*" behind a word of four letters or more. A number
+    behind such a word is set apart, "textbook [3]", unless the line has an equation: "mass × speed^2"."""
     done: list[Letter] = []
     rows: list[_Row] = []
     blanks: list[Letter] = []

@@ -214,15 +214,17 @@ def test_what_is_raised_or_lowered_keeps_its_meaning(turned: bool, tmp_path: Pat
     marked = [
         "A chapter of textbooks^{3} is one of ten that say so.^{4} The x^{2} of",
         "the 2^{nd} has no note^{*}, as 10^{8} has none.",
+        "Its energy is (1/2) mass speed^{2} there.",
     ]
     path.write_bytes(book([[*lines(60, *said), *lines(100, *marked)]], turned))
     (page,) = pages_of(path)
     assert page.text.split("\n") == [
         "A mole is a set of 6.022 x 10^23 parts, and each litre of",
         "H_2O has 10^(-7) moles at pH 7.",
-        # Marks of notes say nothing without the notes.
-        "A chapter of textbooks is one of ten that say so. The x^2 of",
+        # A mark of a note says nothing without the note; but what may be a power is never lost.
+        "A chapter of textbooks [3] is one of ten that say so. The x^2 of",
         "the 2nd has no note, as 10^8 has none.",
+        "Its energy is (1/2) mass speed^2 there.",
     ]
     assert [line.text for line in page.lines] == page.text.split("\n")
     found = [each.text.partition(":\n")[2] for each in regions_of([page])]
