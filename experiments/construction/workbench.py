@@ -250,6 +250,11 @@ class Workbench:
         """In the order in which they were made."""
         return [Decision.from_json(text) for (text,) in self._run("SELECT decision FROM decision ORDER BY number")]
 
+    def history(self, item: str) -> list[tuple[Decision, float]]:
+        """All that was ever said of an item, with the time of each, in seconds since 1970."""
+        rows = self._run("SELECT decision, at FROM decision WHERE item = ? ORDER BY number", item)
+        return [(Decision.from_json(text), at) for text, at in rows]
+
     def others_wrote(self) -> int:
         """Another number once anybody else has written."""
         return int(self._run("PRAGMA data_version")[0][0])

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,9 @@ def _item(
         following=f"/next?task={task}&here={item}" if any(each != item for each in tasks) else "",
         last=_last(now, request, person),
         before=_before(now, request, item, person),
+        history=[
+            (each, datetime.fromtimestamp(at, UTC)) for each, at in _view(request).desk.history(now, item, person)
+        ],
         verdicts=_VERDICTS,
         title=_title(now, item),
     )
