@@ -93,6 +93,8 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 WORKBENCH_ID = 0x746C7762
 """Of workbenches, which `toolablate build` keeps beside stores."""
+UNRELEASED_ID = 0x746C6162
+"""Of stores and workbenches that development versions wrote, in versions of the tables that no release has had."""
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,12 @@ class Desk:
             self._kept = ToReview(now.pipeline, now.reviewed, now.contents, now.seen, self._said(now.seen))
             return self._kept
 
+    def history(self, now: ToReview, item: str, person: str) -> list[tuple[Decision, float]]:
+        """All that was said of an item, with the time of each; while any item waits, what this person said alone."""
+        with self._lock:
+            said = self._bench.history(item)
+        return [each for each in said if not now.waiting or _is(each[0], person)]
+
     def opened(self, item: str, person: str) -> None:
         """This person is at the item from now on, and at no other."""
         with self._places:

@@ -15,6 +15,7 @@ from pydantic import Field, StringConstraints
 
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, worked_on
 from toolablate.traces.database import (
+    UNRELEASED_ID,
     WORKBENCH_ID,
     FileSchema,
     connect,
@@ -29,18 +30,17 @@ from toolablate.traces.store import DriverLock
 
 # Append-only: what was paid for or decided stays, also where a changed pipeline no longer asks for it. `failure` alone
 # is of the last try: why a step's model could not be asked.
-_FIRST = FileSchema(
-    0x746C6162,
-    1,
+SCHEMA = FileSchema(
+    WORKBENCH_ID,
+    2,
     """CREATE TABLE call(step TEXT NOT NULL, number INTEGER NOT NULL, call TEXT NOT NULL, seconds REAL NOT NULL,
  at REAL NOT NULL, PRIMARY KEY(step, number)) STRICT, WITHOUT ROWID;
 CREATE TABLE step(id TEXT PRIMARY KEY, item TEXT NOT NULL, stage TEXT NOT NULL, kept INTEGER NOT NULL,
  content TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE decision(number INTEGER PRIMARY KEY, item TEXT NOT NULL, decision TEXT NOT NULL,
- at REAL NOT NULL) STRICT""",
+ at REAL NOT NULL) STRICT;
+CREATE TABLE failure(step TEXT PRIMARY KEY, why TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID""",
 )
-_FAILURES = "CREATE TABLE failure(step TEXT PRIMARY KEY, why TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID"
-SCHEMA = FileSchema(WORKBENCH_ID, 2, f"{_FIRST.sql};\n{_FAILURES}")
 
 Verdict = Literal["accept", "mend", "reject"]
 
@@ -146,24 +146,21 @@ class Workbench:
     def _open(self) -> None:
         if self._write and SCHEMA.is_empty(self._connection):
             SCHEMA.create(self._connection)
-        elif self._write:
-            self._bring_up_to_date()
-        if not any(each.fits(self._connection) for each in (SCHEMA, _FIRST)):
+        if not SCHEMA.fits(self._connection):
+            application, _ = SCHEMA.numbers(self._connection)
             self._connection.close()
+            if application in (UNRELEASED_ID, WORKBENCH_ID):
+                raise InputError(
+                    f"{self.path} was written by a development version of toolablate, from before the first release",
+                    hint="go on with it in that version, or name another `workbench`, where all is asked for anew",
+                    code="older_version",
+                )
             raise InputError(
                 f"{self.path} is not a workbench", hint="name one that `toolablate build` wrote", code="not_a_workbench"
             )
         if self._write:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")
-
-    def _bring_up_to_date(self) -> None:
-        """What was paid for is taken over from a workbench of the first version."""
-        with transaction(self._connection):
-            if _FIRST.fits(self._connection):
-                self._connection.execute(_FAILURES)
-                self._connection.execute(f"PRAGMA application_id = {SCHEMA.application_id}")
-                self._connection.execute(f"PRAGMA user_version = {SCHEMA.version}")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -243,9 +240,6 @@ class Workbench:
 
     def failures(self) -> dict[str, str]:
         """By the id of the step; also of steps that were made later."""
-        with self._explained():
-            if _FIRST.fits(self._connection):
-                return {}
         return dict(self._run("SELECT step, why FROM failure"))
 
     # What people said.
@@ -268,6 +262,11 @@ class Workbench:
     def decisions(self) -> list[Decision]:
         """In the order in which they were made."""
         return [Decision.from_json(text) for (text,) in self._run("SELECT decision FROM decision ORDER BY number")]
+
+    def history(self, item: str) -> list[tuple[Decision, float]]:
+        """All that was ever said of an item, with the time of each, in seconds since 1970."""
+        rows = self._run("SELECT decision, at FROM decision WHERE item = ? ORDER BY number", item)
+        return [(Decision.from_json(text), at) for text, at in rows]
 
     def others_wrote(self) -> int:
         """Another number once anybody else has written."""

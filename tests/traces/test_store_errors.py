@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from tests.traces.samples import as_rows, attempt, begun, filled, plan, score, trials
 
-from toolablate.traces.database import network_file_system
+from toolablate.traces.database import UNRELEASED_ID, network_file_system
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Answer
 from toolablate.traces.store import SCHEMA_VERSION, Recorder, Store, verify
-from toolablate.traces.store.file import UNRELEASED_ID
 
 
 def _text(path: Path) -> None:

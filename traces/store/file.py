@@ -18,6 +18,7 @@ from typing import Self
 from weakref import WeakSet
 
 from toolablate.traces.database import (
+    UNRELEASED_ID,
     WORKBENCH_ID,
     FileSchema,
     KnownFailure,
@@ -310,9 +311,6 @@ def _is_held(path: Path) -> bool:
 
 APPLICATION_ID = 0x746C6174
 """`tlat`: in the file's header, so that no other SQLite database is taken for a store."""
-
-UNRELEASED_ID = 0x746C6162
-"""Of stores that development versions wrote, in ten versions of the tables that no release has had."""
 
 
 SCHEMA_VERSION = 2

@@ -5,7 +5,9 @@ import math
 import re
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from toolablate.analysis.alignment import pieces
 from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.experiments.construction.review import ChangedError, FaultyError
 from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
-from toolablate.experiments.construction.reviewers import Reviewer, Reviewers
+from toolablate.experiments.construction.reviewers import Reviewer, ReviewerFigures, Reviewers, reviewer_figures
 from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.workbench import Decision
@@ -30,7 +32,6 @@ from toolablate.traces.records import digest_json, digest_text
 from toolablate.viewer.forms import Form, read_form
 from toolablate.viewer.rendering import page
 from toolablate.viewer.reviewing.fields import at_no_field, changed, entered, fields_of
-from toolablate.viewer.reviewing.people import person_lines
 
 LONGEST_ITEM, MOST_TEXTS = 10_000_000, 2_000
 """In bytes and fields of a form. An item that is larger cannot be decided here."""
@@ -136,11 +137,32 @@ def overview(request: Request) -> Response:
         done=len(own),
         waiting=Counter(now.waiting.values()),
         agreement=now.agreement,
-        lines=person_lines(now, view.reviewers.known(), person),
+        lines=_lines(now, view.reviewers.known(), person),
         last=_last(now, request, person),
         verdicts=_VERDICTS,
         title_of=lambda item: _title(now, item),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PersonLine:
+    figures: ReviewerFigures
+    verdicts: Counter[str] | None
+
+
+def _lines(now: ToReview, known: Mapping[str, Reviewer], person: str) -> list[PersonLine]:
+    """What each person has done, by alias. Verdicts of others only where no item waits: from counts that tick one reads
+    what a person said before deciding oneself."""
+    verdicts: dict[str, Counter[str]] = {}
+    for decisions in now.said.values():
+        for decision in decisions:
+            verdicts.setdefault(decision.reviewer.casefold(), Counter())[decision.verdict] += 1
+    hidden = verdicts.keys() - {person.casefold()} if now.waiting else set()
+    found = []
+    for each in reviewer_figures(now.said, known):
+        alias = each.alias.casefold()
+        found.append(PersonLine(each, None if alias in hidden else verdicts[alias]))
+    return found
 
 
 def _title(now: ToReview, item: str) -> str:
@@ -229,6 +251,9 @@ def _item(
         following=f"/next?task={task}&here={item}" if any(each != item for each in tasks) else "",
         last=_last(now, request, person),
         before=_before(now, request, item, person),
+        history=[
+            (each, datetime.fromtimestamp(at, UTC)) for each, at in _view(request).desk.history(now, item, person)
+        ],
         verdicts=_VERDICTS,
         title=_title(now, item),
     )

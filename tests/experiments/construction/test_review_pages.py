@@ -153,6 +153,26 @@ def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> Non
     assert "<dt>Same verdict</dt><dd>75%" in page
 
 
+def test_who_decided_what_on_an_item_is_shown_when_no_item_waits(site: Site, path: Path) -> None:
+    ann, bob = Person(site, "ann"), Person(site, "bob")
+    item = ann.next()
+
+    def history(person: Person) -> list[tuple[str, str]]:
+        section = person.client.get(item).text.partition('id="history"')[2]
+        return re.findall(r"<td>\d{4}-\d\d-\d\d \d\d:\d\d</td>.*?<bdi>(\w+)<.*?<td>([^<]+)<", section)
+
+    ann.says(item, "reject", reason="two are right")
+    ann.says(item, "accept")
+    assert history(ann) == [("ann", "rejected"), ("ann", "accepted")]
+    assert history(bob) == [], "the second person sees nothing of the first"
+    bob.says(item, "accept")
+    assert history(bob) == [("bob", "accepted")], "others have items to decide yet"
+    for person in (ann, bob):
+        for _ in range(3):
+            person.says(person.next(), "accept")
+    assert history(bob) == [("ann", "rejected"), ("ann", "accepted"), ("bob", "accepted")]
+
+
 def test_a_new_person_has_no_alias_of_decisions_from_a_file(site: Site, path: Path, tmp_path: Path) -> None:
     row = json.loads(run("decide", path).output.splitlines()[0])
     decision = {"item": row["item"], "seen": row["seen"], "reviewer": "R1", "verdict": "accept"}

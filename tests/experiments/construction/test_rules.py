@@ -24,9 +24,9 @@ from toolablate.experiments.construction.question_checks import _lists_options, 
 from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.statement_stages import _bare
 from toolablate.experiments.construction.workbench import Workbench
+from toolablate.traces.database import UNRELEASED_ID
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.store import Store
-from toolablate.traces.store.file import UNRELEASED_ID
 
 
 def known(names: Sequence[str], question: str = "", others: Sequence[str] = (), place: str = "") -> KnownNames:
@@ -282,7 +282,7 @@ def test_a_workbench_has_one_writer_and_is_no_other_file(tmp_path: Path) -> None
     assert [each.name for each in tmp_path.iterdir() if each.name.endswith("-driver")] == []
 
 
-def test_a_workbench_of_the_first_version_is_read_and_goes_on(tmp_path: Path) -> None:
+def test_a_workbench_of_an_earlier_form_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "w.sqlite"
     with Workbench(path) as bench:
         bench.keep_step("s", "a", "check", Kept({"question": "q"}))
@@ -290,13 +290,13 @@ def test_a_workbench_of_the_first_version_is_read_and_goes_on(tmp_path: Path) ->
         connection.executescript(
             f"DROP TABLE failure; PRAGMA application_id = {UNRELEASED_ID}; PRAGMA user_version = 1"
         )
-    with Workbench(path, write=False) as bench:
-        assert bench.failures() == {}
-        assert bench.steps("check")
-    with Workbench(path) as bench:
-        bench.keep_failure("s", "bad_request: no")
-        assert bench.failures() == {"s": "bad_request: no"}
-        assert bench.steps("check")
+    before = path.read_bytes()
+    for write in (False, True):
+        with pytest.raises(InputError, match="written by a development version") as refused:
+            Workbench(path, write=write).__enter__()
+        assert refused.value.code == "older_version"
+        assert "name another `workbench`" in (refused.value.hint or "")
+    assert path.read_bytes() == before
 
 
 def test_a_workbench_is_taken_for_no_store(tmp_path: Path) -> None:
