@@ -53,14 +53,14 @@ def load_question_items(path: str | Path) -> dict[str, Content]:
     items: dict[str, Content] = {}
     for _, row in typed_rows(path, QuestionRow, ALLOWED):
         given = row.model_dump(mode="json")
-        names = given.pop("names")
-        items.setdefault(digest_json(worked_on(given)), _content(given, names))
+        items.setdefault(digest_json(worked_on(given)), _content(given))
     if not items:
         raise InputError(f"items: there is no row in {path}", code="no_items")
     return items
 
 
-def _content(row: dict[str, Any], names: list[str]) -> Content:
+def _content(row: dict[str, Any]) -> Content:
+    names = row.pop("names")
     clean = {key: without_personal_data(row[key], names) for key in _CLEANED}
     clean["url"] = address_without_names(row["url"], names)
     return {**row, **clean, "replies": [without_personal_data(each, names) for each in row["replies"]]}

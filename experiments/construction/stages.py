@@ -15,9 +15,9 @@ pages."""
 Content = Mapping[str, Any]
 """What an item is by now, as JSON."""
 
-ABOUT = frozenset(("url", "forum", "licence", "discipline", "field", "subfield", "page", "boxes"))
-"""Where an item is from, under which terms and on what subject: published with it, and no part of what models and
-people work on. Where that alone is corrected, an item stays the one that was paid for and decided on."""
+ABOUT = frozenset(("url", "forum", "licence", "names", "discipline", "field", "subfield", "page", "boxes"))
+"""Where an item is from and by whom, under which terms, on what subject: no part of what models and people work on.
+Where that alone is corrected, an item stays the one that was paid for and decided on."""
 
 
 def worked_on(content: Content) -> Content:
