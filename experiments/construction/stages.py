@@ -18,8 +18,8 @@ Content = Mapping[str, Any]
 ABOUT = frozenset(
     ("url", "forum", "licence", "discipline", "field", "subfield", "page", "boxes", "names", "maybe_names")
 )
-"""Where an item is from, under which terms, on what subject, and who wrote there: no part of what models and people
-work on. Where that alone is corrected, an item stays the one that was paid for and decided on."""
+"""Where an item is from and by whom, under which terms, on what subject: no part of what models and people work on.
+Where that alone is corrected, an item stays the one that was paid for and decided on."""
 
 
 def worked_on(content: Content) -> Content:
