@@ -65,6 +65,7 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert "says 12" in computed.rubric.points
     assert computed.metadata["adversarial"] == PAIRS[0]["replies"][0]
     assert computed.metadata["source_urls"] == ["https://forum.example/t/3"]
+    assert computed.blocked_hosts == ("forum.example/t/3",)
     card = (tmp_path / "published" / "card.md").read_text(encoding="utf-8")
     canary = canary_of(load_pipeline(path))
     assert canary in card
@@ -621,6 +622,29 @@ def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Pat
         "1 of 2 questions have no `licence` of their source; the card says unknown"
     ]
     assert licences_told(pipeline, {"a": contents["a"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "blocked"),
+    [
+        ("https://forum.example/viewtopic.php?t=3", ("forum.example/viewtopic.php",)),
+        ("http://forum.example:8080/", ("forum.example",)),
+        ("https://forum.example/a b", ("forum.example",)),
+        ("", ()),
+        ("thread 3", ()),
+        ("file:///threads/3", ()),
+        ("http://[bad", ()),
+    ],
+)
+def test_the_thread_of_a_question_is_kept_from_models(
+    url: str, blocked: tuple[str, ...], chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    for more in ("", "[worlds]\nthreads = true\n"):
+        run(pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "url": url}], f"{ALONE}{more}"))
+        (question,) = load_questions(tmp_path / "published" / "questions.jsonl")
+        # As a corpus of its own it is to be searched.
+        assert question.blocked_hosts == (() if more else blocked)
 
 
 def test_equal_rows_are_counted(chat_server: ChatServer, tmp_path: Path) -> None:
