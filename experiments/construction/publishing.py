@@ -16,7 +16,7 @@ from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
-from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.stages import Content, Role
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.reports.numbers import counted
@@ -167,7 +167,8 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
     card = pipeline.card
     forms = Counter(map(_form, contents.values()))
     sources = Counter(map(_source, contents.values()))
-    models = {role: pipeline.model_of(role).name for role in ("writer", "checker")}
+    roles: tuple[Role, ...] = ("reader", "writer", "checker") if pipeline.reads else ("writer", "checker")
+    models = {role: pipeline.model_of(role).name for role in roles}
     lines = [
         f"# {card.title or pipeline.kind.capitalize()}",
         "",
