@@ -704,14 +704,14 @@ def test_what_is_waited_for_is_told_meanwhile(
     from tests.servers.chat_server import Status
 
     monkeypatch.setattr("toolablate.experiments.running.progress.SECONDS_BETWEEN_LINES", 0.0)
-    busy = Status(429, headers={"retry-after": "5"})
+    busy = Status(429, headers={"retry-after": "1"})
     writer = Writer(chat_server)
     refusals = [busy]
     chat_server.answers(lambda request: refusals.pop() if refusals else writer.decide(request))
     told = run(pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)).stderr
     told = " ".join(told.split())
     assert f"waiting for w at {chat_server.url} until" in told
-    assert "(it asked for 5 s)" in told
+    assert "(it asked for 1 s)" in told
     assert f"w at {chat_server.url} refused 1 request" in told
     assert "judges" not in told
 
