@@ -107,7 +107,8 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     for found in built.stages:
         spent = Paid()
         for item, step in found.steps.items():
-            all_of_it = paid.pop(step.asked, Paid())
+            if (all_of_it := paid.pop(step.asked, None)) is None:
+                continue
             if all_of_it.requests > 1 or item not in found.outcomes:
                 now, earlier = paid_for(step, bench.timed_calls(step.asked))
                 spent += now
