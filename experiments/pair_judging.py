@@ -329,14 +329,22 @@ def work_told(work: PairWork, of: str = "verdict") -> list[str]:
     lines = []
     for each in work.judges:
         name = one_line(each.judge)
-        cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
-        lines.append(f"Judge {name}: {counted(each.graded, of)} ({counted(each.requests, 'request')}, {cost})")
+        asked = f"{counted(each.requests, 'request')}, {cost_told(each)}"
+        lines.append(f"Judge {name}: {counted(each.graded, of)} ({asked})")
         lines += [f"{name}: {counted(left.count, of)} unread: {one_line(left.reason)}" for left in each.unscored]
         lines += [
             f"{name}: {counted(left.count, of)} could not be asked for: {left.code}; the same command tries"
             f" again. {one_line(left.message, max_chars=400)}"
             for left in each.ungraded
         ]
-    if work.capped:
-        lines.append("--max-cost is spent; the same command goes on.")
-    return [*lines, *work.slowed]
+    return [*lines, *end_told(work)]
+
+
+def cost_told(done: JudgeWork) -> str:
+    return "cost unknown" if done.requests and done.unpriced == done.requests else dollars(done.cost_usd)
+
+
+def end_told(work: PairWork) -> list[str]:
+    """What kept the rest from being asked, and what slowed the work."""
+    capped = ["--max-cost is spent; the same command goes on."] if work.capped else []
+    return [*capped, *work.slowed]

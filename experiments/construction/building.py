@@ -14,10 +14,10 @@ from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.review import Review
 from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
 from toolablate.experiments.construction.workbench import Paid, Workbench
-from toolablate.experiments.pair_judging import PairWork, estimated_requests, have_asked
+from toolablate.experiments.pair_judging import PairWork, cost_told, end_told, estimated_requests, have_asked
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.reports.numbers import counted, dollars
+from toolablate.reports.numbers import counted
 from toolablate.traces.errors import ToolablateError
 from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Question, ReferenceTarget, digest_json
 from toolablate.traces.terminal_text import one_line
@@ -357,17 +357,14 @@ def work_told(done: StageWork) -> list[str]:
     lines = []
     for each in done.work.judges:
         who = f"{done.stage}, {done.role} {one_line(each.judge)}"
-        cost = "cost unknown" if each.requests and each.unpriced == each.requests else dollars(each.cost_usd)
         if each.requests:
             empty = f", of which {each.empty} had no reply in words" if each.empty else ""
             asked = f"{counted(each.requests, 'request')}{empty}"
-            lines.append(f"{who}: {counted(each.graded, 'item')} done ({asked}, {cost})")
+            lines.append(f"{who}: {counted(each.graded, 'item')} done ({asked}, {cost_told(each)})")
         if each.ungraded:
             why = "; ".join(one_line(_why(of.code, of.message)) for of in each.ungraded)
             lines.append(f"{who}: {counted(done.lacking, 'item')} could not be asked for: {why}")
-    if done.work.capped:
-        lines.append("--max-cost is spent; the same command goes on.")
-    return [*lines, *done.work.slowed]
+    return [*lines, *end_told(done.work)]
 
 
 def _why(code: str, message: str) -> str:

@@ -1,5 +1,6 @@
 """Questions that say the same: shared 5-grams of characters, and a model's word on doubtful pairs."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ _GRAM = 5
 _PERMUTATIONS = 256
 _MARGIN = 0.15
 """MinHash estimates: what comes near the least similarity is measured exactly."""
+
+MOST_NEAR = 20
+"""Earlier texts that an item is compared with by a model, which is paid for each."""
 
 
 class Same(ReplyForm):
@@ -56,13 +60,14 @@ class Deduplicate:
         }
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        """For each item the earlier texts that are near it, the nearest first: name, text, similarity."""
+        """For each item the earlier texts that are near it, the nearest first and at most `MOST_NEAR`, or one that is
+        the same: name, text, similarity."""
         texts = {**self.published, **{item: content["question"] for item, content in contents.items()}}
         found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for later, earlier, similarity in near_pairs(texts, self.section.near):
+        for later, earlier, similarity in near_pairs(texts, self.section.near, self.section.same):
             if later in contents:
                 found[later].append({"name": earlier, "text": texts[earlier], "similarity": round(similarity, 4)})
-        return {item: sorted(near, key=lambda each: -each["similarity"]) for item, near in found.items()}
+        return {item: sorted(near, key=lambda each: -each["similarity"])[:MOST_NEAR] for item, near in found.items()}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         for other in context or ():
@@ -106,8 +111,9 @@ class Distinct:
         return Dropped("duplicate", f"question: repeats {context[0]} ({context[1]:.2f})") if context else Kept(content)
 
 
-def near_pairs(texts: Mapping[str, str], least: float) -> Iterator[tuple[str, str, float]]:
-    """Each pair (later, earlier) of at least that similarity, with it. MinHash finds candidates, sets decide."""
+def near_pairs(texts: Mapping[str, str], least: float, enough: float = math.inf) -> Iterator[tuple[str, str, float]]:
+    """Each pair (later, earlier) of at least that similarity, with it; of a text that has one of `enough`, no more
+    after it. MinHash finds candidates, sets decide."""
     try:
         from datasketch import MinHash, MinHashLSH
     except ImportError:
@@ -127,6 +133,8 @@ def near_pairs(texts: Mapping[str, str], least: float) -> Iterator[tuple[str, st
             similarity = len(own & grams[earlier]) / len(own | grams[earlier])
             if similarity >= least:
                 yield name, earlier, similarity
+            if similarity >= enough:
+                break
         lsh.insert(name, sketch)
 
 

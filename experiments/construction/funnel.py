@@ -16,7 +16,7 @@ from toolablate.experiments.construction.review import Agreement, agreement, sai
 from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, reviewer_figures
 from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
 from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Waiting
-from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, style_guess, style_told
+from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, p_told, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
 
 
@@ -107,7 +107,8 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     for found in built.stages:
         spent = Paid()
         for item, step in found.steps.items():
-            all_of_it = paid.pop(step.asked, Paid())
+            if (all_of_it := paid.pop(step.asked, None)) is None:
+                continue
             if all_of_it.requests > 1 or item not in found.outcomes:
                 now, earlier = paid_for(step, bench.timed_calls(step.asked))
                 spent += now
@@ -200,10 +201,10 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
     checks = funnel.checks
     if checks.questions:
         letters = ", ".join(f"{letter} {count}" for letter, count in checks.letters.items())
-        yield f"Right options: {letters}{_p(checks.letters_p, 'uneven')}"
+        yield f"Right options: {letters}{p_told(checks.letters_p, 'uneven')}"
         yield (
             f"Right option the longest: {checks.longest} of {checks.questions}, by chance"
-            f" {checks.longest_expected:.1f}{_p(checks.longest_p, 'not by chance')}"
+            f" {checks.longest_expected:.1f}{p_told(checks.longest_p, 'not by chance')}"
         )
     if told := style_told(funnel.style, "questions" if checks.questions else "statements"):
         yield told
@@ -264,9 +265,3 @@ def agreement_told(said: Agreement) -> Iterator[str]:
         )
     if said.median_seconds is not None:
         yield f"Review: median {said.median_seconds:.0f} s per item and person"
-
-
-def _p(value: float | None, told: str) -> str:
-    if value is None:
-        return " (too few to test)"
-    return f" (p = {value:.3g}{f', {told}' if value < 0.05 else ''})"

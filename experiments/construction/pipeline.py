@@ -65,7 +65,7 @@ class FilterSection(Section):
 
 
 class ReviewSection(Section):
-    """`reviewers` have to agree on an item; () publishes what no person has read. More than these adjudicate."""
+    """`reviewers` have to agree on an item; 0 publishes what no person has read. More than these adjudicate."""
 
     reviewers: int = Field(default=2, ge=0, le=5)
 

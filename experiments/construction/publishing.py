@@ -3,9 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
 from toolablate.benchmarks.questions import language_of
@@ -16,7 +18,7 @@ from toolablate.experiments.construction.funnel import Funnel, agreement_told, r
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
 from toolablate.experiments.construction.review import by_item, said_of
-from toolablate.experiments.construction.stages import Content, Dropped
+from toolablate.experiments.construction.stages import Content, Dropped, Role
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.experiments.construction.workbench import Workbench
@@ -34,8 +36,9 @@ def canary_of(pipeline: Pipeline) -> str:
     return f"toolablate benchmark data, not for training: {uuid5(NAMESPACE_URL, named)}"
 
 
-def question_of(item: str, content: Content, canary: str) -> Question:
-    """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows."""
+def question_of(item: str, content: Content, canary: str, *, block_source: bool = True) -> Question:
+    """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows. With `block_source` its
+    thread, which has the answer, is kept from models."""
     asked = content["asked"]
     wrong = content["wrong_replies"]
     metadata: dict[str, Any] = {
@@ -51,6 +54,7 @@ def question_of(item: str, content: Content, canary: str) -> Question:
         "prompt": asked["question"],
         "domain": content["domain"],
         "language": language_of(asked["question"]),
+        "blocked_hosts": _on_the_web(content["url"]) if block_source else (),
         "metadata": metadata,
     }
     if "options" in asked:
@@ -59,6 +63,20 @@ def question_of(item: str, content: Content, canary: str) -> Question:
     answer = asked["answer"].strip()
     rubric = Rubric(reference=answer, points=numbered(asked["points"]))
     return Question(target=ReferenceTarget(answer=answer), rubric=rubric, **common)
+
+
+def _on_the_web(url: str) -> tuple[str, ...]:
+    """The address as it can be blocked: host and path, or the host where the path cannot be; () where it is none."""
+    from toolablate.tools.web import WebPolicy
+
+    for with_path in (True, False):
+        with suppress(ValueError):
+            parts = urlsplit(url)
+            if parts.scheme in ("http", "https") and parts.hostname:
+                entry = f"{parts.hostname}{parts.path.rstrip('/') if with_path else ''}"
+                WebPolicy(blocked_hosts=frozenset({entry}))
+                return (entry,)
+    return ()
 
 
 def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
@@ -96,8 +114,11 @@ def publish(
 def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[dict[str, str], list[str]]:
     """The files, and what is told of them."""
     canary = canary_of(pipeline)
+    # The threads are a corpus then, which is to be searched.
+    block = not pipeline.worlds.threads
     questions = [
-        question_of(item, content, canary).model_dump_json(exclude_defaults=True) for item, content in contents.items()
+        question_of(item, content, canary, block_source=block).model_dump_json(exclude_defaults=True)
+        for item, content in contents.items()
     ]
     rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
     made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
@@ -149,7 +170,8 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
     card = pipeline.card
     forms = Counter(map(_form, contents.values()))
     sources = Counter(map(_source, contents.values()))
-    models = {role: pipeline.model_of(role).name for role in ("writer", "checker")}
+    roles: tuple[Role, ...] = ("reader", "writer", "checker") if pipeline.reads else ("writer", "checker")
+    models = {role: pipeline.model_of(role).name for role in roles}
     lines = [
         f"# {card.title or pipeline.kind.capitalize()}",
         "",

@@ -18,7 +18,7 @@ from toolablate.experiments.construction.question_checks import (
     texts_of,
     without_letters,
 )
-from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, explained
 
 Kind = Literal["knowledge", "reasoning", "computation"]
 CLARITY = range(1, 6)
@@ -59,7 +59,7 @@ class Assess(NoContext):
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         replies: Sequence[str] = content["replies"]
-        parts = [("question", _titled(content)), ("answer", _explained(content))]
+        parts = [("question", _titled(content)), ("answer", explained(content))]
         parts += [(f"reply {number}", text) for number, text in enumerate(replies, start=1)]
 
         def faults(found: Assessment) -> list[str]:
@@ -80,10 +80,6 @@ class Assess(NoContext):
 
 def _titled(content: Content) -> str:
     return "\n\n".join(filter(None, (content["title"], content["question"])))
-
-
-def _explained(content: Content) -> str:
-    return "\n\n".join(filter(None, (content["answer"], content["explanation"])))
 
 
 # Whether it is good and hard enough.
@@ -152,7 +148,7 @@ class Filter(NoContext):
         def faults(found: Filtering) -> list[str]:
             return _domain_faults(found.domain, self.domains)
 
-        parts = [("question", _titled(content)), ("answer", _explained(content))]
+        parts = [("question", _titled(content)), ("answer", explained(content))]
         request = request_for(Filtering, self.prompt, parts, "Judge this question.")
         found = await ask_for(request, Filtering, ask, self.asks, faults)
         said = found.model_dump()
@@ -243,7 +239,7 @@ class Convert(NoContext):
         return {"words": [self.options_prompt, self.short_answer_prompt], "seed": self.seed}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        parts = [("question", _titled(content)), ("answer", _explained(content))]
+        parts = [("question", _titled(content)), ("answer", explained(content))]
         parts += [("wrong reply", text) for text in content["wrong_replies"]]
         made = (
             await self._choices(item, content, parts, ask)

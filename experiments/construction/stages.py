@@ -31,6 +31,11 @@ def beginning(content: Content) -> str:
     return next((content[key] for key in ("title", "question", "text", "url") if content.get(key, "").strip()), "")
 
 
+def explained(content: Content) -> str:
+    """The answer of a question with its explanation, if any."""
+    return "\n\n".join(filter(None, (content["answer"], content["explanation"])))
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     content: Content

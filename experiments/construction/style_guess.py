@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.question_checks import letter_of, sum_of_chances
 from toolablate.experiments.construction.stages import Content
 
@@ -43,7 +44,7 @@ def groups_of(contents: Iterable[Content]) -> list[tuple[str, ...]]:
             found.append((content["text"], content["false"]["text"]))
         elif "options" in content["asked"]:
             asked: Mapping[str, Any] = content["asked"]
-            place = "ABCDEFG".index(letter_of(asked))
+            place = LETTERS.index(letter_of(asked))
             options = list(asked["options"])
             found.append((options.pop(place), *options))
     return found
@@ -90,9 +91,12 @@ def style_told(style: StyleGuess, kind: str) -> str:
     apart = f"Style alone tells {style.told} of {style.items} apart"
     if not style.told:
         return apart
-    tested = (
-        " (too few to test)"
-        if style.p is None
-        else f" (p = {style.p:.3g}{', not by chance' if style.p < 0.05 else ''})"
-    )
+    tested = p_told(style.p, "not by chance")
     return f"{apart}, and prefers {what} in {style.guessed} of these, by chance {style.expected:.1f}{tested}"
+
+
+def p_told(value: float | None, told: str) -> str:
+    """In brackets behind a figure; `told` is said where chance alone is unlikely."""
+    if value is None:
+        return " (too few to test)"
+    return f" (p = {value:.3g}{f', {told}' if value < 0.05 else ''})"

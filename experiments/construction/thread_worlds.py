@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.experiments.construction.stages import Content
+from toolablate.experiments.construction.stages import Content, explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +23,13 @@ def thread_worlds(contents: Mapping[str, Content]) -> ThreadWorlds:
     for item, content in contents.items():
         about = {"id": item, "title": content["title"] or item[:16]}
         about["url"] = content["url"] or f"https://thread.example/{item[:16]}"
-        answer, replies, wrong = _explained(content), content["replies"], content["wrong_replies"]
+        answer, replies, wrong = explained(content), content["replies"], content["wrong_replies"]
         if wrong:
             found.add(item)
             replies = wrong[1:]
         true.append({**about, "text": _thread(content["question"], answer, replies)})
         false.append({**about, "text": _thread(content["question"], wrong[0] if wrong else answer, replies)})
     return ThreadWorlds(tuple(true), tuple(false), frozenset(found))
-
-
-def _explained(content: Content) -> str:
-    return "\n\n".join(filter(None, (content["answer"], content["explanation"])))
 
 
 def _thread(question: str, answer: str, replies: list[str]) -> str:

@@ -71,7 +71,8 @@ class GradingProgress:
         self.bar.advance(self._task)
 
     def line(self) -> str:
-        return f"{self._done - self._failed}/{self._total} {self.noun}s {self.done}, {self._failed} could not be"
+        made = f"{self._done - self._failed}/{self._total} {self.noun}s {self.done}"
+        return f"{made}, {self._failed} could not be {self.done}"
 
 
 class RunProgress:

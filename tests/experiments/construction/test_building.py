@@ -65,6 +65,7 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert "says 12" in computed.rubric.points
     assert computed.metadata["adversarial"] == PAIRS[0]["replies"][0]
     assert computed.metadata["source_urls"] == ["https://forum.example/t/3"]
+    assert computed.blocked_hosts == ("forum.example/t/3",)
     card = (tmp_path / "published" / "card.md").read_text(encoding="utf-8")
     canary = canary_of(load_pipeline(path))
     assert canary in card
@@ -643,6 +644,29 @@ def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Pat
     assert licences_told(pipeline, {"a": contents["a"]}) == []
 
 
+@pytest.mark.parametrize(
+    ("url", "blocked"),
+    [
+        ("https://forum.example/viewtopic.php?t=3", ("forum.example/viewtopic.php",)),
+        ("http://forum.example:8080/", ("forum.example",)),
+        ("https://forum.example/a b", ("forum.example",)),
+        ("", ()),
+        ("thread 3", ()),
+        ("file:///threads/3", ()),
+        ("http://[bad", ()),
+    ],
+)
+def test_the_thread_of_a_question_is_kept_from_models(
+    url: str, blocked: tuple[str, ...], chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    for more in ("", "[worlds]\nthreads = true\n"):
+        run(pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "url": url}], f"{ALONE}{more}"))
+        (question,) = load_questions(tmp_path / "published" / "questions.jsonl")
+        # As a corpus of its own it is to be searched.
+        assert question.blocked_hosts == (() if more else blocked)
+
+
 def test_equal_rows_are_counted(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
     again = {**PAIRS[0], "url": "https://other.example/t/1"}
@@ -701,14 +725,14 @@ def test_what_is_waited_for_is_told_meanwhile(
     from tests.servers.chat_server import Status
 
     monkeypatch.setattr("toolablate.experiments.running.progress.SECONDS_BETWEEN_LINES", 0.0)
-    busy = Status(429, headers={"retry-after": "5"})
+    busy = Status(429, headers={"retry-after": "1"})
     writer = Writer(chat_server)
     refusals = [busy]
     chat_server.answers(lambda request: refusals.pop() if refusals else writer.decide(request))
     told = run(pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE)).stderr
     told = " ".join(told.split())
     assert f"waiting for w at {chat_server.url} until" in told
-    assert "(it asked for 5 s)" in told
+    assert "(it asked for 1 s)" in told
     assert f"w at {chat_server.url} refused 1 request" in told
     assert "judges" not in told
 

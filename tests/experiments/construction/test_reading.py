@@ -202,6 +202,7 @@ def test_each_reply_of_a_reader_has_its_one_fate(chat_server: ChatServer, tmp_pa
     assert len(chat_server.requests) == asked, "nothing is paid for twice"
     # What was read has no names, and keeps where it is from.
     questions = (tmp_path / "published" / "questions.jsonl").read_text(encoding="utf-8")
+    assert "- Models: reader w, writer w, checker w" in (tmp_path / "published/card.md").read_text(encoding="utf-8")
     assert "Ann Nonymous" not in questions + "".join(
         str(each["messages"][1]["content"])
         for each in chat_server.requests

@@ -16,9 +16,10 @@ import pytest
 from scipy.stats import binom
 
 from toolablate.benchmarks.prompt import LETTERS
-from toolablate.experiments.construction.duplicates import _grams, near_pairs
+from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, _grams, near_pairs
 from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of_rows
 from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.pipeline import DuplicatesSection
 from toolablate.experiments.construction.publishing import question_of
 from toolablate.experiments.construction.question_checks import _lists_options, checks_of, faults_of
 from toolablate.experiments.construction.stages import Kept
@@ -476,3 +477,19 @@ def test_an_answer_that_lpfqas_form_would_not_give_back_is_a_fault(answer: str, 
     asked = {"question": question, "answer": answer, "points": ["says so ", "names\nboth"], "explanation": ""}
     faults = faults_of({"question": question}, asked)
     assert [fault.partition(":")[0] for fault in faults] == (["answer"] if faulty else [])
+
+
+def test_of_many_questions_alike_each_is_compared_with_few() -> None:
+    """1,000 of them were 499,500 pairs, and as many requests where a model is to tell them apart."""
+    draws = random.Random(0)
+    words = ["".join(draws.choices("abcdefghij", k=6)) for _ in range(60)]
+    said = " ".join(words)
+    alike = {f"item {number}": {"question": f"{said} {number}"} for number in range(60)}
+    found = Deduplicate(DuplicatesSection(), asks=1).context(alike)
+    assert [len(near) for near in found.values()] == [1] * 59
+    doubtful = {
+        f"item {number}": {"question": f"{' '.join(words[:45])} {' '.join(draws.sample(words[45:], 15))} {number}"}
+        for number in range(60)
+    }
+    found = Deduplicate(DuplicatesSection(same=0.99, near=0.4), asks=1).context(doubtful)
+    assert max(len(near) for near in found.values()) == MOST_NEAR
