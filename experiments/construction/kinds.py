@@ -9,6 +9,7 @@ from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.duplicates import Deduplicate, near_pairs
+from toolablate.experiments.construction.languages import languages_of
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
@@ -46,6 +47,7 @@ def rows_in(pipeline: Pipeline) -> int:
 
 def require(pipeline: Pipeline) -> None:
     """What is needed later is looked for before anything is paid. Raises InputError."""
+    languages_of([""])
     if pipeline.kind == "questions":
         for _ in near_pairs(Deduplicate(pipeline.duplicates, pipeline.asks).published, pipeline.duplicates.near):
             break

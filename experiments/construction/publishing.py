@@ -1,7 +1,7 @@
 """What is published: a question file, rows in LPFQA's published form, a data card."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
+from toolablate.experiments.construction.languages import languages_of
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
-from toolablate.experiments.construction.question_checks import letter_of
+from toolablate.experiments.construction.question_checks import letter_of, texts_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
@@ -30,7 +31,7 @@ def canary_of(pipeline: Pipeline) -> str:
     return f"toolablate benchmark data, not for training: {uuid5(NAMESPACE_URL, named)}"
 
 
-def question_of(item: str, content: Content, canary: str) -> Question:
+def question_of(item: str, content: Content, canary: str, language: str) -> Question:
     """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows."""
     asked = content["asked"]
     wrong = content["wrong_replies"]
@@ -46,7 +47,7 @@ def question_of(item: str, content: Content, canary: str) -> Question:
         "id": item[:ID_DIGITS],
         "prompt": asked["question"],
         "domain": content["domain"],
-        "language": language_of(asked["question"]),
+        "language": language,
         "metadata": metadata,
     }
     if "options" in asked:
@@ -92,8 +93,15 @@ def publish(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
 
 def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
     canary = canary_of(pipeline)
+    languages = languages_of(["\n".join(text for _, text in texts_of(each["asked"])) for each in contents.values()])
+    made_of = zip(contents.items(), languages, strict=True)
+    rows_of_questions = [question_of(item, content, canary, language) for (item, content), language in made_of]
+    # Of a file with several languages, English is no default.
     questions = [
-        question_of(item, content, canary).model_dump_json(exclude_defaults=True) for item, content in contents.items()
+        json.dumps(
+            {**each.model_dump(mode="json", exclude_defaults=True), "language": each.language}, ensure_ascii=False
+        )
+        for each in rows_of_questions
     ]
     rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
     made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
@@ -105,7 +113,17 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[s
 
 
 def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[str, str]:
-    statements = [statement for item, content in contents.items() for statement in statements_of(item, content)]
+    by_book = defaultdict[str, dict[str, Content]](dict)
+    for item, content in contents.items():
+        by_book[content["book"]][item] = content
+    languages = dict[str, str]()
+    for some in by_book.values():
+        languages |= zip(
+            some, languages_of([f"{each['text']}\n{each['false']['text']}" for each in some.values()]), strict=True
+        )
+    statements = [
+        statement for item, content in contents.items() for statement in statements_of(item, content, languages[item])
+    ]
     canary = {"canary": canary_of(pipeline)}
     made = {"statements.jsonl": _lines(json.dumps(each | canary, ensure_ascii=False) for each in statements)}
     if pipeline.worlds.pages:
@@ -115,10 +133,10 @@ def _of_statements(pipeline: Pipeline, contents: Mapping[str, Content]) -> dict[
     return made
 
 
-def statements_of(item: str, content: Content) -> tuple[dict[str, Any], dict[str, Any]]:
+def statements_of(item: str, content: Content, language: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The correct statement and its incorrect twin, as the rows that questions are composed of."""
     about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page") if content[key]}
-    about["language"] = language_of(content["text"])
+    about["language"] = language
     correct, false = item[:ID_DIGITS], content["false"]
     twin = {"text": false["text"], "reason": false["reason"], "strategy": false["strategy"]}
     return (

@@ -4,6 +4,8 @@ import gzip
 import json
 import random
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +16,7 @@ from scipy.stats import binom
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import _grams, near_pairs
 from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of_rows
+from toolablate.experiments.construction.languages import languages_of
 from toolablate.experiments.construction.personal_data import without_personal_data
 from toolablate.experiments.construction.question_checks import _lists_options, checks_of
 from toolablate.experiments.construction.stages import Kept
@@ -190,6 +193,34 @@ def test_no_poster_of_real_threads_is_named_in_its_posts() -> None:
             words = clean.casefold().split()
             assert not {name.casefold() for name in names} & set(words)
             assert len(clean) > 0.8 * len(text), "what it is about stays"
+
+
+def test_languages_are_told_and_short_texts_have_that_of_the_others() -> None:
+    german = "Der Ring braucht einen Film aus Wasser, damit er nicht trocken läuft."
+    assert languages_of([german, "Welche Pumpe?", german, "水沸腾", "物理の法則は何ですか"]) == [
+        "de",
+        "de",
+        "de",
+        "zh",
+        "ja",
+    ]
+    assert languages_of(["Which pump?", "水"]) == ["en", "zh"]
+    assert languages_of([]) == []
+
+
+def test_where_a_language_cannot_be_told_for_want_of_space_is_named() -> None:
+    """As of a folder for temporary files that is full: py3langid unpacks its model there."""
+    code = (
+        "import resource, signal\n"
+        "from toolablate.experiments.construction.languages import languages_of\n"
+        "from toolablate.traces.errors import InputError\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))\n"
+        "try:\n    languages_of(['Which?'])\n"
+        "except InputError as error:\n    print(error.code, error.hint)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("unwritable free some space there")
 
 
 def test_near_pairs_are_those_of_the_exact_similarity() -> None:

@@ -204,6 +204,28 @@ def test_a_refused_twin_is_told_what_to_do() -> None:
         assert told in twin_faults(CORRECT, false)[0]
 
 
+def test_statements_are_published_under_their_language(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server)
+    german = ["Der Ring braucht einen Film aus Wasser, damit er nicht trocken läuft.", "Wasser siedet bei 373 K."]
+    twins = {"Ring": german[0].replace("Wasser", "Graphit"), "siedet": german[1].replace("373", "353")}
+    rows = [{"text": text, "discipline": "Engineering", "book": "Pumpen"} for text in german]
+    rows.append({"text": STATEMENTS[0], "discipline": "Engineering", "book": "GLPK"})
+    (tmp_path / "statements.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    def decide_german(request: dict[str, Any]) -> Any:
+        user = request["messages"][1]["content"]
+        twin = next((twin for mark, twin in twins.items() if mark in user), None)
+        if twin is None or "- independent:" in request["messages"][0]["content"]:
+            return decide(request)
+        said = {"strategy": "detail", "transformed_content": twin, "incorrect_reason": "es ist anders"}
+        return reply(json.dumps(said))
+
+    chat_server.answers(decide_german)
+    funnel(path)
+    statements = load_statements(tmp_path / "published" / "statements.jsonl")
+    assert [each.language for each in statements] == ["de"] * 4 + ["en"] * 2
+
+
 def test_people_mend_the_false_statement(chat_server: ChatServer, tmp_path: Path) -> None:
     path = pipeline_of(tmp_path, chat_server, "[review]\nreviewers = 1\n")
     assert funnel(path)["review"]["waiting"] == {"review": 3}
