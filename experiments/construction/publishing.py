@@ -227,7 +227,7 @@ def _measured(pipeline: Pipeline, funnel: Funnel) -> list[str]:
 
 _PERSONAL = (
     "mail addresses, profile links, telephone numbers that begin with +, @handles and the names that the source gave"
-    " were removed by rule before any model read the texts; other names may remain"
+    " were removed by rule before any model read the texts; other names may remain, and names that are ordinary words"
 )
 
 
