@@ -72,8 +72,11 @@ class KnownNames:
 
     def taken_out(self, text: str) -> str:
         for where, form in self._forms_in(text):
-            for found in reversed(list(_meant(text, form, where))):
-                text = f"{text[: found.start()].removesuffix('@')}[name]{text[found.end() :]}"
+            parts, end = list[str](), 0
+            for found in _meant(text, form, where):
+                parts += text[end : found.start()].removesuffix("@"), "[name]"
+                end = found.end()
+            text = "".join((*parts, text[end:]))
         return text
 
     def found_in(self, text: str, known: str = "") -> list[str]:
@@ -284,7 +287,7 @@ def _is_addressed(text: str, start: int, end: int) -> bool:
         return True
     if _GREETED_IN_CHINESE.search(before) or (re.match(CJK, text[start:end]) and _SPOKE_IN_CHINESE.match(after)):
         return True
-    if not text[end:].strip(" \t\n.") and _SIGNED.search(before):
+    if end + _SEEN >= len(text) and not after.strip(" \t\n.") and _SIGNED.search(before):
         return True
     return bool(_SPOKE.match(after)) and not _ARTICLE.search(before)
 

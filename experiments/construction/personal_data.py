@@ -83,8 +83,7 @@ def without_personal_data(text: str, names: KnownNames = NO_NAMES) -> str:
 
     A rule, no promise: names that nobody gave, streets and numbers without + stay. People look at what is published.
     """
-    for address in reversed(_profiles(text)):
-        text = f"{text[: address.start()]}[profile]{text[address.start() + len(address[0].rstrip(_STOPS)) :]}"
+    text = _MAYBE_PROFILE.sub(_without_profile, text)
     for put, pattern in _RULES:
         text = pattern.sub(put, text)
     # Of "@Anne Gray" the rule for handles would leave "Gray".
@@ -102,6 +101,11 @@ def addresses_in(text: str, known: str = "") -> list[str]:
     """Of the web, that are not in `known`."""
     found = (each.rstrip(_STOPS) for each in _ADDRESS.findall(text))
     return [each for each in found if each not in known]
+
+
+def _without_profile(address: re.Match[str]) -> str:
+    bare = address[0].rstrip(_STOPS)
+    return f"[profile]{address[0][len(bare) :]}" if _PROFILE.search(bare) else address[0]
 
 
 def _profiles(text: str) -> list[re.Match[str]]:

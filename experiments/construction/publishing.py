@@ -1,7 +1,7 @@
 """What is published: a question file, rows in LPFQA's published form, a data card."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
-from toolablate.benchmarks.questions import language_of
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.building import Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
+from toolablate.experiments.construction.languages import languages_of
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
-from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
+from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered, texts_of
 from toolablate.experiments.construction.review import by_item, said_of
 from toolablate.experiments.construction.stages import Content, Dropped, Role
 from toolablate.experiments.construction.style_guess import style_told
@@ -36,7 +36,7 @@ def canary_of(pipeline: Pipeline) -> str:
     return f"toolablate benchmark data, not for training: {uuid5(NAMESPACE_URL, named)}"
 
 
-def question_of(item: str, content: Content, canary: str, *, block_source: bool = True) -> Question:
+def question_of(item: str, content: Content, canary: str, language: str, *, block_source: bool = True) -> Question:
     """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows. With `block_source` its
     thread, which has the answer, is kept from models."""
     asked = content["asked"]
@@ -53,7 +53,7 @@ def question_of(item: str, content: Content, canary: str, *, block_source: bool 
         "id": item[:ID_DIGITS],
         "prompt": asked["question"],
         "domain": content["domain"],
-        "language": language_of(asked["question"]),
+        "language": language,
         "blocked_hosts": _on_the_web(content["url"]) if block_source else (),
         "metadata": metadata,
     }
@@ -116,9 +116,17 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[
     canary = canary_of(pipeline)
     # The threads are a corpus then, which is to be searched.
     block = not pipeline.worlds.threads
+    languages = languages_of(["\n".join(text for _, text in texts_of(each["asked"])) for each in contents.values()])
+    made_of = zip(contents.items(), languages, strict=True)
+    rows_of_questions = [
+        question_of(item, content, canary, language, block_source=block) for (item, content), language in made_of
+    ]
+    # Of a file with several languages, English is no default.
     questions = [
-        question_of(item, content, canary, block_source=block).model_dump_json(exclude_defaults=True)
-        for item, content in contents.items()
+        json.dumps(
+            {**each.model_dump(mode="json", exclude_defaults=True), "language": each.language}, ensure_ascii=False
+        )
+        for each in rows_of_questions
     ]
     rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
     made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
@@ -133,7 +141,17 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[
 def _of_statements(
     pipeline: Pipeline, contents: Mapping[str, Content], tell: Callable[[str], None]
 ) -> tuple[dict[str, str], list[str]]:
-    statements = [statement for item, content in contents.items() for statement in statements_of(item, content)]
+    by_book = defaultdict[str, dict[str, Content]](dict)
+    for item, content in contents.items():
+        by_book[content["book"]][item] = content
+    languages = dict[str, str]()
+    for some in by_book.values():
+        languages |= zip(
+            some, languages_of([f"{each['text']}\n{each['false']['text']}" for each in some.values()]), strict=True
+        )
+    statements = [
+        statement for item, content in contents.items() for statement in statements_of(item, content, languages[item])
+    ]
     canary = {"canary": canary_of(pipeline)}
     made = {"statements.jsonl": _lines(json.dumps(each | canary, ensure_ascii=False) for each in statements)}
     if not pipeline.worlds.pages:
@@ -149,10 +167,10 @@ def _documents(documents: Iterable[Mapping[str, Any]]) -> str:
     return _lines(json.dumps(each, ensure_ascii=False) for each in documents)
 
 
-def statements_of(item: str, content: Content) -> tuple[dict[str, Any], dict[str, Any]]:
+def statements_of(item: str, content: Content, language: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The correct statement and its incorrect twin, as the rows that questions are composed of."""
     about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page") if content[key]}
-    about["language"] = language_of(content["text"])
+    about["language"] = language
     correct, false = item[:ID_DIGITS], content["false"]
     twin = {"text": false["text"], "reason": false["reason"], "strategy": false["strategy"]}
     return (
@@ -244,7 +262,7 @@ def _measured(pipeline: Pipeline, funnel: Funnel) -> list[str]:
 
 _PERSONAL = (
     "mail addresses, profile links, telephone numbers that begin with +, @handles and the names that the source gave"
-    " were removed by rule before any model read the texts; other names may remain"
+    " were removed by rule before any model read the texts; other names may remain, and names that are ordinary words"
 )
 
 

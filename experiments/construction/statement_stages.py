@@ -4,6 +4,7 @@ check what came."""
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil, floor
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -205,7 +206,13 @@ _SELF_DENIAL = re.compile(
     r"|(?:这|该|此|上述)(?:种|个)?(?:说法|陈述|命题|论断)?(?:是)?(?:错误|不正确|不对|假)的",
     re.IGNORECASE,
 )
-_DENIALS = re.compile(r"\b(?:not|no|never|nicht|nie|niemals|kein(?:e[mnrs]?)?)\b|并[不非]|[不未非没无]")
+_DENIALS = re.compile(
+    r"\b(?:not|no|never|nicht|nie|niemals|kein(?:e[mnrs]?)?)\b|并[不非]|没|不(?=[是会能得应必需])"
+    # Behind a word it denies what is said of that; anywhere else it begins a term, as "un-" does: 不饱和脂肪酸.
+    r"|(?<=[^\W的地得和与或及有含为是于由呈在对将把从以当若如其该此种类个])[不未非无]"
+)
+# "Needs no film" denies "needs a film".
+_ARTICLES = re.compile(r"\b(?:an?|any|some|eine?[mnrs]?)\b")
 # Verbs that come and go with a denial, and what they change of others: "does not boil", "boils".
 _AUXILIARIES = re.compile(r"\b(?:do|does|did)\b|是")
 _ENDING = re.compile(r"(?:ies|ied|y|e|s|d)+$")
@@ -220,7 +227,7 @@ class Falsify(NoContext):
     asks: int
     prompt: str
     name: ClassVar[str] = "falsify"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
@@ -243,23 +250,29 @@ class Falsify(NoContext):
         return Kept({**content, "false": twin})
 
 
+_SAY_ELSE = "change what it says: another thing, number, condition, order, cause or scope in the place of one"
+
+
 def twin_faults(correct: str, false: str) -> list[str]:
     """What is wrong with an incorrect statement beside the correct one, whatever it says."""
     faults = []
     if normal(false) == normal(correct):
-        faults.append("transformed_content: says the same as the correct statement")
+        faults.append(f"transformed_content: says the same as the correct statement; {_SAY_ELSE}")
     elif _denials(false) != _denials(correct) and _bare(false) == _bare(correct):
-        faults.append("transformed_content: merely denies the correct statement")
+        faults.append(f"transformed_content: merely denies the correct statement; {_SAY_ELSE}")
     elif _SELF_DENIAL.search(_plain(false)) and not _SELF_DENIAL.search(_plain(correct)):
-        faults.append("transformed_content: says of itself that it is false")
+        faults.append(f"transformed_content: says of itself that it is false; {_SAY_ELSE}")
     if not SHORTEST * len(correct) <= len(false) <= LONGEST * len(correct):
-        faults.append(f"transformed_content: has {len(false)} signs, and the correct statement {len(correct)}")
+        faults.append(
+            f"transformed_content: has {len(false)} characters, and the correct statement {len(correct)};"
+            f" write {ceil(SHORTEST * len(correct))} to {floor(LONGEST * len(correct))}"
+        )
     if named_and_said(false)[0] != named_and_said(correct)[0]:
-        faults.append("transformed_content: its first line, the name, is another")
+        faults.append("transformed_content: its first line, the name, is another; repeat it as it is")
     faults += personal_faults("transformed_content", false, correct)
     faults += address_faults("transformed_content", false, correct)
     if another_language(false, correct):
-        faults.append("transformed_content: is in another language")
+        faults.append("transformed_content: is in another language; keep that of the correct statement")
     return faults
 
 
@@ -283,8 +296,10 @@ def _denials(text: str) -> int:
 
 
 def _bare(text: str) -> str:
-    """The words without what denies, and the verbs and endings that go with it."""
-    text = _AUXILIARIES.sub(" ", _DENIALS.sub(" ", _SELF_DENIAL.sub(" ", _plain(normal(text)))))
+    """The words without what denies, and the verbs, articles and endings that go with it."""
+    text = _plain(normal(text))
+    for gone in (_SELF_DENIAL, _DENIALS, _AUXILIARIES, _ARTICLES):
+        text = gone.sub(" ", text)
     return "".join(map(_stem, re.findall(r"\w+", text)))
 
 

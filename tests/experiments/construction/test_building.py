@@ -245,6 +245,9 @@ def test_who_is_to_be_named_nowhere_is_not_named_by_forum_and_address(chat_serve
     first, second = load_questions(tmp_path / "published" / "questions.jsonl")
     assert first.metadata["forum"] == second.metadata["forum"] == "[name]'s cells"
     assert first.metadata["source_urls"] == ["https://forum.example/t/lithium-by--/7"]
+    assert (
+        '"language": "en"' in (tmp_path / "published" / "questions.jsonl").read_text(encoding="utf-8").splitlines()[0]
+    )
     assert second.metadata["source_urls"] == ["https://-.example/t/8"]
     written = [each.read_text(encoding="utf-8").casefold() for each in (tmp_path / "published").iterdir()]
     assert not any("carter" in text for text in written)

@@ -150,7 +150,7 @@ CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is
         (CORRECT.replace("is 1 atm", "was 1 atm"), ""),
         (CORRECT.replace("373", "353") + " Ask jo@mail.example.", "leave out 'jo@mail.example'"),
         (CORRECT.replace("373", "353") + " See https://a.example/b.", "leave out 'https://a.example/b'"),
-        ("Boiling:\nNo.", "has 12 signs"),
+        ("Boiling:\nNo.", "has 12 characters"),
         (CORRECT.replace("Boiling", "Cooking").replace("373", "353"), "first line"),
         ("Boiling:\n在一个大气压下水在三百五十三开尔文沸腾，因为其蒸气压在那里为一个大气压。", "another language"),
         ("Boiling:\nBei 1 atm siedet das Wasser bei 353 K, weil sein Dampfdruck dort 1 atm ist.", "another language"),
@@ -179,6 +179,13 @@ def test_what_is_no_twin_is_asked_for_again(false: str, told: str) -> None:
         ("The matrix must be square here.", "The matrix may be square here.", ""),
         ("It is false that all such sequences converge.", "It is false that all such sequences diverge.", ""),
         ("A wrong sign makes the sum too large.", "A wrong sign makes the sum too small.", ""),
+        ("A paste needs a film on the ring.", "A paste needs no film on the ring.", "denies"),
+        ("There is some friction here.", "There is no friction here.", "denies"),
+        ("Der Ring braucht einen Film.", "Der Ring braucht keinen Film.", "denies"),
+        ("汞是室温下的液态金属。", "汞不是室温下的液态金属。", "denies"),
+        ("不能举到十米以上。", "能举到十米以上。", "denies"),
+        ("不饱和脂肪酸在室温下通常呈液态。", "饱和脂肪酸在室温下通常呈液态。", ""),
+        ("植物油含有不饱和脂肪酸和非极性分子。", "植物油含有饱和脂肪酸和非极性分子。", ""),
         ("No metal floats on this melt.", "Every metal floats on this melt.", ""),
     ],
 )
@@ -186,6 +193,38 @@ def test_a_denial_is_found_whatever_its_form(correct: str, false: str, told: str
     faults = "; ".join(twin_faults(correct, false))
     assert told in faults
     assert bool(told) == bool(faults), faults
+
+
+def test_a_refused_twin_is_told_what_to_do() -> None:
+    denied = CORRECT.replace("boils", "does not boil")
+    for false, told in (
+        (denied, "change what it says"),
+        ("Boiling:\nNo.", "write 41 to 162"),
+        (CORRECT, "change what"),
+    ):
+        assert told in twin_faults(CORRECT, false)[0]
+
+
+def test_statements_are_published_under_their_language(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server)
+    german = ["Der Ring braucht einen Film aus Wasser, damit er nicht trocken läuft.", "Wasser siedet bei 373 K."]
+    twins = {"Ring": german[0].replace("Wasser", "Graphit"), "siedet": german[1].replace("373", "353")}
+    rows = [{"text": text, "discipline": "Engineering", "book": "Pumpen"} for text in german]
+    rows.append({"text": STATEMENTS[0], "discipline": "Engineering", "book": "GLPK"})
+    (tmp_path / "statements.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    def decide_german(request: dict[str, Any]) -> Any:
+        user = request["messages"][1]["content"]
+        twin = next((twin for mark, twin in twins.items() if mark in user), None)
+        if twin is None or "- independent:" in request["messages"][0]["content"]:
+            return decide(request)
+        said = {"strategy": "detail", "transformed_content": twin, "incorrect_reason": "es ist anders"}
+        return reply(json.dumps(said))
+
+    chat_server.answers(decide_german)
+    funnel(path)
+    statements = load_statements(tmp_path / "published" / "statements.jsonl")
+    assert [each.language for each in statements] == ["de"] * 4 + ["en"] * 2
 
 
 def test_people_mend_the_false_statement(chat_server: ChatServer, tmp_path: Path) -> None:
