@@ -51,7 +51,8 @@ _EPONYM = re.compile(
     r"(?:['’]s?)?\s+(?:laws?|theorems?|equations?|rules?|principles?|methods?|effects?|constants?|numbers?|formulas?|codes?"
     r"|inequalit(?:y|ies)|lemmas?|tests?|diseases?|syndromes?|algorithms?|distributions?|functions?|transforms?)\b"
 )
-_TOKEN = re.compile(rf"{CJK}+|(?:(?!{CJK})[^\W\d_]|['’])+")
+# No part of a handle, as of "jdoe42".
+_TOKEN = re.compile(rf"{CJK}+|(?<![\w@'’])(?:(?!{CJK})[^\W\d_]|['’])++(?![\d_])")
 _PERSONS_PAGE = re.compile(r"(?<=/)(?:u|users?|members?|profiles?|people)/(?:\d+[/-])?", re.IGNORECASE)
 
 

@@ -145,6 +145,7 @@ def test_a_handle_and_a_full_name_cover_each_other_and_their_parts(names: list[s
         ("王芳", "王芳老师说", "问王芳", "问[name]"),
         ("物理", "物理", "物理课。谢谢物理", "物理课。谢谢[name]"),
         ("berny", "Berny?", "I asked berny", "I asked [name]"),
+        ("jdoe", "Is it jdoe42 or jdoe_x?", "jdoe's rig", "[name]'s rig"),
     ],
 )
 def test_a_name_that_is_an_ordinary_word_goes_where_it_means_a_person(
