@@ -33,7 +33,8 @@ OUTSET_ELSEWHERE = f"{IN_REPEATS}, {BEFORE}"
 class Row:
     """Runs in which `changed` is the one difference: how many, and the sum of their scores. Of `graded` ones the mean
     is told, of others how many are right. `elsewhere` of them are not this trial's, though the row is: before any call
-    all repeats are in one state. `aside` says why they count neither for a cause nor against it."""
+    all repeats are in one state. `aside` says why they count neither for a cause nor against it, `beyond` what else
+    is not there, where another row has that alone."""
 
     changed: str
     runs: float
@@ -41,6 +42,11 @@ class Row:
     graded: bool = False
     elsewhere: int = 0
     aside: str = ""
+    beyond: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.changed}{self.beyond}"
 
     @property
     def share(self) -> float:
@@ -62,7 +68,7 @@ class Row:
     @property
     def told(self) -> str:
         """`without tools: 1 of 2 right`."""
-        return f"{self.changed}: {self.came}"
+        return f"{self.name}: {self.came}"
 
     @property
     def came(self) -> str:
@@ -144,6 +150,8 @@ def _others(evidence: Evidence) -> Iterator[tuple[str, Scores, str]]:
 
 def row_of(level: Level, evidence: Evidence) -> Row:
     row = Row(_changed(level, evidence), level.tally.runs, level.tally.right, _graded(evidence))
+    if level.what == WITHOUT_TOOLS and evidence.signals.prompted and evidence.inputs.arms.scaffold:
+        return replace(row, beyond=" and without this prompt")
     return replace(row, elsewhere=len(evidence.outset)) if level.what == BOTH_OUTSETS else row
 
 

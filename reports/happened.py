@@ -242,10 +242,9 @@ def never_without_tools(evidence: Evidence) -> str:
     if not own or not scored or any(_alike(each.extracted, own) for each in scored):
         return ""
     answer = one_line(", ".join(own), max_chars=60)
-    many = f"None of {len(scored)} trials" if len(scored) > 1 else "The one trial"
-    said = Counter(one_line(", ".join(each.extracted), max_chars=60) or "(none)" for each in scored)
-    others = "; ".join(f"{each} ({times})" if len(scored) > 1 else each for each, times in said.most_common(MOST_NAMED))
-    return f"{many} without tools {'answers' if len(scored) > 1 else 'does not answer'} {answer}, but {others}"
+    said = Counter(one_line(", ".join(each.extracted), max_chars=60) or "nothing readable" for each in scored)
+    others = "; ".join(f"{each} ({times} of {len(scored)})" for each, times in said.most_common(MOST_NAMED))
+    return f"Without tools it answers {others}, and never {answer}"
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> bool:

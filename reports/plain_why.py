@@ -51,7 +51,7 @@ from toolablate.reports.happened import (
     sign_in,
 )
 from toolablate.reports.run_groups import tells_form, total
-from toolablate.reports.turn import AT_CALLS, right_until, since_adopted, told_since, turn_of
+from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, since_adopted, told_since, turn_of
 from toolablate.reports.why_against import against, drawn_again, named_shares, turn_against
 from toolablate.reports.would_tell import would_tell
 from toolablate.traces.records import Attribution, Diagnosis, Mechanism
@@ -174,7 +174,8 @@ def _known(told: Explanation) -> Iterator[Said]:
         yield from _read(cause, evidence)
     turn = turn_of(evidence)
     if turn is not None and cause in AT_CALLS and not any(turn_against(cause, told)):
-        yield f"Asked at once after its steps, it turns wrong {turn.where}: {turn.counts}."
+        others = _other_answers(turn, evidence)
+        yield f"Asked at once after its steps, it turns wrong {turn.where}: {turn.counts}{others}."
     elif cause in AT_CALLS and (still := right_until(happened(cause, told).event, evidence)):
         yield f"{capital(still)}."
     if cause in AT_CALLS and (never := never_without_tools(evidence)):
@@ -183,6 +184,14 @@ def _known(told: Explanation) -> Iterator[Said]:
     yield from quoted(event, told)
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
+
+
+def _other_answers(turn: Turn, evidence: Evidence) -> str:
+    """Where early answers after it are wrong in another way than the final one."""
+    own = ", ".join(evidence.score.extracted)
+    after = [each for each in asked_at(evidence) if evidence.steps[each.step] >= turn.end]
+    never = own and not any(own in each.options and each.options[own].mean > 0 for each in after)
+    return f", none of these {one_line(own, max_chars=60)}" if never else ""
 
 
 def _pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
@@ -221,7 +230,7 @@ def _side_by_side(rows: list[Row]) -> str:
     undone, *before = rows
     if not before:
         return f"{capital(undone.told)}; with the cause still there this trial is wrong"
-    return f"{capital(undone.told)}. With the cause still there ({before[0].changed}): {before[0].came}"
+    return f"{capital(undone.told)}. With the cause still there ({before[0].name}): {before[0].came}"
 
 
 def _sums(gone: list[Row], there: list[Row]) -> str:

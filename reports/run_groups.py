@@ -85,10 +85,6 @@ def total(rows: Sequence[Row]) -> Row:
 
 def _told(row: Row, evidence: Evidence) -> tuple[str, str]:
     """What was changed, with what trials without tools answered, whose runs these are, and why they do not count."""
-    answered = ""
-    if row.changed == WITHOUT_TOOLS:
-        # Where a row has the prompt and no tools.
-        bare = " or this prompt" if evidence.inputs.arms.scaffold and evidence.signals.prompted else ""
-        answered = f"{bare}: {next(without_tools(evidence)).partition(': ')[2]}"
+    answered = f": {next(without_tools(evidence)).partition(': ')[2]}" if row.changed == WITHOUT_TOOLS else ""
     elsewhere = f" ({row.asked_where})" if row.elsewhere else ""
-    return f"{row.changed}{answered}{elsewhere}{f' ({row.aside})' if row.aside else ''}", row.count
+    return f"{row.name}{answered}{elsewhere}{f' ({row.aside})' if row.aside else ''}", row.count

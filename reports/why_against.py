@@ -6,7 +6,7 @@ from dataclasses import replace
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import SHAM
 from toolablate.analysis.attribution.replay_rules import blame
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.causes import (
     FEW,
@@ -58,6 +58,7 @@ from toolablate.reports.turn import (
     turn_of,
 )
 from toolablate.traces.records import Attribution, Mechanism
+from toolablate.traces.terminal_text import one_line
 
 MOST_ROWS = 5
 LEAST_LEFT = 0.03
@@ -110,8 +111,8 @@ def _by_its_own_runs(cause: Mechanism, attribution: Attribution, evidence: Evide
     likeliest = max(alone, key=lambda each: alone[each])
     if likeliest != cause:
         yield (
-            f"Its own runs, without how often each cause shows in this store, would speak for {name_of(likeliest)}"
-            " instead."
+            f"Judged by its own runs alone, the likeliest would be {name_of(likeliest)}; how often each cause shows in"
+            " this store decides."
         )
 
 
@@ -148,8 +149,10 @@ def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
         cause = OF_FORMS[adopted.form]
         if cause not in shares.named and "interaction" not in shares.named:
             yield f"{name_of(cause)}: {happened(cause, told).clause}"
-    if "tool_fault" not in shares.named and (failed := failed_for_a_time(evidence)):
-        yield f"{name_of('tool_fault')}: {failed}"
+    if "tool_fault" not in shares.named:
+        left = unrecovered(evidence.signals.troubles)
+        if failed := happened("tool_fault", told).clause if left else failed_for_a_time(evidence):
+            yield f"{name_of('tool_fault')}: {failed}"
 
 
 def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
@@ -162,6 +165,11 @@ def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]
     if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
         yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'it may need no call'}."
     own = [each for each in asked_at(evidence) if each.step == 0]
+    if own and cause in (*AT_CALLS, "budget") and _said_at_once(evidence):
+        answer = ", ".join(evidence.score.extracted)
+        said = sum(round(each.options[answer].mean * each.samples) for each in own if answer in each.options)
+        times = f"{said} of {count(own).asked} early answers"
+        yield f"It gave its wrong answer, {one_line(answer, max_chars=60)}, before any call too: {times}."
     if cause == "own_error" and 2 * right > asked:
         yield f"{outset}."
     elif cause == "own_error" and own and count(own).share > RIGHT:
@@ -270,7 +278,7 @@ def _side_by_side(cause: Mechanism, evidence: Evidence, *, whole: bool = True) -
     """The pair that tells most, and the sums of the `whole`."""
     rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
     if len(rows) > 1:
-        counts = [f"{row.count} right ({row.changed})" for row in rows]
+        counts = [f"{row.count} right ({row.name})" for row in rows]
         sums = [total(each) for each in sides(cause, evidence) if each] if whole else []
         beside = f"; of all without it {sums[0].came}, of all with it {sums[1].came}" if len(sums) > 1 else ""
         sham = [row for row in levels_of(evidence) if row.changed == SHAM]
@@ -302,7 +310,7 @@ def drawn_again(rows: list[Row]) -> str:
     """`drawn again: 2 of 8 right (with its last reply drawn again 1 of 3; ...)`."""
     if len(rows) == 1:
         return rows[0].told
-    return f"drawn again: {total(rows).came} ({'; '.join(f'{row.changed}: {row.count}' for row in rows)})"
+    return f"drawn again: {total(rows).came} ({'; '.join(f'{row.name}: {row.count}' for row in rows)})"
 
 
 def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:

@@ -117,10 +117,10 @@ def _so_far(test: _Test, told: Explanation) -> Row | None:
         return Row(BEFORE, asked, right) if asked else None
     if test.change:
         return None
-    calls = sum(isinstance(event, ToolCall) for event in told.conversation[: test.event])
+    calls = [number for number, event in enumerate(told.conversation) if isinstance(event, ToolCall)]
     which = {REDRAWN} if test.event == 0 else set[str]()
     which |= {LAST_REPLY} if calls and test.event == last else set()
-    which |= {AFTER_FIRST} if calls == 1 else set()
+    which |= {AFTER_FIRST} if calls and test.event == reply_after(calls[0], told) else set()
     rows = [row for row in (*levels_of(evidence), *uncounted(evidence)) if row.changed in which]
     return replace(total(rows), changed=" and ".join(row.changed for row in rows)) if rows else None
 
@@ -177,6 +177,10 @@ def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
     if cause in ("availability", "prompt", "calling", "budget"):
         return _drawn_again("sampling_noise", cause, told)
     at = happened(cause, told).event
+    if cause in _OF_RESULTS and at is not None:
+        # What replays keep is the result, of calls that a reply makes the first that gave something.
+        gave = sorted(call.event for call in told.explained.evidence.signals.calls if call.gave)
+        at = next((event for event in gave if event >= at), at)
     if cause == "tool_fault":
         at = max((each.event for each in unrecovered(told.explained.evidence.signals.troubles)), default=None)
     within = any(call.by_provider and call.event == at for call in told.explained.evidence.signals.calls)
@@ -208,7 +212,7 @@ def _without(cause: Mechanism, other: Mechanism, told: Explanation) -> _Test | N
             return _Test(event, "--repair", f"whose call at event {event} works", cause, other)
         case "lock_in" | "retrieval_distraction" | "other_results" | "volume":
             return _without_result(cause, other, told)
-        case "calling" | "availability":
+        case "calling":
             return _Test(0, "--answer-now", "that answer at once, without tools", cause, other)
         case _:
             return None

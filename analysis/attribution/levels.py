@@ -134,7 +134,13 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
     """As it was, repaired from outside, drawn again, and without the results of one kind of tool after another."""
     replay, signals = evidence.all_runs or Replay(), evidence.signals
     stopped, broken = ran_out(signals), bool(repairable(signals))
-    yield from _last_reply_again(evidence, replay, forcing)
+    # What goes on from the one result has the trial's own budget and faults.
+    pivotal = None if stopped or broken else evidence.pivotal
+    again = (*replay.rollouts.get(frozenset(), ()), *(pivotal.kept if pivotal else ()))
+    # Where its last reply is the only one after its first result, to draw these again is one state.
+    only_reply = bool(order) and _step_before_results(evidence) == len(evidence.steps) - 2
+    one_state = only_reply and bool(replay.last_reply) and not (stopped or broken)
+    yield from _last_reply_again(evidence, replay, forcing, again if one_state else ())
     if stopped:
         yield Level("budget", tally_of(replay.extended), EXTENDED, ReplayPurpose(kind="extended"))
     if broken:
@@ -142,11 +148,10 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
     if not order:
         yield _rollouts("again", replay, ())
         return
-    # What goes on from the one result has the trial's own budget and faults.
-    pivotal = None if stopped or broken else evidence.pivotal
     turned = fall.kinds if fall else frozenset()
     # Where the first call is the one that failed, to repair it and to draw again what follows it are the same runs.
-    if not (broken and replay.repaired and repairable(signals)[0] == _first_result(evidence)):
+    repaired_first = broken and replay.repaired and repairable(signals)[0] == _first_result(evidence)
+    if not one_state and not repaired_first:
         yield _rollouts("again", replay, (), pivotal.kept if pivotal else ())
     # Without a long result neither what it says nor its length is there.
     both = pivotal if pivotal and replay.short and _is_long(pivotal.event, signals.calls) else None
@@ -161,11 +166,11 @@ def _before(evidence: Evidence, forcing: Forcing, order: Sequence[ToolKind], fal
         yield Level("volume", short, SHORT, ReplayPurpose(kind="short"))
 
 
-def _last_reply_again(evidence: Evidence, replay: Replay, forcing: Forcing) -> Iterator[Level]:
-    """Drawn freely, or as an early answer. Where the provider made calls within it, to be asked before it is to be
-    asked without them, and nothing that was drawn again."""
+def _last_reply_again(evidence: Evidence, replay: Replay, forcing: Forcing, more: Scores) -> Iterator[Level]:
+    """Drawn freely, with `more` runs of the same state, or as an early answer. Where the provider made calls within it,
+    to be asked before it is to be asked without them, and nothing that was drawn again."""
     if replay.last_reply:
-        yield Level("again", tally_of(replay.last_reply), LAST_REPLY, ReplayPurpose(kind="last_reply"))
+        yield Level("again", tally_of((*replay.last_reply, *more)), LAST_REPLY, ReplayPurpose(kind="last_reply"))
     elif not any(call.by_provider and call.event >= evidence.steps[-1] for call in evidence.signals.calls):
         last = len(evidence.steps) - 1
         yield _believed("again", evidence, forcing, last) if last else _at_outset("again", evidence, forcing)

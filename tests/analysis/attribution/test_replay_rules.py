@@ -16,7 +16,7 @@ from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalRes
 from toolablate.analysis.attribution.fall_search import fall_prior
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally, drawn_chances
-from toolablate.analysis.attribution.levels import chains
+from toolablate.analysis.attribution.levels import LAST_REPLY, chains, swapped_results
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, next_level
 from toolablate.analysis.attribution.sequential import HIGH, LOW
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
@@ -541,3 +541,13 @@ def test_a_result_that_gave_the_final_answer_is_likelier_to_have_made_it_wrong()
     without = replace(each, signals=replace(each.signals, adoption=None))
     others = [1 - blame(known)["retrieval_distraction"] for known in (each, without)]
     assert others[0] < 0.6 * others[1]
+
+
+def test_a_last_reply_that_is_the_only_one_after_the_results_is_one_state_with_them() -> None:
+    each = drawn("search")
+    replay = Replay((0.0,), last_reply=(0.0, 0.0), rollouts={NONE: (1.0,), SEARCH: (1.0, 1.0)})
+    known = replace(each, pivotal=None, inputs=replace(each.inputs, replay=replay))
+    assert [(level.what, level.tally) for level in chains(known, Forcing())[0]][:2] == [
+        (LAST_REPLY, LevelTally(3, 1.0)),
+        (swapped_results({"search"}), LevelTally(2, 2.0)),
+    ]

@@ -159,7 +159,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " The clearest comparison: with no result at event 1: 3 of 4 right; with all replies after its first result drawn"
         " again: 2 of 8 right."
         " Asked at once after its steps, it turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
-        " None of 4 trials without tools answers B, but A (3); C (1)."
+        " Without tools it answers A (3 of 4); C (1 of 4), and never B."
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
     )
     assert part(told, "What speaks against it") == (
