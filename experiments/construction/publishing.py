@@ -296,7 +296,7 @@ def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
 def _published_ids(pipeline: Pipeline) -> frozenset[str]:
     """Of what `output` has now; none where it has nothing that can be read."""
     try:
-        lines = (Path(pipeline.output) / f"{pipeline.kind}.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (Path(pipeline.output) / f"{pipeline.kind}.jsonl").read_bytes().splitlines()
         return frozenset(json.loads(line)["id"].removesuffix("-false") for line in lines)
     except (OSError, ValueError, KeyError):
         return frozenset()
