@@ -18,8 +18,6 @@ Where = Literal["anywhere", "capital", "within", "addressed"]
 """`capital`: written with capitals. `within`: so, and not where a sentence or a heading would. `addressed`: next to
 what is said to a person or of one."""
 _FEWEST_LETTERS, _FEWEST_SIGNS, _MOST_WORDS = 3, 2, 4
-_ELSEWHERE = 2
-"""What so many rows say whose people have no such name is an ordinary word."""
 _SEEN = 60
 """Signs on either side, by which a name is told from a word."""
 
@@ -48,7 +46,7 @@ _PRONOUN = re.compile(r"(?:^|\W)(?:I|we|they|he|she|it|ich|wir|er|je|nous|ils?)\
 _IN_A_SENTENCE = re.compile(r"(?:^|[\s(])[^\W\dA-Z_][\w’'-]*[,;]?\s+$|\d[,;]?\s+$")
 # What is called after somebody is no word on a person of the thread.
 _EPONYM = re.compile(
-    r"(?:['’]s?)?\s+(?:laws?|theorems?|equations?|rules?|principles?|methods?|effects?|constants?|numbers?|formulas?|codes?"
+    r"(?:['’]s?)?\s+(?:laws?|theorems?|equations?|rules?|principles?|methods?|effects?|constants?|numbers?|formulas?"
     r"|inequalit(?:y|ies)|lemmas?|tests?|diseases?|syndromes?|algorithms?|distributions?|functions?|transforms?)\b"
 )
 # No part of a handle, as of "jdoe42".
@@ -88,8 +86,7 @@ class KnownNames:
 
     def left_in(self, text: str) -> list[str]:
         """Words of a text without names that are a name where they mean a person."""
-        maybe = [form for where, form in self._forms_in(text) if where in ("within", "addressed")]
-        return [form for form in dict.fromkeys(maybe) if _spelled(form).search(text)]
+        return list(dict.fromkeys(form for _, form in self._forms_in(text) if _spelled(form).search(text)))
 
     def without_in_address(self, url: str, title: str) -> str:
         """As forums write names into the addresses of threads: in small letters, with other signs for blanks. Each
@@ -130,32 +127,21 @@ class NamesAndTexts(NamedTuple):
     place: str
 
 
-def names_of_rows(rows: Sequence[NamesAndTexts]) -> list[KnownNames]:
+def names_of(row: NamesAndTexts) -> KnownNames:
     """A name that is one ordinary word would take that word out of all texts. It is one where the forum is called so,
-    where the question has it in small letters (who asks does not know yet who will reply), where it follows a small
-    article or a pronoun, or where rows of other people say it."""
-    forms = [[form for name in row.names for form in _forms(name)] for row in rows]
-    own = [{each.key for each in some} for some in forms]
-    wanted = _Wanted({key for keys in own for key in keys})
-    words = [dict[str, Kind]() for _ in rows]
-    elsewhere = defaultdict[str, list[Kind]](list)
-    for keys, found, row in zip(own, words, rows, strict=True):
-        found.update(dict.fromkeys(keys.intersection(_key(each) for each in re.split(r"[\W_]+", row.place)), "noun"))
-        said = dict[str, Kind]()
-        for text, asks in ((row.question, True), *((each, False) for each in row.others)):
-            for key, kind, sure in _as_words(text, wanted):
-                if key not in keys:
-                    said[key] = _stronger(said.get(key), kind)
-                elif sure or (asks and not re.match(CJK, key)):
-                    found[key] = _stronger(found.get(key), kind)
-        for key, kind in said.items():
-            elsewhere[key].append(kind)
-    common: dict[str, Kind] = {
-        key: "noun" if kinds.count("noun") >= _ELSEWHERE else "word"
-        for key, kinds in elsewhere.items()
-        if len(kinds) >= _ELSEWHERE
-    }
-    return [_known(some, common | found) for some, found in zip(forms, words, strict=True)]
+    where the question has it in small letters (who asks does not know yet who will reply), or where it follows a small
+    article or a pronoun. No other row counts: another thread would make this one another item."""
+    forms = [form for name in row.names for form in _forms(name)]
+    keys = {each.key for each in forms}
+    words: dict[str, Kind] = dict.fromkeys(
+        keys.intersection(_key(each) for each in re.split(r"[\W_]+", row.place)), "noun"
+    )
+    wanted = _Wanted(keys)
+    for text, asks in ((row.question, True), *((each, False) for each in row.others)):
+        for key, kind, sure in _as_words(text, wanted):
+            if sure or (asks and not re.match(CJK, key)):
+                words[key] = _stronger(words.get(key), kind)
+    return _known(forms, words)
 
 
 Kind = Literal["noun", "word"]
@@ -168,11 +154,10 @@ def _stronger(one: Kind | None, other: Kind) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A `part` of a name is `alone` where a person may well be called so; one with an initial is `of` the whole."""
+    """A `part` of a name; one with an initial is `of` the whole."""
 
     text: str
     part: bool = False
-    alone: bool = True
     exact: bool = False
     of: str = ""
 
@@ -199,8 +184,7 @@ def _forms(name: str) -> Iterator[_Form]:
         yield _Form(whole)
     if len(words) == 2 and min(map(len, words)) >= _FEWEST_LETTERS:
         yield from (_Form(text, of=whole) for text in (f"{first[0]} {last}", f"{first} {last[0]}"))
-    called = words if " " in name or len(words) == 2 else words[:1] if len(re.split(r"[._-]", name)) > 2 else []
-    yield from (_Form(each, part=True, alone=each in called) for each in words if len(each) >= _FEWEST_LETTERS)
+    yield from (_Form(each, part=True) for each in words if len(each) >= _FEWEST_LETTERS)
 
 
 def _known(forms: Sequence[_Form], words: Mapping[str, Kind]) -> KnownNames:
@@ -220,8 +204,11 @@ def _where(form: _Form, words: Mapping[str, Kind]) -> Where | None:
     kind, capital = words.get(form.key), form.text[:1].isupper()
     if len(form.text) < _FEWEST_LETTERS and not re.search(CJK, form.text):
         return "addressed" if capital else None
+    if form.part:
+        # "Battery" of BatteryGuy, and the country of a Jordan Smith, are what a thread is about.
+        return "addressed"
     if kind is None:
-        return ("capital" if form.alone else "addressed") if form.part else "anywhere"
+        return "anywhere"
     return "within" if kind == "word" and capital else "addressed"
 
 
@@ -271,7 +258,7 @@ def _meant(text: str, form: str, where: Where) -> Iterator[re.Match[str]]:
 def _is_meant(text: str, found: re.Match[str], form: str, where: Where) -> bool:
     if _is_addressed(text, found.start(), found.end()):
         return True
-    if where == "addressed" or (" " not in form and _EPONYM.match(text, found.end())):
+    if where == "addressed" or (form.istitle() and form.isalpha() and _EPONYM.match(text, found.end())):
         return False
     capitals = all(word[:1].isupper() for word in re.split(r"[\s._-]+", found[0]) if word)
     return where == "anywhere" or (capitals and (where == "capital" or _is_within(text, found.start())))

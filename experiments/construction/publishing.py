@@ -37,8 +37,8 @@ def canary_of(pipeline: Pipeline) -> str:
 
 
 def question_of(item: str, content: Content, canary: str, language: str, *, block_source: bool = True) -> Question:
-    """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows. With `block_source` its
-    thread, which has the answer, is kept from models."""
+    """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows. With `block_source` the site
+    of its thread, which has the answer, is kept from models."""
     asked = content["asked"]
     wrong = content["wrong_replies"]
     metadata: dict[str, Any] = {
@@ -54,7 +54,7 @@ def question_of(item: str, content: Content, canary: str, language: str, *, bloc
         "prompt": asked["question"],
         "domain": content["domain"],
         "language": language,
-        "blocked_hosts": _on_the_web(content["url"]) if block_source else (),
+        "blocked_hosts": _host_of(content["url"]) if block_source else (),
         "metadata": metadata,
     }
     if "options" in asked:
@@ -65,17 +65,17 @@ def question_of(item: str, content: Content, canary: str, language: str, *, bloc
     return Question(target=ReferenceTarget(answer=answer), rubric=rubric, **common)
 
 
-def _on_the_web(url: str) -> tuple[str, ...]:
-    """The address as it can be blocked: host and path, or the host where the path cannot be; () where it is none."""
+def _host_of(url: str) -> tuple[str, ...]:
+    """The whole site: a thread has several addresses, and a name in its own gave way. () where it is on no site, or
+    the site's own name had one."""
     from toolablate.tools.web import WebPolicy
 
-    for with_path in (True, False):
-        with suppress(ValueError):
-            parts = urlsplit(url)
-            if parts.scheme in ("http", "https") and parts.hostname:
-                entry = f"{parts.hostname}{parts.path.rstrip('/') if with_path else ''}"
-                WebPolicy(blocked_hosts=frozenset({entry}))
-                return (entry,)
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme in ("http", "https") and host and "-" not in host.split("."):
+            WebPolicy(blocked_hosts=frozenset({host}))
+            return (host,)
     return ()
 
 

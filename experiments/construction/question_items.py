@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.rows.sources import typed_rows
-from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of_rows
+from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of
 from toolablate.experiments.construction.personal_data import without_personal_data
 from toolablate.experiments.construction.stages import Content, FullText, worked_on
 from toolablate.traces.errors import InputError
@@ -53,10 +53,9 @@ def load_question_items(path: str | Path) -> dict[str, Content]:
     rows = [row.model_dump(mode="json") for _, row in typed_rows(path, QuestionRow, ALLOWED)]
     if not rows:
         raise InputError(f"items: there is no row in {path}", code="no_items")
-    names = names_of_rows([names_and_texts(row) for row in rows])
     items: dict[str, Content] = {}
-    for row, found in zip(rows, names, strict=True):
-        items.setdefault(digest_json(worked_on(row)), content_of(row, found))
+    for row in rows:
+        items.setdefault(digest_json(worked_on(row)), content_of(row, names_of(names_and_texts(row))))
     return items
 
 

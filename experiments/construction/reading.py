@@ -10,7 +10,7 @@ from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
-from toolablate.experiments.construction.known_names import names_of_rows
+from toolablate.experiments.construction.known_names import names_of
 from toolablate.experiments.construction.question_items import content_of, names_and_texts
 from toolablate.experiments.construction.sources.captures import pictures_of, row_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, Waiting
@@ -93,8 +93,7 @@ def _item(content: Content, found: Reading, answer: ReadAnswer) -> Content:
         "replies": [each.text for each in found.answers if each is not answer],
         "names": [name for name in found.names if name.strip()],
     }
-    (names,) = names_of_rows([names_and_texts(row)])
-    return content_of(row, names)
+    return content_of(row, names_of(names_and_texts(row)))
 
 
 def settled(answers: Sequence[ReadAnswer]) -> ReadAnswer | None:

@@ -65,7 +65,7 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert "says 12" in computed.rubric.points
     assert computed.metadata["adversarial"] == PAIRS[0]["replies"][0]
     assert computed.metadata["source_urls"] == ["https://forum.example/t/3"]
-    assert computed.blocked_hosts == ("forum.example/t/3",)
+    assert computed.blocked_hosts == ("forum.example",)
     card = (tmp_path / "published" / "card.md").read_text(encoding="utf-8")
     canary = canary_of(load_pipeline(path))
     assert canary in card
@@ -141,7 +141,7 @@ FATES |= {
     ),
     "a handle": (changed(explanation="As @jo_smith-42 found."), "asked again"),
     "a name that the source gave": (
-        changed(question="Which additive, asks Marlow, keeps lithium stable?"),
+        changed(question="Which additive, asks Marlow Quist, keeps lithium stable?"),
         "asked again",
     ),
     "its short form": (changed(options=[*OPTIONS, "that of M. Quist"]), "asked again"),
@@ -650,9 +650,9 @@ def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Pat
 @pytest.mark.parametrize(
     ("url", "blocked"),
     [
-        ("https://forum.example/viewtopic.php?t=3", ("forum.example/viewtopic.php",)),
+        ("https://forum.example/viewtopic.php?t=3", ("forum.example",)),
         ("http://forum.example:8080/", ("forum.example",)),
-        ("https://forum.example/a b", ("forum.example",)),
+        ("https://-.example/t/3", ()),
         ("", ()),
         ("thread 3", ()),
         ("file:///threads/3", ()),

@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, _grams, near_pairs
-from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of_rows
+from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of
 from toolablate.experiments.construction.languages import languages_of
 from toolablate.experiments.construction.personal_data import without_personal_data
 from toolablate.experiments.construction.pipeline import DuplicatesSection
@@ -34,7 +34,7 @@ from toolablate.traces.store import Store
 
 
 def known(names: Sequence[str], question: str = "", others: Sequence[str] = (), place: str = "") -> KnownNames:
-    return names_of_rows([NamesAndTexts(names, question, others, place)])[0]
+    return names_of(NamesAndTexts(names, question, others, place))
 
 
 DATA = Path(os.environ.get("TOOLABLATE_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -112,12 +112,19 @@ def test_names_in_addresses_give_way(url: str, clean: str) -> None:
             "Bob Carter, thanks Bob. As Bob said, B. Carter",
             "[name], thanks [name]. As [name] said, [name]",
         ),
-        (["BobCarter"], "I agree with Bob and bob.carter", "I agree with [name] and [name]"),
+        (["BobCarter"], "I agree with Bob and bob.carter", "I agree with Bob and [name]"),
         (["Marlow Quist"], "Thanks Marlow, M. Quist", "Thanks [name], [name]"),
         (["Marlow Quist"], "marlow at quist dot example", "[email]"),
         (["Marlow Quist"], "By Quist's law, Marlow's answer is right", "By Quist's law, [name]'s answer is right"),
         (["JonnyCJ", "Marlon1999"], "JonnyCJ said: no\nLG Marlon", "[name] said: no\nLG [name]"),
-        (["Tesdudo-emerald-dream"], "Tesdudo: in an emerald dream", "[name]: in an emerald dream"),
+        (
+            ["BatteryGuy", "Solar_Panel"],
+            "Battery voltage sags. Panel voltage too.",
+            "Battery voltage sags. Panel voltage too.",
+        ),
+        (["Jordan Smith", "Hans Eisen"], "The Jordan form; am Eisen rostet es", "The Jordan form; am Eisen rostet es"),
+        (["Emma Young"], "Young's modulus. Emma Young wrote so.", "Young's modulus. [name] wrote so."),
+        (["jsmith", "jo-smith_42"], "jsmith's algorithm, jo-smith_42's method", "[name]'s algorithm, [name]'s method"),
         (["Anne Gray"], "@Anne Gray: a gray cat", "[name]: a gray cat"),
         (["Anne Gray"], "Anne\u0301s gray cat at 3 a gray", "Anne\u0301s gray cat at 3 a gray"),
         (["Ohm"], "Thanks Ohm, by Ohm's law it is 3", "Thanks [name], by Ohm's law it is 3"),
@@ -155,17 +162,11 @@ def test_a_name_that_is_an_ordinary_word_goes_where_it_means_a_person(
     assert without_personal_data(text, names) == clean
 
 
-def test_what_rows_of_other_people_say_is_an_ordinary_word() -> None:
-    other = NamesAndTexts(["jdoe"], "How is tin made? Where does 酸素 go?", [], "")
-    mine = NamesAndTexts(["tin", "酸素"], "How?", ["Ask for tin and 酸素. Hi tin!"], "")
-    for rows, clean in (
-        ([mine, other], "Ask for [name] and [name]. Hi [name]!"),
-        ([mine, other, other], "Ask for tin and 酸素. Hi [name]!"),
-        ([mine, mine, mine], "Ask for [name] and [name]. Hi [name]!"),
-    ):
-        names = names_of_rows(rows)[0]
-        assert names.taken_out(mine.others[0]) == clean
-        assert names.left_in(clean) == (["tin", "酸素"] if "tin" in clean else [])
+def test_words_that_stay_and_may_be_a_name_are_told() -> None:
+    names = known(["Bob Carter", "Newton"])
+    clean = names.taken_out("Bob Carter and Bob know Newton's laws")
+    assert clean == "[name] and Bob know Newton's laws"
+    assert names.left_in(clean) == ["Newton", "Bob"]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_what_rows_of_other_people_say_is_an_ordinary_word() -> None:
         ),
         ("https://f.example/u/physics/will", "https://f.example/u/-/will"),
         ("https://f.example/users/17/physics", "https://f.example/users/17/-"),
-        ("https://f.example/t/a-question-for-marlow", "https://f.example/t/a-question-for--"),
+        ("https://f.example/t/a-question-for-marlow-quist", "https://f.example/t/a-question-for--"),
     ],
 )
 def test_an_address_loses_what_names_a_person_and_no_ordinary_word(url: str, clean: str) -> None:
