@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -284,12 +284,21 @@ def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
     lost = [item for item in known.keys() - applies.keys() if item[:ID_DIGITS] in published]
     if not lost:
         return []
-    decisions = sum(each.seen == known[item][-1].seen for item in lost for each in known[item])
-    why = Counter(_left_at(item, stages) for item in lost)
+    why = {item: _left_at(item, stages) for item in lost}
+    anew = [item for item in lost if why[item].endswith(_ANEW)]
+
+    def told(items: Collection[str], what: str) -> list[str]:
+        decisions = sum(each.seen == known[item][-1].seen for item in items for each in known[item])
+        reasons = Counter(why[item] for item in items).most_common()
+        where = f"{len(items)} of {len(published)} published {pipeline.kind}"
+        listed = "; ".join(f"{reason} ({count})" for reason, count in reasons)
+        return [f"{counted(decisions, 'decision')} of people on {where} {what}: {listed}"] if items else []
+
     return [
-        f"{counted(decisions, 'decision')} of people on {len(lost)} of {len(published)} published {pipeline.kind} no"
-        f" longer {'applies' if decisions == 1 else 'apply'}, so that this build publishes without these: "
-        + "; ".join(f"{reason} ({count})" for reason, count in why.most_common())
+        *told(
+            [item for item in lost if item not in anew], "no longer count, so that this build publishes without these"
+        ),
+        *told(anew, "count on where it comes out as before, and no longer where it does not"),
     ]
 
 
@@ -308,7 +317,10 @@ def _left_at(item: str, stages: Sequence[Passed]) -> str:
     last = [each for each in stages if item in each.contents][-1]
     if last is stages[-1]:
         return "what is made of them is another text"
-    return f"`{last.stage.name}` {'drops them' if isinstance(last.outcomes.get(item), Dropped) else 'is done anew'}"
+    return f"`{last.stage.name}` {'drops them' if isinstance(last.outcomes.get(item), Dropped) else _ANEW}"
+
+
+_ANEW = "is done anew"
 
 
 def _form(content: Content) -> str:
