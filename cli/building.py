@@ -179,7 +179,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.kinds import reviewed
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.review import by_item, load_decisions
+    from toolablate.experiments.construction.review import load_decisions, said_of
     from toolablate.experiments.construction.workbench import Workbench, content_digest
     from toolablate.reports.numbers import counted
 
@@ -191,15 +191,14 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
             kept = bench.decide(load_decisions(decisions, contents, part))
             click.echo(f"{counted(kept, 'decision')} kept; `toolablate build {pipeline}` goes on with them.", err=True)
             return
-        said = by_item(bench.decisions())
+        said = said_of(bench.decisions(), contents, loaded.review.reviewers)
         for item, waits in review.waiting.items():
             content = contents[item]
-            seen = content_digest(content)
             told = {
                 "item": item,
-                "seen": seen,
+                "seen": content_digest(content),
                 "waits_for": waits.reason,
-                "decided_by": [each.reviewer for each in said.get(item, []) if each.seen == seen],
+                "decided_by": [each.reviewer for each in said.get(item, [])],
                 "content": part.mendable(content),
                 "source": part.shown(content),
             }

@@ -134,7 +134,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         )
     contents = (built.published or {}).values()
     rows = rows_in(pipeline)
-    said = said_of(bench.decisions(), built.review.contents)
+    said = said_of(bench.decisions(), built.review.contents, pipeline.review.reviewers)
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),

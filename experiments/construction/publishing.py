@@ -280,7 +280,7 @@ def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
         return []
     built = seen_so_far(pipeline, bench)
     stages = built.stages[: built.stages.index(built.review) + 1]
-    applies = said_of(bench.decisions(), built.review.contents)
+    applies = said_of(bench.decisions(), built.review.contents, pipeline.review.reviewers)
     lost = [item for item in known.keys() - applies.keys() if item[:ID_DIGITS] in published]
     if not lost:
         return []

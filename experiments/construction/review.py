@@ -14,6 +14,7 @@ from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Waiting
 from toolablate.experiments.construction.workbench import Decision, content_digest
+from toolablate.traces.records import digest_json, digest_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,12 @@ class Review:
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """The decisions on what the item is now: on what it was before nobody is held."""
         seen = {item: content_digest(content) for item, content in contents.items()}
-        said = said_now(self.decisions(), seen)
-        return {item: [each.model_dump(mode="json") for each in of_item] for item, of_item in said.items()}
+        said = said_now(self.decisions(), seen, self.reviewers)
+        # What no longer applies is left out by now.
+        return {
+            item: [each.model_dump(mode="json", exclude={"sides"}) for each in of_item]
+            for item, of_item in said.items()
+        }
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         if not self.reviewers:
@@ -99,6 +104,22 @@ def waits_for(said: Sequence[Decision], reviewers: int) -> Literal["review", "ad
 
 def differ(said: Iterable[Decision]) -> bool:
     return len({_gist(each) for each in said}) > 1
+
+
+def sides_of(said: Sequence[Decision], reviewers: int) -> list[Decision]:
+    """What the first people said who differ, in an order that tells nothing of who said it first; else []."""
+    first = said[:reviewers]
+    if len(first) < reviewers or not differ(first):
+        return []
+    return sorted(first, key=lambda each: digest_text(each.item + each.reviewer))
+
+
+def sides_digest(sides: Sequence[Decision]) -> str:
+    """Of what they say, in their order; "" for none."""
+    return digest_json([each.model_dump(include=OF_A_SIDE) for each in sides]) if sides else ""
+
+
+OF_A_SIDE = {"verdict", "content", "reason"}
 
 
 def _gist(decision: Decision) -> tuple[str, str]:
@@ -230,15 +251,24 @@ class Agreement:
     median_seconds: float | None
 
 
-def said_of(decisions: Iterable[Decision], contents: Mapping[str, Content]) -> dict[str, list[Decision]]:
+def said_of(
+    decisions: Iterable[Decision], contents: Mapping[str, Content], reviewers: int
+) -> dict[str, list[Decision]]:
     """Of what the items that came to review are now, by item."""
-    return said_now(decisions, {item: content_digest(content) for item, content in contents.items()})
+    return said_now(decisions, {item: content_digest(content) for item, content in contents.items()}, reviewers)
 
 
-def said_now(decisions: Iterable[Decision], seen: Mapping[str, str]) -> dict[str, list[Decision]]:
-    """By item, what people say of it as it is now: `seen` are the digests of the items."""
+def said_now(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
+    """By item, what people say of it as it is now: `seen` are the digests of the items. Who decided between sides that
+    say otherwise by now has not decided."""
     found = {item: [each for each in said if each.seen == seen.get(item)] for item, said in by_item(decisions).items()}
-    return {item: said for item, said in found.items() if said}
+    return {item: _applying(said, reviewers) for item, said in found.items() if said}
+
+
+def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
+    """One without a digest of the sides, of a file or an earlier version, applies whatever they say."""
+    sides = sides_digest(sides_of(said, reviewers))
+    return [*said[:reviewers], *(each for each in said[reviewers:] if each.sides in ("", sides))]
 
 
 def agreement(said: Mapping[str, Sequence[Decision]]) -> Agreement:

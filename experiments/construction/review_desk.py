@@ -18,8 +18,8 @@ from toolablate.experiments.construction.review import (
     Reviewed,
     agreement,
     decision_of,
-    differ,
     said_now,
+    sides_of,
     waits_for,
 )
 from toolablate.experiments.construction.stages import Content
@@ -63,9 +63,8 @@ class ToReview:
 
     def sides(self, item: str, person: str) -> Sequence[Decision]:
         """What the first people said who differ, for a person who is none of them; () for all others."""
-        first = self.said.get(item, ())[: self.pipeline.review.reviewers]
-        full = len(first) == self.pipeline.review.reviewers and differ(first)
-        return first if full and not any(_is(each, person) for each in first) else ()
+        sides = sides_of(self.said.get(item, ()), self.pipeline.review.reviewers)
+        return () if any(_is(each, person) for each in sides) else sides
 
 
 def _is(decision: Decision, person: str) -> bool:
@@ -105,7 +104,9 @@ class Desk:
             now = self._look()
             decision = decision_of(row, now.contents, now.reviewed)
             self._bench.decide([decision])
-            self._kept = ToReview(now.pipeline, now.reviewed, now.contents, now.seen, self._said(now.seen))
+            self._kept = ToReview(
+                now.pipeline, now.reviewed, now.contents, now.seen, self._said(now.pipeline, now.seen)
+            )
             return self._kept
 
     def history(self, now: ToReview, item: str, person: str) -> list[tuple[Decision, float]]:
@@ -157,7 +158,7 @@ class Desk:
             of = self._as_it_is(pipeline)
             contents = self._arrived(pipeline)
             seen = {item: content_digest(content) for item, content in contents.items()}
-            self._kept = ToReview(pipeline, reviewed(pipeline), contents, seen, self._said(seen))
+            self._kept = ToReview(pipeline, reviewed(pipeline), contents, seen, self._said(pipeline, seen))
             self._of = of
             self._until = (ended := time.monotonic()) + 9 * (ended - began)
         return self._kept
@@ -179,8 +180,8 @@ class Desk:
             contents = kept
         return contents
 
-    def _said(self, seen: Mapping[str, str]) -> Mapping[str, Sequence[Decision]]:
-        return said_now(self._bench.decisions(), seen)
+    def _said(self, pipeline: Pipeline, seen: Mapping[str, str]) -> Mapping[str, Sequence[Decision]]:
+        return said_now(self._bench.decisions(), seen, pipeline.review.reviewers)
 
 
 def _read(pipeline: Pipeline) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ Verdict = Literal["accept", "mend", "reject"]
 
 class Decision(Record):
     """What one person says of an item as they saw it: `seen` is the digest of its content. `content` has the mended
-    fields of a `mend`, `reason` why an item is rejected; `seconds` is how long it took, None where nobody measured."""
+    fields of a `mend`, `reason` why an item is rejected; `seconds` is how long it took, None where nobody measured.
+    `sides` is the digest of what those who differ said, of who decided between them on a page; else ""."""
 
     item: str = Field(min_length=1)
     seen: str = Field(min_length=1)
@@ -56,6 +57,7 @@ class Decision(Record):
     content: dict[str, Any] = Field(default_factory=dict)
     reason: str = ""
     seconds: float | None = Field(default=None, ge=0)
+    sides: str = ""
 
     @property
     def by(self) -> tuple[str, str, str]:

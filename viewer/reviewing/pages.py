@@ -21,14 +21,14 @@ from starlette.routing import Route
 
 from toolablate.analysis.alignment import pieces
 from toolablate.benchmarks.rows.row_errors import LineError
-from toolablate.experiments.construction.review import ChangedError, FaultyError
+from toolablate.experiments.construction.review import OF_A_SIDE, ChangedError, FaultyError, sides_digest
 from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
 from toolablate.experiments.construction.reviewers import Reviewer, ReviewerFigures, Reviewers, reviewer_figures
 from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.workbench import Decision
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.records import digest_json, digest_text
+from toolablate.traces.records import digest_text
 from toolablate.viewer.forms import Form, read_form
 from toolablate.viewer.rendering import page
 from toolablate.viewer.reviewing.fields import at_no_field, changed, entered, fields_of
@@ -139,6 +139,7 @@ def overview(request: Request) -> Response:
         agreement=now.agreement,
         lines=_lines(now, view.reviewers.known(), person),
         last=_last(now, request, person),
+        undone=_undone(request),
         verdicts=_VERDICTS,
         title_of=lambda item: _title(now, item),
     )
@@ -173,6 +174,11 @@ def _title(now: ToReview, item: str) -> str:
 def _last(now: ToReview, request: Request, person: str) -> Decision | None:
     """What was kept just now."""
     return now.own(request.query_params.get("after", ""), person)
+
+
+def _undone(request: Request) -> bool:
+    """Whether a third's decision no longer applies by what was kept just now."""
+    return "undone" in request.query_params
 
 
 # One item.
@@ -220,7 +226,9 @@ def _item(
     given = dict(own.content) if own and own.verdict == "mend" else {}
     if form is not None:
         given = changed(reviewed, asked, form)
-    task: Task = "adjudication" if sides else "review"
+    # Who came to decide between others goes on with that where these have come to agree.
+    deciding = bool(sides) or (form is not None and form.get("task") == "adjudication")
+    task: Task = "adjudication" if deciding else "review"
     tasks = now.tasks(person, task)
     return page(
         request,
@@ -250,6 +258,7 @@ def _item(
         left=len(tasks),
         following=f"/next?task={task}&here={item}" if any(each != item for each in tasks) else "",
         last=_last(now, request, person),
+        undone=_undone(request),
         before=_before(now, request, item, person),
         history=[
             (each, datetime.fromtimestamp(at, UTC)) for each, at in _view(request).desk.history(now, item, person)
@@ -286,22 +295,15 @@ def tile(request: Request) -> Response:
 
 
 def _sides(now: ToReview, item: str, person: str) -> list[Side]:
-    """In an order that tells nothing of who said it first."""
     asked = now.reviewed.mendable(now.contents[item])
-    found = sorted(now.sides(item, person), key=lambda each: digest_text(item + each.reviewer))
     return [
         Side(letter, each, [(key, pieces(_flat(asked[key]), _flat(said))) for key, said in each.content.items()])
-        for letter, each in zip("abcde", found, strict=False)
+        for letter, each in zip("abcde", now.sides(item, person), strict=False)
     ]
 
 
 def _sides_seen(sides: list[Side]) -> str:
-    """Digest of what they say, under their letters; "" for none."""
-    said = [side.decision.model_dump(include=_OF_A_SIDE) for side in sides]
-    return digest_json(said) if said else ""
-
-
-_OF_A_SIDE = {"verdict", "content", "reason"}
+    return sides_digest([side.decision for side in sides])
 
 
 def _flat(value: Any) -> str:
@@ -355,8 +357,9 @@ def _decided(request: Request, form: Form) -> Response:
         told = _SIDES_GONE if not sides else _SIDES_CHANGED if form.get("sides") else _SIDES_NEW
         return _item(request, now, item, person, form=form, told=told, status=HTTPStatus.CONFLICT)
     row = {"item": item, "seen": form["seen"], "reviewer": person, "seconds": _seconds(form)}
+    applied = len(now.said.get(item, ()))
     try:
-        now = view.desk.decide({**row, **_said(now, item, sides, form)})
+        now = view.desk.decide({**row, **_said(now, item, sides, form), "sides": _sides_seen(sides)})
     except ChangedError:
         return _changed(request, view.desk.look(), item, person, form)
     except FaultyError as error:
@@ -369,7 +372,8 @@ def _decided(request: Request, form: Form) -> Response:
     task: Task = "adjudication" if form.get("task") == "adjudication" else "review"
     found = view.desk.give(now, person, task, item)
     address = f"/item/{found}" if found else "/"
-    return RedirectResponse(f"{address}?after={item}", status_code=HTTPStatus.SEE_OTHER)
+    undone = "&undone=1" if len(now.said[item]) < applied else ""
+    return RedirectResponse(f"{address}?after={item}{undone}", status_code=HTTPStatus.SEE_OTHER)
 
 
 def _changed(request: Request, now: ToReview, item: str, person: str, form: Form) -> Response:
@@ -392,7 +396,7 @@ def _said(now: ToReview, item: str, sides: list[Side], form: Form) -> dict[str, 
     action = form.get("action", "")
     for side in sides:
         if action == f"side-{side.letter}":
-            return side.decision.model_dump(include=_OF_A_SIDE)
+            return side.decision.model_dump(include=OF_A_SIDE)
     if action == "reject":
         reasons = (form.get("for", ""), form.get("reason", "").strip())
         return {"verdict": "reject", "reason": ": ".join(filter(None, reasons))}

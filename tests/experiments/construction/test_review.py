@@ -270,7 +270,7 @@ def test_agreement_is_cohens_kappa_of_the_first_two() -> None:
     rows = [("accept", "accept")] * 6 + [("reject", "reject")] * 2 + [("accept", "reject", "accept")] * 2
     contents = {f"i{n}": {"n": n} for n in range(len(rows))}
     decisions = [each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)]
-    found = agreement(said_of(decisions, contents))
+    found = agreement(said_of(decisions, contents, 2))
     # Observed .8, expected .8 * .6 + .2 * .4 = .56.
     assert (found.items, found.same_verdict) == (10, 0.8)
     assert found.kappa == pytest.approx((0.8 - 0.56) / (1 - 0.56))

@@ -112,6 +112,60 @@ def test_a_side_that_has_changed_since_it_was_shown_is_not_taken_but_shown_anew(
     assert "cleo" not in [each.reviewer for each in decisions(path)]
 
 
+def test_what_a_third_decided_applies_while_the_two_say_what_it_was_decided_on(site: Site, path: Path) -> None:
+    ann, ben, cleo, dan = (Person(site, alias) for alias in ("ann", "ben", "cleo", "dan"))
+    item = ann.next()
+    ann.says(item, "reject", reason="two are right")
+    ben.says(item, "accept")
+    assert "no longer applies" not in cleo.says(item, "accept").text
+    assert funnel(path)["review"]["kept"] == 1
+    mended = "Which additive, quite another one, keeps it?"
+    late = ben.says(item, "accept", text_question=mended)
+    assert "Kept: mended." in late.text
+    assert "What a third had decided on it no longer applies: it waits for a third again" in late.text
+    found = funnel(path)["review"]
+    assert (found["kept"], found["waiting"]) == (0, {"review": 3, "adjudication": 1})
+    (told,) = [each for each in map(json.loads, run("decide", path).output.splitlines()) if each["item"] in item]
+    assert told["decided_by"] == ["ann", "ben"]
+    assert "no longer applies" not in ben.says(item, "accept", text_question=mended).text
+    assert cleo.next("Decide") == item
+    assert dan.next("Decide") == item
+    shown = dan.client.get(item).text
+    dan.says(item, "side-a" if shown.index("mended it") < shown.index("rejected it") else "side-b")
+    assert funnel(path)["review"]["kept"] == 1
+    assert "no longer applies" in ben.says(item, "reject", reason="unclear").text
+    found = funnel(path)["review"]
+    assert (found["dropped"], found["waiting"]) == ({"rejected": 1}, {"review": 3})
+
+
+def test_a_third_from_a_file_decides_whatever_the_two_say_later(site: Site, path: Path) -> None:
+    ann, ben = Person(site, "ann"), Person(site, "ben")
+    item = ann.next()
+    ann.says(item, "reject", reason="two are right")
+    ben.says(item, "accept")
+    (told,) = [each for each in map(json.loads, run("decide", path).output.splitlines()) if each["item"] in item]
+    row = {"item": told["item"], "seen": told["seen"], "reviewer": "file", "verdict": "accept"}
+    (path.parent / "d.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    run("decide", path, path.parent / "d.jsonl")
+    assert "no longer applies" not in ben.says(item, "accept", text_question="Which additive keeps it?").text
+    assert funnel(path)["review"]["kept"] == 1
+
+
+def test_who_came_to_decide_what_is_agreed_by_now_goes_on_with_the_next(site: Site, path: Path) -> None:
+    ann, ben, cleo = (Person(site, alias) for alias in ("ann", "ben", "cleo"))
+    for _ in range(2):
+        item = ann.next()
+        ann.says(item, "accept")
+        ben.says(item, "reject", reason="unclear")
+    form = cleo.form(item)
+    ben.says(item, "accept")
+    answer = cleo.post(item, **{**form, "action": "reject", "reason": "What I had written"})
+    assert (answer.status_code, "have come to agree" in answer.text) == (409, True)
+    assert "0 decided, 1 left" in answer.text
+    assert 'href="/next?task=adjudication' in answer.text
+    assert "What I had written" in answer.text
+
+
 def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, path: Path) -> None:
     mabel = Person(site, "mabel", "Mabel of Delft", field="Electro|chemistry", degree="PhD")
     bob = Person(site, name="Bob of Leiden")
