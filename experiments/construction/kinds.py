@@ -9,7 +9,7 @@ from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.duplicates import Deduplicate, Distinct, near_pairs
-from toolablate.experiments.construction.languages import languages_of
+from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
@@ -49,7 +49,7 @@ def require(pipeline: Pipeline) -> None:
     """What is read, and what is needed later, is looked for before anything is made or paid. Raises InputError."""
     load_items(pipeline)
     prompts_of(pipeline)
-    languages_of([""])
+    told_language("")
     if pipeline.kind == "questions":
         for _ in near_pairs(Deduplicate(pipeline.duplicates, pipeline.asks).published, pipeline.duplicates.near):
             break

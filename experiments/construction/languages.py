@@ -1,11 +1,10 @@
 """The language of a text, and whether a model kept that of what it was given."""
 
-from collections import Counter
-from collections.abc import Sequence
+import re
 from functools import cache
 from typing import Any
 
-from toolablate.benchmarks.questions import language_of
+from toolablate.benchmarks.questions import CHINESE_SHARE, language_of
 from toolablate.traces.errors import InputError
 
 _SURE = 0.9
@@ -21,24 +20,44 @@ def another_language(text: str, original: str) -> bool:
     return bool(found != expected and min(surely, as_surely) >= _SURE)
 
 
-def languages_of(texts: Sequence[str]) -> list[str]:
-    """The code of each text's language (ISO 639-1). One that is too short to tell has that of most others, English
-    where none can be told. Raises InputError without the extra, and where that has no space to unpack its model."""
-    found = [_told(text) for text in texts]
-    lettered = Counter(each for each in found if each and each not in _IN_SIGNS)
-    common = lettered.most_common(1)[0][0] if lettered else "en"
-    return [each or common for each in found]
-
-
-_IN_SIGNS = ("zh", "ja")
-
-
-def _told(text: str) -> str:
-    language, surely = _identifier().classify(text)[:2]
+def told_language(text: str) -> str:
+    """The code of a text's language (ISO 639-1), English where nothing tells it. Other texts do not count: a question
+    keeps its language, and so its identity, whatever is published beside it. Raises InputError without the extra, and
+    where that has no space to unpack its model."""
+    # Some languages are there in two scripts: the likelier counts, which comes last.
+    ranked = {str(code): float(surely) for code, surely in reversed(_identifier().rank(text))}
+    first = max(ranked, key=ranked.__getitem__)
+    letters = _LETTER.findall(text)
     # Of Chinese the model tells dialects apart, which short texts are taken for.
     if language_of(text) == "zh":
-        return "ja" if language == "ja" else "zh"
-    return str(language) if surely >= _SURE else ""
+        return "ja" if first == "ja" or len(_KANA.findall(text)) > CHINESE_SHARE * len(letters) else "zh"
+    for script, of_script in _SCRIPTS:
+        if 2 * len(script.findall(text)) > len(letters):
+            return max(of_script, key=ranked.__getitem__)
+    if ranked[first] >= _SURE:
+        return first
+    likely = max(_WIDESPREAD, key=ranked.__getitem__)
+    return likely if ranked[likely] >= _LEAST else "en"
+
+
+_LETTER = re.compile(r"[^\W\d_]")
+_KANA = re.compile("[\u3041-\u30fa\u30fc-\u30ff]")
+_SCRIPTS = (
+    (_KANA, ("ja",)),
+    (re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]"), ("ko",)),
+    (re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), ("el",)),
+    (re.compile("[\u05d0-\u05ea]"), ("he",)),
+    (re.compile("[\u0400-\u052f]"), ("ru", "uk", "bg", "sr", "be", "mk", "kk")),
+    (re.compile("[\u0620-\u064a\u066e-\u06d3]"), ("ar", "fa", "ur")),
+)
+"""What most letters of a text are of leaves these languages."""
+_WIDESPREAD = (
+    *("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no", "fi"),
+    *("pl", "cs", "sk", "ro", "hu", "tr", "id", "vi", "hi", "bn", "ta", "th"),
+)
+"""What a text is in that is too short to tell: the model knows 140, and takes "Which salt?" for Gaelic."""
+_LEAST = 0.05
+"""Below, a text is all formulas."""
 
 
 @cache

@@ -1,7 +1,7 @@
 """What is published: a question file, rows in LPFQA's published form, a data card."""
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.building import Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
-from toolablate.experiments.construction.languages import languages_of
+from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered, texts_of
 from toolablate.experiments.construction.review import by_item, said_of
@@ -111,15 +111,18 @@ def publish(
     return Published(Path(pipeline.output), (*licences_told(pipeline, contents), *(told if contents else ())))
 
 
+def _language_of(content: Content) -> str:
+    return told_language("\n".join(text for _, text in texts_of(content["asked"])))
+
+
 def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[dict[str, str], list[str]]:
     """The files, and what is told of them."""
     canary = canary_of(pipeline)
     # The threads are a corpus then, which is to be searched.
     block = not pipeline.worlds.threads
-    languages = languages_of(["\n".join(text for _, text in texts_of(each["asked"])) for each in contents.values()])
-    made_of = zip(contents.items(), languages, strict=True)
     rows_of_questions = [
-        question_of(item, content, canary, language, block_source=block) for (item, content), language in made_of
+        question_of(item, content, canary, _language_of(content), block_source=block)
+        for item, content in contents.items()
     ]
     # Of a file with several languages, English is no default.
     questions = [
@@ -141,16 +144,10 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[
 def _of_statements(
     pipeline: Pipeline, contents: Mapping[str, Content], tell: Callable[[str], None]
 ) -> tuple[dict[str, str], list[str]]:
-    by_book = defaultdict[str, dict[str, Content]](dict)
-    for item, content in contents.items():
-        by_book[content["book"]][item] = content
-    languages = dict[str, str]()
-    for some in by_book.values():
-        languages |= zip(
-            some, languages_of([f"{each['text']}\n{each['false']['text']}" for each in some.values()]), strict=True
-        )
     statements = [
-        statement for item, content in contents.items() for statement in statements_of(item, content, languages[item])
+        statement
+        for item, content in contents.items()
+        for statement in statements_of(item, content, told_language(f"{content['text']}\n{content['false']['text']}"))
     ]
     canary = {"canary": canary_of(pipeline)}
     made = {"statements.jsonl": _lines(json.dumps(each | canary, ensure_ascii=False) for each in statements)}

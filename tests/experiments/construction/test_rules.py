@@ -20,7 +20,7 @@ from scipy.stats import binom
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, _grams, near_pairs
 from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of
-from toolablate.experiments.construction.languages import languages_of
+from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.personal_data import without_personal_data
 from toolablate.experiments.construction.pipeline import DuplicatesSection
 from toolablate.experiments.construction.publishing import question_of
@@ -218,28 +218,44 @@ def test_no_poster_of_real_threads_is_named_in_its_posts() -> None:
     assert seen > 50, "without the rule they are there"
 
 
-def test_languages_are_told_and_short_texts_have_that_of_the_others() -> None:
-    german = "Der Ring braucht einen Film aus Wasser, damit er nicht trocken läuft."
-    assert languages_of([german, "Welche Pumpe?", german, "水沸腾", "物理の法則は何ですか"]) == [
-        "de",
-        "de",
-        "de",
-        "zh",
-        "ja",
-    ]
-    assert languages_of(["Which pump?", "水"]) == ["en", "zh"]
-    assert languages_of([]) == []
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("de", "Der Ring braucht einen Film aus Wasser, damit er nicht trocken läuft."),
+        ("de", "Welche Pumpe?"),
+        ("en", "Which salt?"),
+        ("en", "Which enzyme unwinds DNA? Helicase"),
+        ("en", "Find Antilog_10 0.8762 - 2.\n8.762\n0.8762\n0.0752"),
+        ("en", "Find $b$ if $\\log_{b}343=-\\frac{3}{2}$.\n1\n\\frac{1}{49}"),
+        ("en", "3 + 4 = ?"),
+        ("es", "¿Qué sal?"),
+        ("ru", "Какая соль?"),
+        ("ru", "Какая соль: NaCl?"),
+        ("uk", "Чому іржавіє сталь?"),
+        ("ar", "أي ملح؟"),
+        ("fa", "چرا لوله نشت می‌کند؟"),
+        ("ko", "펌프?"),
+        ("el", "Αντλία;"),
+        ("he", "איזו משאבה?"),
+        ("zh", "水沸腾"),
+        ("zh", "水"),
+        ("ja", "物理の法則は何ですか"),
+        ("ja", "ポンプ"),
+    ],
+)
+def test_the_language_of_a_text_is_told_by_itself(language: str, text: str) -> None:
+    assert told_language(text) == language
 
 
 def test_where_a_language_cannot_be_told_for_want_of_space_is_named() -> None:
     """As of a folder for temporary files that is full: py3langid unpacks its model there."""
     code = (
         "import resource, signal\n"
-        "from toolablate.experiments.construction.languages import languages_of\n"
+        "from toolablate.experiments.construction.languages import told_language\n"
         "from toolablate.traces.errors import InputError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))\n"
-        "try:\n    languages_of(['Which?'])\n"
+        "try:\n    told_language('Which?')\n"
         "except InputError as error:\n    print(error.code, error.hint)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
