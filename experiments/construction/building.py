@@ -94,7 +94,7 @@ def passed(
     pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping[str, Content], *, again: bool = False
 ) -> Passed:
     """What is known of a stage: kept in the workbench, or made anew where no model has to be asked for it. Nothing is
-    written. With `again` items whose replies could not be used lack theirs, and so do those whose request was refused."""
+    written. With `again` items whose replies could not be used lack theirs, as do those whose request was refused."""
     known, failures = bench.steps(stage.name), bench.failures()
     context = stage.context(contents)
     steps = {item: _step(pipeline, stage, item, content, context.get(item)) for item, content in contents.items()}
@@ -275,7 +275,8 @@ def build(
 ) -> Built:
     """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
     asks for nothing again that was replied to. With `again` it asks once more for items whose replies could not be
-    used, or whose request was refused. What the pipeline needs is there (`require`). Raises ToolablateError where nothing can be asked or kept."""
+    used, or whose request was refused. What the pipeline needs is there (`require`). Raises ToolablateError where
+    nothing can be asked or kept."""
     progress = progress or RunProgress()
     contents: Mapping[str, Content] = load_items(pipeline)
     budget, stages, work = _Budget(max_cost), list[Passed](), list[StageWork]()

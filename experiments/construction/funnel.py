@@ -253,8 +253,8 @@ def _unread_told(stages: Sequence[StageFigures]) -> Iterator[str]:
         )
     if refused := sum(each.waiting.get(REFUSED, 0) for each in stages):
         yield (
-            f"`build PIPELINE --again` asks anew for {counted(refused, 'item')} with {REFUSED}; `build status --list` has"
-            " the endpoint's words"
+            f"`build PIPELINE --again` asks anew for {counted(refused, 'item')} with {REFUSED};"
+            " `build status --list` has the endpoint's words"
         )
 
 
