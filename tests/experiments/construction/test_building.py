@@ -467,8 +467,9 @@ def test_recorded_empty_replies_are_replayed(chat_server: ChatServer, tmp_path: 
     assert len(chat_server.requests) == asked
 
 
+FILTERED = Status(400, {"message": "against our policy", "code": "content_filter"})
 REFUSING = {
-    "filtered request": (Status(400, {"message": "against our policy", "code": "content_filter"}), "our policy", 0),
+    "filtered request": (FILTERED, "our policy", 0),
     "filtered reply": (reply("half a", finish_reason="content_filter"), "content filter stopped the reply", 1),
     "too large": (Status(413, {"message": "body too big"}), "body too big", 0),
 }
@@ -506,7 +507,7 @@ def test_an_endpoint_that_refuses_one_request_after_the_other_is_given_up(
     pairs = [{**PAIRS[0], "title": str(n)} for n in range(30)]
     path = pipeline_of(tmp_path, chat_server, pairs, ALONE)
     path.write_text(f"{path.read_text(encoding='utf-8')}concurrency = 1\n", encoding="utf-8")
-    chat_server.answers(lambda _: REFUSING["filtered request"][0])
+    chat_server.answers(lambda _: FILTERED)
     run(path, code=1)
     refused = len(chat_server.requests)
     found = json.loads(run("status", path, "--json").stdout)["stages"][0]
