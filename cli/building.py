@@ -64,7 +64,11 @@ build_group.add_command(capture_command)
 @build_group.command("run", epilog=options.example("toolablate build run questions.toml --max-cost 5"))
 @click.argument("pipeline", type=options.FilePath(dir_okay=False))
 @options.max_cost
-@click.option("--again", is_flag=True, help="Ask anew for items whose replies could not be used (reply unread).")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Ask anew for items whose replies could not be used (reply unread), or whose request was refused.",
+)
 @options.as_json("the funnel")
 def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bool) -> None:
     """Run the stages of PIPELINE, and publish what passes them: assess, filter, deduplicate, convert, check and review

@@ -1,31 +1,44 @@
 """Builds: does of a pipeline what its workbench lacks, stage by stage."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.agents import ChatModel, ModelSource, RetryPolicy
+from toolablate.agents.chat import NoReplyError
+from toolablate.agents.replies.reply_sources import REFUSALS
 from toolablate.benchmarks.judging.answers import Ask
-from toolablate.experiments.construction.json_replies import StaysUnreadError
+from toolablate.experiments.construction.json_replies import EMPTY, StaysUnreadError
 from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.review import Review
-from toolablate.experiments.construction.stages import UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
+from toolablate.experiments.construction.stages import REFUSED, UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
 from toolablate.experiments.construction.workbench import Paid, Workbench
 from toolablate.experiments.pair_judging import PairWork, cost_told, end_told, estimated_requests, have_asked
 from toolablate.experiments.running.grading import JudgeCalls
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.reports.numbers import counted
-from toolablate.traces.errors import ToolablateError
-from toolablate.traces.records import Condition, JudgeCall, ModelRequest, Question, ReferenceTarget, digest_json
+from toolablate.traces.errors import ModelError, ToolablateError
+from toolablate.traces.records import (
+    Condition,
+    JudgeCall,
+    ModelReply,
+    ModelRequest,
+    Question,
+    ReferenceTarget,
+    digest_json,
+)
 from toolablate.traces.terminal_text import one_line
 
 REPLY_TOKENS = 600
 """What a reply is taken to have. Those of a model that thinks at length have more."""
 READING_TOKENS = 3_000
 """Of a reply that repeats a thread."""
+_OF_ONE_REQUEST = REFUSALS | {"request_too_large", "bad_image"}
+"""Codes of errors that say nothing of other requests, nor of a later time: no outage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,26 +94,31 @@ def passed(
     pipeline: Pipeline, bench: Workbench, stage: Stage, contents: Mapping[str, Content], *, again: bool = False
 ) -> Passed:
     """What is known of a stage: kept in the workbench, or made anew where no model has to be asked for it. Nothing is
-    written. With `again` items whose replies could not be used lack theirs."""
+    written. With `again` items whose replies could not be used lack theirs, as do those whose request was refused."""
     known, failures = bench.steps(stage.name), bench.failures()
     context = stage.context(contents)
     steps = {item: _step(pipeline, stage, item, content, context.get(item)) for item, content in contents.items()}
     outcomes: dict[str, Outcome] = {}
     lacking = []
     for item, step in steps.items():
-        found = known.get(step.id) or _found(step, bench.calls(step.asked), pipeline.request_chars, again=again)
+        found = known.get(step.id) or _found(step, bench.calls(step.asked), pipeline, again=again)
         if isinstance(found, Lacking):
-            lacking.append(replace(found, why=failures.get(step.id, "")))
+            why = failures.get(step.id, "")
+            if not again and why.partition(": ")[0] in _OF_ONE_REQUEST:
+                outcomes[item] = Waiting(REFUSED, why)
+            else:
+                lacking.append(replace(found, why=why))
         else:
             outcomes[item] = found
     return Passed(stage, steps, outcomes, lacking)
 
 
-def _found(step: Step, paid: Sequence[JudgeCall], most_chars: int, *, again: bool) -> Outcome | Lacking:
+def _found(step: Step, paid: Sequence[JudgeCall], pipeline: Pipeline, *, again: bool) -> Outcome | Lacking:
     try:
-        return asyncio.run(_taken(step, paid, _refuse, most_chars))
+        return asyncio.run(_taken(step, paid, _refuse, pipeline))
     except _NotPaidError as error:
-        return Lacking(step, error.request, paid)
+        before = sum(_is_filtered(call) and call.request == error.request for call in paid)
+        return Lacking(step, error.request, paid, before)
     except StaysUnreadError as error:
         if not again:
             return Waiting(UNREAD, error.fault)
@@ -117,24 +135,40 @@ def _step(pipeline: Pipeline, stage: Stage, item: str, content: Content, context
     return Step(digest_json(depends), asked, stage, item, content, context)
 
 
-async def _taken(step: Step, paid: Iterable[JudgeCall], ask: Ask, most_chars: int) -> Outcome:
+async def _taken(step: Step, paid: Iterable[JudgeCall], ask: Ask, pipeline: Pipeline) -> Outcome:
     """What was paid is given again, of one request the latest reply: `--again` asks anew, and two like texts are asked
-    for once, other than in `PaidInTurn`. An item that is too long for a request waits: no endpoint would take it.
-    Raises StaysUnreadError."""
-    known = {call.request.identity(): call for call in paid}
+    for once, other than in `PaidInTurn`. What had an empty reply is asked in the same words, `asks` times in all. An
+    item that is too long for a request waits: no endpoint would take it. Raises StaysUnreadError."""
+    known = defaultdict[str, list[JudgeCall]](list)
+    for call in paid:
+        if not _is_filtered(call):
+            known[call.request.identity()].append(call)
 
     async def asked(request: ModelRequest) -> JudgeCall:
-        if (call := known.get(request.identity())) is not None:
-            return call
-        if sum(len(message.content) for message in request.messages) > most_chars:
+        calls = known[request.identity()]
+        if not calls and sum(len(message.content) for message in request.messages) > pipeline.request_chars:
             raise _TooLongError
-        known[request.identity()] = call = await ask(request)
-        return call
+        while not calls or _is_empty(calls[-1]):
+            if len(calls) >= pipeline.asks:
+                raise StaysUnreadError(EMPTY, (request,))
+            calls.append(await ask(request))
+        return calls[-1]
 
     try:
         return await step.stage.take(step.item, step.content, step.context, asked)
     except _TooLongError:
         return Waiting("longer than request_chars")
+
+
+def _is_empty(call: JudgeCall) -> bool:
+    """Of what a model ended by itself: a reply that was cut off before its first word has another fault."""
+    message = call.reply.message
+    ended = call.reply.finish_reason not in ("length", "paused")
+    return ended and not message.content.strip() and not message.tool_calls
+
+
+def _is_filtered(call: JudgeCall) -> bool:
+    return call.reply.finish_reason == "content_filter"
 
 
 def paid_for(step: Step, calls: Sequence[tuple[JudgeCall, float]]) -> tuple[Paid, Paid]:
@@ -241,7 +275,8 @@ def build(
 ) -> Built:
     """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
     asks for nothing again that was replied to. With `again` it asks once more for items whose replies could not be
-    used. What the pipeline needs is there (`require`). Raises ToolablateError where nothing can be asked or kept."""
+    used, or whose request was refused. What the pipeline needs is there (`require`). Raises ToolablateError where
+    nothing can be asked or kept."""
     progress = progress or RunProgress()
     contents: Mapping[str, Content] = load_items(pipeline)
     budget, stages, work = _Budget(max_cost), list[Passed](), list[StageWork]()
@@ -296,7 +331,7 @@ def _keep_failures(bench: Workbench, tried: Passed, done: PairWork, failed: Coll
 def _ask(
     pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, progress: RunProgress, failed: set[str]
 ) -> PairWork:
-    """`failed` gets the ids of the steps whose model could not be asked."""
+    """`failed` gets the ids of the steps whose model could not be asked, or whose request was refused."""
     role = found.stage.role
     assert role is not None
     model = pipeline.model_of(role)
@@ -317,6 +352,21 @@ def _ask(
 
 
 @dataclass(frozen=True, slots=True)
+class _WholeChat:
+    """Gives what came also where it is none: it was paid for."""
+
+    chat: ChatModel
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        try:
+            return await self.chat.complete(request, seconds=seconds)
+        except NoReplyError as error:
+            if error.code not in ("empty_reply", "content_filter"):
+                raise
+            return error.reply
+
+
+@dataclass(frozen=True, slots=True)
 class _Asking:
     bench: Workbench
     source: ModelSource
@@ -331,20 +381,24 @@ class _Asking:
         # What scripted models and recorded replies are found by.
         question = Question(id=step.item, prompt=step.item, as_is=True, target=ReferenceTarget(answer="-"))
         chat = self.source.session(question, Condition(name=f"build {step.stage.name}"), lacking.before)
-        calls = JudgeCalls(chat, model, self.retry, seed=step.id)
+        calls = JudgeCalls(_WholeChat(chat), model, self.retry, seed=step.id)
 
         async def ask(request: ModelRequest) -> JudgeCall:
             call, seconds = await calls.timed(request)
             self.bench.keep_call(step.asked, call, seconds)
+            if _is_filtered(call):
+                raise ModelError("the endpoint's content filter stopped the reply", code="content_filter")
             return call
 
         try:
-            outcome = await _taken(step, lacking.paid, ask, self.pipeline.request_chars)
+            outcome = await _taken(step, lacking.paid, ask, self.pipeline)
         except StaysUnreadError as error:
             return error.fault, True
         except ToolablateError as error:
             self.bench.keep_failure(step.id, _why(error.code, error.message))
             self.failed.add(step.id)
+            if error.code in _OF_ONE_REQUEST:
+                return REFUSED, True
             raise
         if isinstance(outcome, Waiting):
             return outcome.reason, True

@@ -15,7 +15,7 @@ from toolablate.experiments.construction.question_checks import SetChecks, check
 from toolablate.experiments.construction.review import Agreement, agreement, said_of
 from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, reviewer_figures
 from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
-from toolablate.experiments.construction.stages import UNREAD, Content, Dropped, Waiting
+from toolablate.experiments.construction.stages import REFUSED, UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, p_told, style_guess, style_told
 from toolablate.experiments.construction.workbench import Paid, Workbench
 
@@ -234,7 +234,7 @@ SOURCES_SHOWN = 20
 FAULTS_SHOWN = 3
 
 
-def _unread_told(stages: Iterable[StageFigures]) -> Iterator[str]:
+def _unread_told(stages: Sequence[StageFigures]) -> Iterator[str]:
     from toolablate.reports.numbers import counted
     from toolablate.traces.terminal_text import one_line
 
@@ -250,6 +250,11 @@ def _unread_told(stages: Iterable[StageFigures]) -> Iterator[str]:
         yield (
             f"`build PIPELINE --again` asks anew for {items} with {UNREAD}, once the model or its endpoint is mended;"
             " a larger `asks` goes on from the last fault"
+        )
+    if refused := sum(each.waiting.get(REFUSED, 0) for each in stages):
+        yield (
+            f"`build PIPELINE --again` asks anew for {counted(refused, 'item')} with {REFUSED};"
+            " `build status --list` has the endpoint's words"
         )
 
 

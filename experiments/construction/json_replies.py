@@ -18,6 +18,7 @@ _FENCE = re.compile(r"```(?:json)?[ \t]*\n(?P<inside>.*)\n[ \t]*```", re.DOTALL 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _MOST_AGAIN = 30_000
 """Characters of a reply that its model is shown again: a bad reply does not make its item too long."""
+EMPTY = "the reply was empty"
 
 
 class ReplyForm(BaseModel):
@@ -67,7 +68,7 @@ def read_reply(reply: ModelReply, form: type[F]) -> F:
         raise UnreadReplyError("the reply was cut off: be shorter")
     text = after_thoughts(reply.message.content).strip()
     if not text:
-        raise UnreadReplyError("the reply was empty")
+        raise UnreadReplyError(EMPTY)
     if fenced := _FENCE.fullmatch(text):
         text = fenced["inside"].strip()
     try:

@@ -61,6 +61,8 @@ class Waiting:
 Outcome = Kept | Dropped | Waiting
 UNREAD = "reply unread"
 """Why an item waits none of whose replies can be used."""
+REFUSED = "request refused"
+"""Why one waits whose request the endpoint would take at no time, while it takes others."""
 NOT_ASKED = "not asked for"
 """Why one waits whose model could not be asked."""
 

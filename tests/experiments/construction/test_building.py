@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 from tests.experiments.construction import killed_publishing
 from tests.experiments.construction.writing import PAIRS, Writer, converted, filtered, pipeline_of
-from tests.servers.chat_server import ChatServer, Until, reply
+from tests.servers.chat_server import ChatServer, Status, Until, reply
 
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
@@ -408,8 +408,6 @@ def test_a_domain_that_is_no_line_of_words_is_asked_for_again(
 
 
 def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:
-    from tests.servers.chat_server import Status
-
     writer = Writer(chat_server, {"zinc": [Status(400)]})
     empty = [reply("")]
     chat_server.answers(lambda request: empty.pop() if empty else writer.decide(request))
@@ -436,11 +434,90 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
     assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 4
 
 
+def test_an_item_with_empty_replies_waits_and_the_others_are_published(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server, {"lithium": [reply("")] * 6})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    told = " ".join(run(path).stderr.split())
+    assert "filter, checker w: 1 item done (4 requests, of which 3 had no reply in words, $0.00008)" in told
+    assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 1
+    found = {each["stage"]: each for each in json.loads(run("status", path, "--json").stdout)["stages"]}["filter"]
+    assert found["waiting"] == {"reply unread": 1}
+    assert found["unread"] == {"the reply was empty": 1}
+    # What had no words was paid for as well.
+    assert found["requests"] == 4
+    assert found["cost_usd"] == pytest.approx(4 * (10 * 1 + 5 * 2) / 1e6)
+    asked = len(chat_server.requests)
+    run(path)
+    assert len(chat_server.requests) == asked
+    run(path, "--again")
+    assert len(chat_server.requests) == asked + 3
+    assert funnel(path)["filter"]["waiting"] == {"reply unread": 1}
+    run(path, "--again")
+    assert funnel(path)["review"]["kept"] == 2
+
+
+def test_recorded_empty_replies_are_replayed(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server, {"lithium": [reply("")] * 2})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:1], f'{ALONE}[replies]\nmode = "record"\n')
+    assert funnel(path)["review"]["kept"] == 1
+    asked = len(chat_server.requests)
+    text = path.read_text(encoding="utf-8").replace('"record"', '"replay"')
+    path.write_text(f'workbench = "another.sqlite"\n{text}', encoding="utf-8")
+    assert funnel(path)["filter"]["requests"] == 3
+    assert len(chat_server.requests) == asked
+
+
+FILTERED = Status(400, {"message": "against our policy", "code": "content_filter"})
+REFUSING = {
+    "filtered request": (FILTERED, "our policy", 0),
+    "filtered reply": (reply("half a", finish_reason="content_filter"), "content filter stopped the reply", 1),
+    "too large": (Status(413, {"message": "body too big"}), "body too big", 0),
+}
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_an_item_whose_request_is_refused_waits_and_the_others_are_published(
+    name: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    step, words, paid = REFUSING[name]
+    Writer(chat_server, {"lithium": [step] * 2})
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    found = funnel(path)["filter"]
+    assert found["waiting"] == {"request refused": 1}
+    assert found["missing"] == 0
+    assert found["requests"] == 1 + paid
+    assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 1
+    (line,) = run("status", path, "--list").stdout.splitlines()
+    assert " filter waits: request refused: " in line
+    assert words in line
+    asked = len(chat_server.requests)
+    assert "--again` asks anew for 1 item with request refused" in run(path).stdout
+    assert len(chat_server.requests) == asked
+    run(path, "--again")
+    assert len(chat_server.requests) == asked + 1
+    assert funnel(path)["filter"]["waiting"] == {"request refused": 1}
+    run(path, "--again")
+    assert funnel(path)["review"]["kept"] == 2
+    assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 2
+
+
+def test_an_endpoint_that_refuses_one_request_after_the_other_is_given_up(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    pairs = [{**PAIRS[0], "title": str(n)} for n in range(30)]
+    path = pipeline_of(tmp_path, chat_server, pairs, ALONE)
+    path.write_text(f"{path.read_text(encoding='utf-8')}concurrency = 1\n", encoding="utf-8")
+    chat_server.answers(lambda _: FILTERED)
+    run(path, code=1)
+    refused = len(chat_server.requests)
+    found = json.loads(run("status", path, "--json").stdout)["stages"][0]
+    assert (found["waiting"], found["missing"]) == ({"request refused": refused}, 30 - refused)
+    assert not (tmp_path / "published").exists()
+
+
 def test_items_that_were_left_when_an_endpoint_was_given_up_are_listed_with_why(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
-    from tests.servers.chat_server import Status
-
     path = pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "title": str(n)} for n in range(30)], "")
     path.write_text(f"{path.read_text(encoding='utf-8')}concurrency = 1\n", encoding="utf-8")
     chat_server.answers(lambda _: Status(401))
@@ -725,8 +802,6 @@ def test_a_pipeline_that_is_not_there_is_named_so(tmp_path: Path) -> None:
 def test_what_is_waited_for_is_told_meanwhile(
     chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.servers.chat_server import Status
-
     monkeypatch.setattr("toolablate.experiments.running.progress.SECONDS_BETWEEN_LINES", 0.0)
     busy = Status(429, headers={"retry-after": "1"})
     writer = Writer(chat_server)
