@@ -45,17 +45,17 @@ _OPTIONS = _words(
 )
 _STATEMENTS = _words("statement statements aussagen affirmations afirmaciones affermazioni")
 _VERDICTS = _words(
-    "correct right true wrong false incorrect apply applies richtig falsch korrekt correctes exactes justes vraies"
-    " fausses correctas correctos verdaderas falsas corrette vere giuste"
+    "correct right true wrong false incorrect apply applies richtig falsch korrekt trifft treffen correcte correctes"
+    " exactes justes vraies fausses correctas correctos verdaderas falsas corrette vere giuste"
 )
 _BETWEEN = _words(
-    "of the is are der die den von ist sind oben les des de ces ci sont est n las los estas son es le delle queste"
+    "of the is are zu der die den von ist sind oben les des de ces ci sont est n las los estas son es le delle queste"
     " sono è"
 )
 _ALL_IN_CHINESE = re.compile(
     r"\W*(?:以上|上述|(?:全部?|所有|其[他它]|[都皆均])(?=.*[项案说是非对错确误]))[选项答案说法各所有全部两三者都皆均不是非对错正确误]+\W*"
 )
-_LABEL_OF_OPTION = re.compile(r"(?<![^\W_])[(（]?[A-Ga-g][)）.．、:：] ?")
+_LABEL_OF_OPTION = re.compile(r"(?<![A-Za-z0-9])[(（]?[A-Ga-g][)）.．、:：] ?")
 _ALL_WORDS = _OPTIONS | _STATEMENTS | _VERDICTS | _BETWEEN
 _LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])(?:[)）．、：]|[.:](?=\s))\s*")
 _MAYBE_INITIAL = re.compile(r"\s*[A-G]\.\s+[a-z]")
@@ -226,7 +226,7 @@ def _lists_options(question: str, options: Sequence[str]) -> bool:
         option
         for label in _LABEL_OF_OPTION.finditer(text)
         for option in said
-        if text.startswith(option, label.end()) and not re.match(_SIGN, text[label.end() + len(option) :][:1])
+        if text.startswith(option, label.end()) and not _BEGINS_WITH_SIGN.match(text, label.end() + len(option))
     }
     return len(found) > 1
 
@@ -337,6 +337,9 @@ def _is_offered(said: str, text: str) -> bool:
 _WIDE = "\u2e80"
 """Signs from here on, Chinese and Japanese ones, say more each, and have no blanks between words."""
 _SIGN = rf"[^\W_{_WIDE}-\U0003ffff]"
+
+
+_BEGINS_WITH_SIGN = re.compile(_SIGN)
 
 
 def _stands_in(said: str, text: str) -> bool:
