@@ -85,12 +85,13 @@ class Deduplicate:
 @dataclass(frozen=True)
 class Distinct:
     """Drops a question that repeats an earlier one as it is to be published: what `Deduplicate` compared were the
-    originals, which were converted and mended since. The same words repeat it whatever the answer. Words that are near
-    do with the same answer alone: converted questions are short, and may differ in the one name that they ask of."""
+    originals, which were converted and mended since. The same words repeat it whatever the answer, but for options of
+    which neither has the other's answer: "Which of these is true?" asks of its options. Words that are near do with the
+    same answer alone: converted questions are short, and may differ in the one name that they ask of."""
 
     same: float
     name: ClassVar[str] = "distinct"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:
@@ -101,19 +102,30 @@ class Distinct:
         asked = {item: content["asked"] for item, content in contents.items()}
         texts = {item: each["question"] for item, each in asked.items()}
         answers = {item: normal(each.get("right", each.get("answer"))) for item, each in asked.items()}
-        return {
-            later: [earlier, round(similarity, 4)]
-            for later, earlier, similarity in near_pairs(texts, self.same)
-            if answers[later] == answers[earlier] or normal(texts[later]) == normal(texts[earlier])
-        }
+        options = {item: {*map(normal, each.get("options", ()))} for item, each in asked.items()}
+        found: dict[str, Any] = {}
+        words: dict[str, list[str]] = defaultdict(list)
+        for later, text in texts.items():
+            those = words[normal(text)]
+            for earlier in those:
+                one, other = options[later], options[earlier]
+                if not (one and other) or answers[later] in other or answers[earlier] in one:
+                    found[later] = [earlier, 1.0]
+                    break
+            those.append(later)
+        for later, earlier, similarity in near_pairs(texts, self.same, self.same, answers):
+            found.setdefault(later, [earlier, round(similarity, 4)])
+        return found
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         return Dropped("duplicate", f"question: repeats {context[0]} ({context[1]:.2f})") if context else Kept(content)
 
 
-def near_pairs(texts: Mapping[str, str], least: float, enough: float = math.inf) -> Iterator[tuple[str, str, float]]:
+def near_pairs(
+    texts: Mapping[str, str], least: float, enough: float = math.inf, kinds: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, str, float]]:
     """Each pair (later, earlier) of at least that similarity, with it; of a text that has one of `enough`, no more
-    after it. MinHash finds candidates, sets decide."""
+    after it. Where `kinds` are given, only pairs of one kind. MinHash finds candidates, sets decide."""
     try:
         from datasketch import MinHash, MinHashLSH
     except ImportError:
@@ -129,7 +141,8 @@ def near_pairs(texts: Mapping[str, str], least: float, enough: float = math.inf)
             continue
         sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
         sketch.update_batch([gram.encode() for gram in own])
-        for earlier in sorted(lsh.query(sketch)):
+        near = lsh.query(sketch)
+        for earlier in sorted(near if kinds is None else [each for each in near if kinds[each] == kinds[name]]):
             similarity = len(own & grams[earlier]) / len(own | grams[earlier])
             if similarity >= least:
                 yield name, earlier, similarity

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolablate.benchmarks.judging.answers import Ask
-from toolablate.benchmarks.lpfqa.published import LpfqaRow, question_of_row
+from toolablate.benchmarks.lpfqa.published import LpfqaRow, has_mark, question_of_row
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.benchmarks.rows.row_errors import LineError
@@ -27,28 +27,36 @@ MOST_POINTS = 5
 _LEAK_SIGNS = 3
 """Letters and figures of an answer. Shorter ones, such as a unit, may stand in a question by chance."""
 
-_ALL_OR_NONE = re.compile(
-    r"\b(?:all|none|both|neither|any)\s+of\s+(?:the\s+)?(?:above|these|others?|them|options)\b"
-    r"|(?:以上|全部?|[都皆均])(?:[都皆均]|选项|不?(?:是|对|正确)|非|错)",
-    re.IGNORECASE,
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_OF_THE_ABOVE = re.compile(r"\b(?:all|none|both|neither|any) of the (?:above|foregoing)\b(?! \d)", re.IGNORECASE)
+_ALL = _words(
+    "all none any alle keine keiner keines tous toutes aucun aucune todos todas ninguno ninguna tutti tutte nessuno"
+    " nessuna"
 )
-# Alone, before a word for options, or before one for right or wrong that ends the option.
-_OF_OPTIONS = re.compile(
-    r"\W*(?:all|none|both|neither|any|alle|keine?[rs]?|beide|tous|toutes|aucune?|tod[oa]s|ningun[oa]?|tutt[ei]|nessun[oa]?)\b"
-    r"(?:\W*$|.*\b(?:above(?! \d)|below(?! \d)|listed|mentioned|options?|answers?|choices|genannten|obigen|antworten"
-    r"|davon|ci-dessus|réponses|anteriores|respuestas|opciones|precedenti|risposte)\b"
-    r"|.*\b(?:correct|right|true|wrong|false|apply|richtig|falsch|exactes|justes|correct[ae]s|corrette)\W*$)",
-    re.IGNORECASE,
+_BOTH = _words("both neither beide beides")
+_OPTIONS = _words(
+    "above below foregoing listed mentioned given option options answer answers choice choices these those them other"
+    " others genannten obigen antwort antworten optionen davon dessus réponse réponses propositions précédentes"
+    " anteriores respuesta respuestas opciones precedenti risposta risposte opzioni"
 )
-_ON_LINES = re.compile(
-    r"^[ \t]*[(（]?(?:A[)）.．、:：].*\n+[ \t]*[(（]?B[)）.．、:：]|a[)）.].*\n+[ \t]*[(（]?b[)）.])", re.MULTILINE
+_STATEMENTS = _words("statement statements aussagen affirmations afirmaciones affermazioni")
+_VERDICTS = _words(
+    "correct right true wrong false incorrect apply applies richtig falsch korrekt trifft treffen correcte correctes"
+    " exactes justes vraies fausses correctas correctos verdaderas falsas corrette vere giuste"
 )
-_IN_A_LINE = (
-    re.compile(r"(?:(?<![\w(（])[(（]?(?P<first>A)|(?<![A-Za-z0-9(（])[(（]?(?P<next>[BC]))[)）．、]"),
-    re.compile(r"(?:(?<![\w(（])[(（]?(?P<first>a)|(?<![A-Za-z0-9(（])[(（]?(?P<next>[bc]))[)）]"),
-    # "A." where a sentence begins: "vitamin A. Vitamin B." lists nothing.
-    re.compile(r"(?:(?:^|[?？:：.。!！])[ \t]{0,9}(?P<first>A)|\s(?P<next>[BC]))\. "),
+_BETWEEN = _words(
+    "of the is are zu der die den von ist sind oben les des de ces ci sont est n las los estas son es le delle queste"
+    " sono è"
 )
+_ALL_IN_CHINESE = re.compile(
+    r"\W*(?:以上|上述|(?:全部?|所有|其[他它]|[都皆均])(?=.*[项案说是非对错确误]))[选项答案说法各所有全部两三者都皆均不是非对错正确误]+\W*"
+)
+_LABEL_OF_OPTION = re.compile(r"(?<![A-Za-z0-9])[(（]?[A-Ga-g][)）.．、:：] ?")
+_ALL_WORDS = _OPTIONS | _STATEMENTS | _VERDICTS | _BETWEEN
 _LETTERED = re.compile(r"\s*[(（]?([A-Ga-g])(?:[)）．、：]|[.:](?=\s))\s*")
 _MAYBE_INITIAL = re.compile(r"\s*[A-G]\.\s+[a-z]")
 _NAMES_A_LETTER = re.compile(
@@ -92,9 +100,22 @@ def _answer_faults(asked: Mapping[str, Any]) -> list[str]:
 
 def lpfqa_texts(asked: Mapping[str, Any]) -> dict[str, str]:
     """Prompt and reference in LPFQA's published form."""
+    if "options" not in asked:
+        return _lpfqa_texts(asked, "")
+    marks = _OPTION_MARKS[:1] if any(map(has_mark, asked["options"])) else _OPTION_MARKS
+    texts = [_lpfqa_texts(asked, mark) for mark in marks]
+    return next((each for each in texts if _is_read_back(asked, each)), texts[0])
+
+
+_OPTION_MARKS = ("{}.", "({})", "{}:")
+"""The first with which the options are read back: a line of the question may begin with "I." or "E. coli"."""
+
+
+def _lpfqa_texts(asked: Mapping[str, Any], mark: str) -> dict[str, str]:
     points = ""
     if "options" in asked:
-        listed = [f"{letter}. {text.strip()}" for letter, text in zip(LETTERS, asked["options"], strict=False)]
+        letters = zip(LETTERS, asked["options"], strict=False)
+        listed = [f"{mark.format(letter)} {text.strip()}" for letter, text in letters]
         # With its text: beside an option "Vitamin C" a letter alone could mean either.
         prompt, answer = "\n".join([asked["question"], *listed]), listed[LETTERS.index(letter_of(asked))]
     else:
@@ -111,22 +132,27 @@ def numbered(points: Iterable[str]) -> str:
 
 def _form_faults(asked: Mapping[str, Any]) -> list[str]:
     """Of what LPFQA's importer would not read back as it is: a form that is published has to be read by others."""
-    try:
-        read = question_of_row(LpfqaRow(prompt_id="-", **lpfqa_texts(asked)))
-    except LineError:
-        read = None
+    if _is_read_back(asked, lpfqa_texts(asked)):
+        return []
     if "options" in asked:
-        options, right = tuple(map(str.strip, asked["options"])), (letter_of(asked),)
-        if read and read.choices == options and isinstance(read.target, ChoiceTarget) and read.target.letters == right:
-            return []
         return [
             "options: cannot be told apart again where question and options are one text: write each in a line without"
-            " fences, and begin no line of the question with a letter and a mark"
+            " fences, and list none in the question"
         ]
-    wanted = Rubric(reference=asked["answer"].strip(), points=numbered(asked["points"]))
-    if read and not read.choices and read.rubric == wanted:
-        return []
     return ["answer: cannot be told from the points again: leave out headings in brackets, and list no options"]
+
+
+def _is_read_back(asked: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
+    try:
+        read = question_of_row(LpfqaRow(prompt_id="-", **texts))
+    except LineError:
+        return False
+    if "options" in asked:
+        options, right = tuple(map(str.strip, asked["options"])), (letter_of(asked),)
+        return read.choices == options and isinstance(read.target, ChoiceTarget) and read.target.letters == right
+    return not read.choices and read.rubric == Rubric(
+        reference=asked["answer"].strip(), points=numbered(asked["points"])
+    )
 
 
 def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -160,7 +186,7 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
     if not alike[normal(asked["right"])]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
     faults += _faults_of_reference(options, asked["question"])
-    if _lists_options(asked["question"]):
+    if _lists_options(asked["question"], options):
         faults.append("question: lists options, which belong into `options` alone")
     if _gives_away(asked["question"], asked["right"], options):
         faults.append("question: holds the right option")
@@ -170,7 +196,7 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
 def _faults_of_reference(options: Sequence[str], question: str) -> list[str]:
     """Of options that have letters of their own or speak of other options: their order is drawn."""
     faults = []
-    if any(_ALL_OR_NONE.search(option) or _OF_OPTIONS.match(option) for option in options):
+    if any(map(_speaks_of_all, options)):
         faults.append('options: none may say "all of the above" or "none of the above"')
     if lettered := next(filter(_LETTERED.match, options), None):
         faults.append(f"options: leave out the letters that they begin with, and write initials in full: {lettered!r}")
@@ -181,23 +207,28 @@ def _faults_of_reference(options: Sequence[str], question: str) -> list[str]:
     return faults
 
 
-def _lists_options(question: str) -> bool:
-    """On lines of their own, or three of them in one line."""
-    lines = question.splitlines()
-    return bool(_ON_LINES.search(question)) or any(_in_order(line, label) for label in _IN_A_LINE for line in lines)
+def _speaks_of_all(option: str) -> bool:
+    """Whether it says no more than that all or none of the options hold. "None", "Both are true" and "All primes below
+    n" say something of what is asked."""
+    first, *rest = re.findall(r"\w+", normal(option)) or [""]
+    said = set(rest)
+    if first in _ALL:
+        whole = bool(said & (_OPTIONS | _STATEMENTS | _VERDICTS)) and said <= _ALL_WORDS
+    else:
+        whole = first in _BOTH and bool(said & _OPTIONS) and said <= _ALL_WORDS
+    return whole or bool(_OF_THE_ABOVE.search(option) or _ALL_IN_CHINESE.fullmatch(option))
 
 
-def _in_order(line: str, label: re.Pattern[str]) -> bool:
-    """Whether A, B and C stand in it, with words between them."""
-    begin, wanted = 0, list("ABC")
-    for found in label.finditer(line):
-        named = found["first"] or found["next"]
-        if named.upper() == wanted[0] and (found["first"] or re.search(r"\w", line[begin : found.start()])):
-            wanted.pop(0)
-            begin = found.end()
-            if not wanted:
-                return True
-    return False
+def _lists_options(question: str, options: Sequence[str]) -> bool:
+    """Whether two of them stand behind letters of a list: what else has such letters are parts of the question."""
+    text, said = normal(question), list(filter(None, map(normal, options)))
+    found = {
+        option
+        for label in _LABEL_OF_OPTION.finditer(text)
+        for option in said
+        if text.startswith(option, label.end()) and not _BEGINS_WITH_SIGN.match(text, label.end() + len(option))
+    }
+    return len(found) > 1
 
 
 def without_letters(options: Sequence[str], explanation: str) -> list[str]:
@@ -231,6 +262,8 @@ def _labelled(options: Sequence[str]) -> bool:
     labels, marks = [label.casefold() for label, *_ in parts], {mark for _, _, mark, _, _ in parts}
     if not _follow(labels):
         return False
+    if marks <= set(":-–—") and all(each.isdecimal() for each in (*labels, *(rest[:1] for *_, rest in parts))):
+        return False  # "1 - 2 h" is a range, "1 : 2" a ratio.
     if marks <= _MARKS and len(marks) == 1:
         # "1:2", "1.5" and "1-butene" have no blank there.
         return marks <= set(")]}、") or all(after for *_, after, _ in parts)
@@ -268,17 +301,45 @@ def _naming_others(options: Sequence[str], question: str) -> str | None:
 
 
 def _gives_away(question: str, answer: str, options: Sequence[str]) -> bool:
-    """Whether the answer stands in the question, and not all options do."""
+    """Whether the answer stands in the question, which neither offers it beside another nor holds all options."""
     said, text = normal(answer), normal(question)
     wide = sum(sign >= _WIDE for sign in said)
     if sum(map(str.isalnum, said)) + wide < _LEAK_SIGNS or not _stands_in(said, text):
         return False
+    if sum(map(str.isalnum, said)) < _OFFERED_SIGNS and _is_offered(said, text):
+        return False
     return not (options and all(_stands_in(normal(option), text) for option in options))
+
+
+_OFFERED_SIGNS = 12
+"""Of longer answers more is said than "silver or copper?" asks."""
+_OR = r"(?:or|oder|ou|o|или)"
+_AND = r"(?:and|und|et|y|e)"
+
+
+def _is_offered(said: str, text: str) -> bool:
+    """As "silver or copper?", "which of silver and copper" and "silver, copper or tin?" do."""
+    word = re.escape(said)
+    others = r"(?:, ?[^,.;:?!]{1,30}){0,5}?,?"
+    return any(
+        re.search(pattern, text)
+        for pattern in (
+            rf"(?<!{_SIGN}){word}{others} {_OR} ",
+            rf" {_OR} (?:(?:an?|the|der|die|das|une?|la|le|el|los|las) )?{word}(?!{_SIGN})",
+            rf"\b(?:which|welche[rs]?|quel(?:le)?|lequel|cuál|quale) (?:of|von|de|di|entre|tra)\b[^.;:?!]{{0,60}}"
+            rf"(?:(?<!{_SIGN}){word} {_AND} | {_AND} {word}(?!{_SIGN}))",
+            rf"{word}(?:、[^，。？]{{1,12}}){{0,5}}(?:或|还是)|(?:或者?|还是){word}",
+            rf"(?:{word}[和与][^，。？]{{1,12}}?|[和与]{word}[^，。？]{{0,4}}?)(?:哪|谁)",
+        )
+    )
 
 
 _WIDE = "\u2e80"
 """Signs from here on, Chinese and Japanese ones, say more each, and have no blanks between words."""
 _SIGN = rf"[^\W_{_WIDE}-\U0003ffff]"
+
+
+_BEGINS_WITH_SIGN = re.compile(_SIGN)
 
 
 def _stands_in(said: str, text: str) -> bool:
@@ -296,7 +357,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import binom
 
 from toolablate.benchmarks.prompt import LETTERS
-from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, _grams, near_pairs
+from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, Distinct, _grams, near_pairs
 from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.personal_data import without_personal_data
@@ -361,19 +361,24 @@ def test_a_workbench_is_taken_for_no_store(tmp_path: Path) -> None:
     ("question", "lists"),
     [
         ("Which keeps lithium? A) water B) tin C) iron", True),
+        ("Which keeps lithium?\na. water\nb. tin", True),
+        ("A) Water boils. B) Tin melts. C) Iron rusts. Which holds?", True),
+        ("选项A.water，选项B.tin", True),
+        ("Is it A) waters or B) tins?", False),
+        ("Find (a) the speed, (b) the mass of the tin and (c) the time.", False),
         ("In which order do the steps (A)→(B)→(C) of the cycle go?", False),
         ("Do the sets (A), (B), (C) overlap?", False),
         ("Which of the points A、B、C、D is it?", False),
     ],
 )
-def test_options_are_listed_where_words_stand_between_their_letters(question: str, lists: bool) -> None:
-    assert _lists_options(question) == lists
+def test_options_are_listed_where_they_stand_behind_letters(question: str, lists: bool) -> None:
+    assert _lists_options(question, ["tin", "water", "iron", "lead", "zinc"]) == lists
 
 
 @pytest.mark.parametrize("text", ["A) B) " * 4_000, "A. x B. x " * 4_000, "\n" * 20_000, "A\n" * 10_000])
 def test_options_are_looked_for_in_linear_time(text: str) -> None:
     """With patterns that went back, a reply of 20,000 characters took longer than a test may."""
-    assert not _lists_options(text)
+    assert not _lists_options(text, OPTIONS)
 
 
 def test_endings_are_looked_for_in_linear_time() -> None:
@@ -421,7 +426,18 @@ def test_letters_and_numbers_of_options_are_a_fault(form: str, labels: Sequence[
         [f"Vitamin {letter}" for letter in "ABCDE"],
         ["vitamins A and B", "vitamins B and C", "vitamin C", "vitamins D and E", "zinc"],
         ["C (carbon)", "N (nitrogen)", "O", "F", "He"],
+        ["1 - 2 h", "2 - 3 h", "3 - 4 h", "4 - 5 h", "5 - 6 h"],
+        ["1 : 2", "2 : 3", "3 : 4", "4 : 5", "5 : 1"],
         *([*OPTIONS, more] for more in ("All metals above 300 K", "Both right ventricles", "None at 300 K", "B cells")),
+        *(
+            [*OPTIONS, more]
+            for more in ("None", "Keine", "Both", "Both to the right", "Both are true", "All above 300 K")
+        ),
+        *(
+            [*OPTIONS, more]
+            for more in ("All primes below n", "All long options", "Keine der Größen", "For all x above")
+        ),
+        *([*OPTIONS, more] for more in ("平均错误率", "平均对数分布", "全对称伸缩振动", "NaCl和KCl都是离子晶体")),
     ],
 )
 def test_numbers_and_letters_of_what_is_asked_are_none(options: Sequence[str]) -> None:
@@ -434,13 +450,22 @@ def test_numbers_and_letters_of_what_is_asked_are_none(options: Sequence[str]) -
         "A and B",
         "Both A and B",
         "A、B",
-        "None",
+        "All of the above",
+        "all of the above except B and D.",
+        "None of these",
+        "Both of the above",
+        "All other options are wrong",
         "All are correct",
         "Neither answer",
         "Keine der genannten",
         "toutes les réponses ci-dessus",
         "以上都是",
         "全部正确",
+        "以上说法均不正确",
+        "都不对",
+        "Keine der Aussagen trifft zu",
+        "Aucune de ces réponses n'est correcte",
+        "ninguna de las anteriores",
         "bor\u200bate",
     ],
 )
@@ -464,8 +489,12 @@ SALTS = ["borax", "soda", "lime", "talc", "alum"]
         ("Which mass keeps lithium stable at 1.124 V and 124.5 K?", ["124", "200", "300", "400", "500"], False),
         ("Which mass keeps lithium stable at 124 K?", ["124", "200", "300", "400", "500"], True),
         ("哪种溶剂像丙酮一样溶解这种聚合物？", ["丙酮", "苯", "己烷", "乙醚", "水"], True),
-        ("Which keeps lithium stable? (a) water (b) tin (c) iron", OPTIONS, True),
-        ("Which keeps lithium stable?\na) water\nb) tin", OPTIONS, True),
+        ("Which keeps lithium stable? (a) lime (b) talc (c) alum", SALTS, True),
+        ("Which keeps lithium stable?\na) lime\nb) talc", SALTS, True),
+        ("Which keeps lithium stable? (a) water (b) tin (c) iron", OPTIONS, False),
+        ("Which keeps lithium stable, borax or soda?", SALTS, False),
+        ("Which keeps lithium stable: borax, soda or lime?", SALTS, False),
+        ("Which salt or acid keeps lithium stable in a solution of borax?", SALTS, True),
         ("Which keeps (a) lithium and (b) sodium stable?", OPTIONS, False),
     ],
 )
@@ -476,6 +505,26 @@ def test_a_question_holds_neither_its_answer_nor_its_options(question: str, opti
 @pytest.mark.parametrize(("answer", "faulty"), [("PREN", True), ("4.08 m", True), ("2", False), ("REN", False)])
 def test_a_question_with_a_short_answer_does_not_hold_it(answer: str, faulty: bool) -> None:
     question = "Which number ranks steels, as PREN = Cr + 3.3 Mo does, for 2 pumps that lift by 4.08 m?"
+    asked = {"question": question, "answer": answer, "points": ["names it"], "explanation": ""}
+    assert faults_of({"question": question}, asked) == (["question: holds the answer"] if faulty else [])
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "faulty"),
+    [
+        ("Which is denser, ice or water?", "water", False),
+        ("Is it True or False that tin melts?", "False", False),
+        ("Ist Kupfer oder Silber der bessere Leiter?", "Silber", False),
+        ("Which of list and tuple is hashable?", "tuple", False),
+        ("丙酮和乙醇哪个沸点更低？", "丙酮", False),
+        ("Which is the density of water beside ice?", "water", True),
+        ("Which list and tuple are hashable?", "tuple", True),
+        ("Does one of them hold, or a salt that keeps lithium stable?", "a salt that keeps lithium stable", True),
+    ],
+)
+def test_an_answer_that_the_question_offers_beside_another_is_not_given_away(
+    question: str, answer: str, faulty: bool
+) -> None:
     asked = {"question": question, "answer": answer, "points": ["names it"], "explanation": ""}
     assert faults_of({"question": question}, asked) == (["question: holds the answer"] if faulty else [])
 
@@ -503,7 +552,9 @@ def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
         ({"options": ["water \n and ice", *OPTIONS[1:]], "right": OPTIONS[2]}, ""),
         ({"options": ["water\nC. ice", *OPTIONS[1:]], "right": OPTIONS[2]}, "options"),
         ({"options": [*(f"```\nx = {each}\n```" for each in range(4)), "none is"], "right": "none is"}, "options"),
-        ({"question": "Which of these keeps lithium stable?\nB. subtilis\nchoose"}, "options"),
+        ({"question": "Which of these keeps lithium stable?\nB. subtilis\nchoose"}, ""),
+        ({"question": "Which keeps lithium stable?\nI. Water boils.\nII. Tin rusts."}, ""),
+        ({"question": "E. coli grows in it.\nWhich keeps lithium stable?"}, ""),
     ],
 )
 def test_options_that_lpfqas_form_would_not_give_back_are_a_fault(change: dict[str, Any], key: str) -> None:
@@ -542,6 +593,37 @@ def test_of_many_questions_alike_each_is_compared_with_few() -> None:
     }
     found = Deduplicate(DuplicatesSection(same=0.99, near=0.4), asks=1).context(doubtful)
     assert max(len(near) for near in found.values()) == MOST_NEAR
+
+
+def test_questions_of_the_same_words_are_told_apart_by_their_options() -> None:
+    asked: dict[str, dict[str, Any]] = {
+        "first": {"right": "iron rusts", "options": ["iron rusts", "tin boils"]},
+        "other options": {"right": "lead melts", "options": ["lead melts", "zinc burns"]},
+        "other answer": {"right": "tin boils", "options": ["iron rusts", "tin boils"]},
+        "short": {"answer": "zinc burns"},
+    }
+    contents = {name: {"asked": {"question": "Which of these holds?", **each}} for name, each in asked.items()}
+    assert Distinct(0.8).context(contents) == {"other answer": ["first", 1.0], "short": ["first", 1.0]}
+
+
+def test_questions_that_are_near_repeat_one_with_the_same_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of 5-grams of 2,000 with one stem and other answers were compared 2 million times."""
+    said = "Which additive keeps the lithium of the cell stable above 4 volts at a temperature of {} K?"
+    contents = {
+        str(number): {"asked": {"question": said.format(300 + number), "answer": f"salt {number % 50}"}}
+        for number in range(100)
+    }
+    pairs = []
+
+    def seen(*given: Any) -> Any:
+        for pair in near_pairs(*given):
+            pairs.append(pair)
+            yield pair
+
+    monkeypatch.setattr("toolablate.experiments.construction.duplicates.near_pairs", seen)
+    found = Distinct(0.8).context(contents)
+    assert {later: earlier for later, (earlier, _) in found.items()} == {str(n): str(n - 50) for n in range(50, 100)}
+    assert len(pairs) == 50
 
 
 @pytest.mark.parametrize(
