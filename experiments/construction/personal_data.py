@@ -20,14 +20,21 @@ _MAYBE_PROFILE = re.compile(
     re.IGNORECASE,
 )
 _OF_PEOPLE_ALONE = (
-    "twitter|x|facebook|fb|instagram|threads|tiktok|vk|weibo|pinterest|linkedin|t|keybase|researchgate|xing|patreon"
+    r"(?:(?:twitter|x|facebook|fb|instagram|weibo|pinterest|patreon)\.com|fb\.me|t\.me|threads\.(?:net|com)|vk\.(?:com|ru)"
+    r"|weibo\.cn|keybase\.io)"
 )
+_NOBODY = (
+    "about|ads|compose|download|events|explore|groups|hashtag|help|home|i|ideas|intent|jobs|joinchat|login|marketplace|"
+    "messages|notifications|p|permalink|photo|pin|posts|privacy|reel|search|settings|share|sharer|signup|story|tos|tv|"
+    "watch"
+)
+"""What these hosts call pages of theirs."""
 _PROFILE = re.compile(
     r"/(?:users?|members?|profiles?|people|u|in)/[^/]|[?&;](?:uid|user_id|member|memberid)=\d|/[@~]"
     r"|/(?:users?|members?|profiles?)[-.]\d|\b(?:profile|member)\.(?:php|asp|aspx)\?|[?&;]mode=viewprofile\b"
     r"|[?&;]action=profile\b"
     # What stands there first is an account. Of a host of code, further parts are projects.
-    rf"|(?:^|//|\bwww\.|\bm\.)(?:{_OF_PEOPLE_ALONE})\.(?:com|net|org|io|me|ru|cn)/[\w.-]{{2}}"
+    rf"|(?:^|//|\bwww\.|\bm\.){_OF_PEOPLE_ALONE}/(?!(?:{_NOBODY})(?![\w-]))[\w.-]{{2}}"
     r"|(?:^|//|\bwww\.)(?:github|gitlab|bitbucket|codeberg)\.(?:com|org)/[\w.-]{1,64}/?$",
     re.IGNORECASE,
 )

@@ -83,10 +83,11 @@ _RULES = (
         "needs a figure",
         re.compile(
             # "A table 8 entries wide" names none.
-            rf"\b(?:(?:see|in|from|by|of|on|and|with|to|the)\s+(?:{_KINDS})\s*\(?\d|(?:{_KINDS})\s*\(?\d[\d.-]*[a-z]?\)?\s+"
+            rf"\b(?:(?:see|in|from|by|of|on|and|with|to|the|voir|la|les)\s+(?:{_KINDS})\s*\(?\d|(?:{_KINDS})\s*\(?\d[\d.-]*[a-z]?\)?\s+"
             r"(?:is|are|was|shows?|gives?|lists?|illustrates?|depicts?|presents?|summari[sz]es|compares)\b"
             r"|(?-i:Fig(?:ure|s)?|FIG(?:URE)?|Table|TABLE|Diagram|Photo(?:graph)?|Chart|Map)\.?\s*\(?\d|figs?\.\s*\d"
             r"|(?:shown|depicted|seen|see)\s+(?:in\s+the\s+(?:figure|picture|diagram|table)|below|above))"
+            rf"|[(（]\s*(?:{_KINDS})\s*\d[\d.-]*[a-z]?\s*[)）,;]"
             rf"|[如见][上下左右][图表]|{_ALONE}[图表]\s*\d+(?:[.-]\d+)*(?![\dA-Za-z个种])"
             r"|(?<!常)[如见][图表](?=所示|中|\s*[,，。)）])",
             re.IGNORECASE,
@@ -99,7 +100,8 @@ _RULES = (
             r"example|exercise)\s*\(?\d|第\s*[\d一二三四五六七八九十百]+\s*[章节]|[(（]\d+(?:[.-]\d+)*[a-z]?[)）]\s*式|式\s*[(（]\d"
             # The number of a formula. Years and measures stand in brackets, too.
             r"|(?:\b(?:by|from|in|see|using|into)|[由从见入据])\s*[(（][1-9]\d?[.-]\d{1,3}[a-z]?[)）]"
-            r"|[=$][^\n]{0,200}[(（][1-9]\d?[.-]\d{1,3}[a-z]?[)）]\s*[.。]?\s*$",
+            r"|[=$][^\n]{0,200}[(（][1-9]\d?[.-]\d{1,3}[a-z]?[)）]"
+            r"\s*+(?:[.。,，;；]\s*+)?+(?:$|(?:where|in which)\b|其中|式中)",
             re.IGNORECASE,
         ),
     ),
@@ -123,7 +125,7 @@ class StandsAlone(NoContext):
     """Drops by rule what needs a figure, a place of the book or a where. The first rule that fits is the reason."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -428,7 +428,7 @@ def text_of(element: Element, *, quotes_marked: bool = False) -> str:
                     walk(child, mark, quoted or quotes, tabled or child.tag == "table")
                 pieces.append(_flat(child.tail, node))
         if node.tag in _REWRITTEN:
-            pieces[begin:] = [_rewritten(node, "".join(pieces[begin:]), pieces[:begin], addresses)]
+            pieces[begin:] = [_rewritten(node, "".join(pieces[begin:]), pieces, begin, addresses)]
         if quotes:
             pieces[begin:] = ["\n", *(f"> {line}\n" for line in _lines("".join(pieces[begin:])) if line)]
         elif block:
@@ -444,15 +444,46 @@ _SCRIPTS = {"sup": "^", "sub": "_"}
 _REWRITTEN = {*_SCRIPTS, "a"}
 
 
-def _rewritten(node: Element, said: str, before: Sequence[str], addresses: set[str]) -> str:
-    return _link(node, said, addresses) if node.tag == "a" else _script(node, said, before)
+def _rewritten(node: Element, said: str, pieces: list[str], begin: int, addresses: set[str]) -> str:
+    return _link(node, said, addresses) if node.tag == "a" else _script(node, said, pieces, begin)
 
 
-def _script(node: Element, said: str, before: Sequence[str]) -> str:
-    """What is of several lines, or stands beside nothing, is small print."""
-    left, right = next((piece[-1] for piece in reversed(before) if piece), " "), (node.tail or " ")[0]
-    small_print = "\n" in said.strip() or (left.isspace() and right.isspace())
-    return said if small_print else scripted(_SCRIPTS[node.tag], said, right)
+_NUMBER = re.compile(r"\s*[+\u2212-]?\d+\s*")
+_BASE = re.compile(r"(?<![\w.,])(?:\d+(?:[.,]\d+)*|[^\W\d_]) +$")
+_LONGEST_BASE = 40
+
+
+def _script(node: Element, said: str, pieces: list[str], begin: int) -> str:
+    """What is of several lines, or stands beside nothing, is small print; but a number behind a number or a single
+    letter is of that, and the blank between them goes. What stands before is `pieces`, up to `begin`."""
+    if not said:
+        return said
+    left, right = next((pieces[at][-1] for at in range(begin - 1, -1, -1) if pieces[at]), " "), (node.tail or " ")[0]
+    if node.tag == "sup" and said.strip() == "o" and left.isdecimal():
+        return "°"
+    # What a sign follows without a blank is of that: "2 ¹⁴C".
+    if left == " " and not right.isalnum() and _NUMBER.fullmatch(said) and _BASE.search(_end(pieces, begin)):
+        _take_blanks(pieces, begin)
+    elif "\n" in said.strip() or (left.isspace() and right.isspace()):
+        return said
+    return scripted(_SCRIPTS[node.tag], said, right)
+
+
+def _end(pieces: Sequence[str], begin: int) -> str:
+    """The last signs before `begin`: not all is joined for each script."""
+    end = ""
+    for at in range(begin - 1, -1, -1):
+        if len(end) >= _LONGEST_BASE:
+            break
+        end = pieces[at][-_LONGEST_BASE:] + end
+    return end
+
+
+def _take_blanks(pieces: list[str], begin: int) -> None:
+    for at in range(begin - 1, -1, -1):
+        pieces[at] = pieces[at].rstrip(" ")
+        if pieces[at]:
+            break
 
 
 _OF_THE_WEB = re.compile(r"(?:https?:)?//(?=\S)", re.IGNORECASE)

@@ -464,6 +464,9 @@ def test_pictures_leave_a_mark_and_quotes_are_marked() -> None:
         ("<table><tr><td>10<sup>8</sup><td>1</table>", "10^8\t1"),
         ("10⁸ the 1<sup>st</sup> time<sup>[1]</sup>", "10⁸ the 1st time^[1]"),
         ("<p><sup>Drawn by the author</sup></p>", "Drawn by the author"),
+        ("2 <sup>3</sup> 4, <i>x</i> <sup>2</sup> + 1, 10 <sup>-8</sup>.", "2^3 4, x^2 + 1, 10^(-8)."),
+        ("at 3 <sup>14</sup>C, as shown <sup>3</sup> there", "at 3 ^14C, as shown 3 there"),
+        ("25<sup>o</sup>C and 90<sup>o</sup>, n<sup>o</sup>", "25°C and 90°, n^o"),
     ],
 )
 def test_what_is_raised_or_lowered_keeps_its_meaning(written: str, said: str) -> None:

@@ -68,6 +68,8 @@ THREADS = DATA / "web_forum_gold.jsonl.gz"
         ("see twitter.com/jdoe, https://github.com/jdoe.", "see [profile], [profile]."),
         ("https://www.facebook.com/john.doe.33 and https://home.example/~jdoe", "[profile] and [profile]"),
         ("https://f.example/index.php?action=profile;u=17", "[profile]"),
+        ("x.com/jdoe/status/1, twitter.com/home_jdoe, t.me/jdoe", "[profile], [profile], [profile]"),
+        ("researchgate.net/profile/J-Doe and https://www.linkedin.com/in/jdoe/", "[profile] and [profile]"),
         ("f.example/memberlist.php?mode=viewprofile&u=5 or /u/jdoe", "[profile] or [profile]"),
         ("as /users/17/jdoe says, f.example/users/17/jdoe", "as [profile] says, [profile]"),
         ("https://f.example/user-17.html", "[profile]"),
@@ -76,6 +78,17 @@ THREADS = DATA / "web_forum_gold.jsonl.gz"
         ("look at each dot product at the dot com price", "look at each dot product at the dot com price"),
         ("https://github.com/numpy/numpy/issues/5 or m/s/u/v", "https://github.com/numpy/numpy/issues/5 or m/s/u/v"),
         ("its speed u/v at x.com", "its speed u/v at x.com"),
+        *(
+            (page, page)
+            for page in (
+                "https://www.researchgate.net/publication/1_Wear_of_rings",
+                "linkedin.com/pulse/why-seals-leak",
+                "https://x.com/search?q=seal, twitter.com/hashtag/seal and x.com/i/events/1",
+                "twitter.com/home, x.com/explore",
+                "https://x.org/wiki/Seals",
+                "facebook.com/groups/seals",
+            )
+        ),
         ("version 23.0.11.48 of it", "version 23.0.11.48 of it"),
         ("use @property or @cached(3) in a.b@", "use @property or @cached(3) in a.b@"),
         ("$10^{-3}$ to +5 000 000 Pa at 10-20 K", "$10^{-3}$ to +5 000 000 Pa at 10-20 K"),

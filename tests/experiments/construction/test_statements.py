@@ -108,6 +108,9 @@ def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, 
         ("Ductility falls in a narrow range (0.2-0.4) of strain. The Gini coefficient (0.35) measures it.", ""),
         ("From (2.4) the bound is tight.", "a place"),
         ("The work is $W = pV$ (2.4)", "a place"),
+        ("$E = mc^2$ (2.4), where $c$ is the speed of light.", "a place"),
+        ("E = mc^2 (2.4) ,\nin which c is the speed of light.", "a place"),
+        ("With $r = 2$ (1.5 at most), where it holds.", ""),
         ("由(2-4)可得功。", "a place"),
         ("许多现象如表面张力、毛细作用都源于分子间力。常见表面活性剂是皂类。", ""),
         ("一个字节代表8个二进制位。地图3D建模使用激光。", ""),
@@ -118,6 +121,9 @@ def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, 
         ("A byte table 8 entries wide holds the map.", ""),
         ("Table 8 has it; so has fig. 3.", "a figure"),
         ("As in table 8, it boils.", "a figure"),
+        ("Water boils (figure 2).", "a figure"),
+        ("L'eau bout, voir la figure 3.", "a figure"),
+        ("A map (table 8 entries wide) is one.", ""),
         ("日本国宪法规定天皇是国家的象征。汇率是本国货币的价格。", ""),
         ("基本节律由窦房结产生。样本书写数据用于训练模型。", ""),
         ("在本章中，水沸腾。", "where it stands"),
@@ -128,6 +134,13 @@ def test_what_cannot_stand_alone_is_told_from_years_measures_and_words(text: str
     outcome = asyncio.run(StandsAlone().take("a", {"text": text}, None, ask=None))  # type: ignore[arg-type]
     assert reason in (outcome.reason if isinstance(outcome, Dropped) else "")
     assert isinstance(outcome, Dropped) == bool(reason)
+
+
+def test_blanks_behind_a_number_of_a_formula_cost_no_time() -> None:
+    """With 200 signs before them a rule that reads them again and again does not end in sensible time."""
+    text = f"{'=' * 200}(1.2){' ' * 60_000}x"
+    outcome = asyncio.run(StandsAlone().take("a", {"text": text}, None, ask=None))  # type: ignore[arg-type]
+    assert not isinstance(outcome, Dropped)
 
 
 CORRECT = "Boiling:\nAt 1 atm water boils at 373 K, since its vapour pressure is 1 atm there."
