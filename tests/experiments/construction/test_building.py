@@ -154,10 +154,16 @@ FATES |= {
         changed(question="Welcher Zusatz hält Lithium über drei Volt stabil, und warum ist das so?"),
         "asked again",
     ),
-    "lists options": (changed(question="Which of these keeps lithium?\nA. water\nB. tin\nC. iron"), "asked again"),
-    "lists options in a line": (changed(question="Which keeps lithium stable? A) water B) tin C) iron"), "asked again"),
-    "lists options in brackets": (changed(question="Is it (A) water, (B) tin or (C) iron?"), "asked again"),
-    "lists options by full stops": (changed(question="Which keeps lithium? A. water B. tin C. iron"), "asked again"),
+    **{
+        f"lists options {how}": (changed(question=form.format(*OPTIONS)), "asked again")
+        for how, form in {
+            "on lines": "Which of these keeps lithium?\nA. {}\nB. {}\nC. {}",
+            "in a line": "Which keeps lithium stable? A) {} B) {} C) {}",
+            "in brackets": "Is it (A) {}, (B) {} or (C) {}?",
+            "by full stops": "Which keeps lithium? A. {} B. {} C. {}",
+        }.items()
+    },
+    "names parts": (changed(question="Which keeps (a) a pump, (b) a valve and (c) a cell of lithium stable?"), "kept"),
     "names samples": (
         changed(question="Of the samples A: 5 mg, B: 6 mg, C: 7 mg with vitamin A. B. subtilis grew; which is it?"),
         "kept",
