@@ -224,7 +224,7 @@ def test_who_corrects_where_an_item_is_from_pays_nothing_and_loses_no_decision(
 def test_a_mend_that_repeats_another_question_is_not_published(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
     path, items = waiting
     (first, second), rest = items[:2], items[2:]
-    mend = {"verdict": "mend", "content": {"question": first["content"]["question"].upper()}}
+    mend = {"verdict": "mend", "content": {**first["content"], "question": first["content"]["question"].upper()}}
     decided(
         path,
         *({"item": second["item"], "reviewer": who, **mend} for who in ("ann", "bob")),
