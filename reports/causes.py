@@ -66,7 +66,7 @@ CAUSES: Mapping[Mechanism, tuple[str, str]] = {
     "sampling_noise": ("chance", "it can answer the question, and this draw came out wrong"),
     "own_error": (
         "the model's own error",
-        "it mostly answers the question wrong, with tools or without",
+        "it cannot reliably answer the question, with tools or without",
     ),
     "unknown": ("something that the condition brings", "it is not known what"),
 }

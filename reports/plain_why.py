@@ -248,15 +248,13 @@ def _apart(rows: list[Row]) -> str:
 
 
 def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
-    bare, same = without_tools(evidence), same_without_tools(evidence)
+    same = same_without_tools(evidence)
     if levels := counted_runs("own_error", evidence):
         kinds = [row for row in levels if row.share < RIGHT]
         more = len(kinds) - len(low)
         beside = f"; and {more} more kind{'' if more == 1 else 's'}" if more > 0 else ""
         mostly = f" Mostly wrong: {'; '.join(row.told for row in low)}{beside}." if low else " No kind is mostly wrong."
         yield f"Of the counted answers, whatever is changed, {total(levels).came}.{mostly}"
-    if bare is not None and bare.share == RIGHT:
-        yield f"{capital(bare.told)}."
     if same:
         yield f"{same}."
     yield from repeats_told(evidence, lambda row: row.share < RIGHT)
@@ -273,7 +271,7 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
         yield f"{capital(bare.told)}: it can answer the question."
     yield from repeats_told(evidence, lambda row: row.share > RIGHT)
     if not came:
-        yield "No run shows chance by itself: it is what is left, as no one change explains the answer better."
+        yield "No run shows chance by itself: it is what the other causes leave."
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
