@@ -178,7 +178,7 @@ async def _open(
 
 @dataclass(slots=True)
 class Seen:
-    """`rss`, in MB, and the trials that were `done`, after each second; `cpu` is of the whole process."""
+    """`rss`, in MB, and the trials `done`, after each second and at the end; `cpu` is of the whole process."""
 
     trials: int
     missing: int = 0
@@ -189,7 +189,9 @@ class Seen:
 
 
 def _look(seen: Seen, over: threading.Event) -> None:
-    while not over.wait(1.0):
+    ended = False
+    while not ended:
+        ended = over.wait(1.0)
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         seen.rss.append(pages * _PAGE_MB)
         seen.done.append(Replaying.ended)
