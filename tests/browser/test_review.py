@@ -12,8 +12,7 @@ from tests.browser.conftest import SCHEMES, Browse, LookAt, seen_as
 from tests.browser.serving import Site
 from tests.browser.test_everywhere import SERIOUS, _is_in_order
 from tests.experiments.construction.reviewing import reviewing
-from tests.experiments.construction.test_building import funnel
-from tests.experiments.construction.writing import Writer, pipeline_of
+from tests.experiments.construction.writing import Writer, funnel, pipeline_of
 from tests.servers.chat_server import ChatServer
 
 from toolablate.experiments.construction.workbench import Decision, Workbench

@@ -5,8 +5,8 @@ import random
 from pathlib import Path
 
 import pytest
-from tests.experiments.construction.test_building import ALONE, funnel, run
 from tests.experiments.construction.test_statements import pipeline_of
+from tests.experiments.construction.writing import ALONE, funnel, run
 from tests.servers.chat_server import ChatServer
 
 from toolablate.experiments.construction.audit import audit_of, bounds, drawn

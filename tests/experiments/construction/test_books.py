@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.construction.test_building import run
+from tests.experiments.construction.writing import run
 
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.sources.book_pages import pages_of

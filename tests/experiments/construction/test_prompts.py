@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.experiments.construction.test_building import ALONE, funnel, run
-from tests.experiments.construction.writing import PAIRS, Writer, pipeline_of
+from tests.experiments.construction.writing import ALONE, PAIRS, Writer, funnel, pipeline_of, run
 from tests.servers.chat_server import ChatServer
 
 from toolablate.experiments.construction.prompts import PROMPTS

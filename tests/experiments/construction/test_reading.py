@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from tests.experiments.construction.test_building import ALONE, run
-from tests.experiments.construction.writing import Writer
+from tests.experiments.construction.writing import ALONE, Writer, run
 from tests.servers.chat_server import ChatServer, Json, Status, reply
 
 from toolablate.cli import group

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.construction.test_building import funnel, run
-from tests.experiments.construction.writing import PAIRS, Writer, filtered, pipeline_of
+from tests.experiments.construction.writing import PAIRS, Writer, filtered, funnel, pipeline_of, run
 from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions

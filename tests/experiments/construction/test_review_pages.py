@@ -11,10 +11,9 @@ import httpx
 import pytest
 from tests.browser.serving import Site
 from tests.experiments.construction.reviewing import Person, reviewing
-from tests.experiments.construction.test_building import ALONE, funnel, run
 from tests.experiments.construction.test_reading import KEPT, Reader, captured, good
 from tests.experiments.construction.test_statements import pipeline_of as statements_of
-from tests.experiments.construction.writing import PAIRS, Writer, assessed, filtered, pipeline_of
+from tests.experiments.construction.writing import ALONE, PAIRS, Writer, assessed, filtered, funnel, pipeline_of, run
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.construction.workbench import Decision, Workbench

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.experiments.construction.test_building import run
-from tests.experiments.construction.writing import PAIRS, Writer, pipeline_of
+from tests.experiments.construction.writing import PAIRS, Writer, pipeline_of, run
 from tests.servers.chat_server import ChatServer
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.construction.test_building import funnel, run
+from tests.experiments.construction.writing import funnel, run
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.benchmarks.encyclo_k.statements import load_statements

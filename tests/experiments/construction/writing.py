@@ -1,4 +1,4 @@
-"""A model that writes and checks questions by rule: what it replies to depends on marks in the material."""
+"""A model that writes and checks questions by marks in the material, and builds with it."""
 
 import json
 import re
@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner, Result
 from tests.servers.chat_server import ChatServer, Json, Status, reply
+
+from toolablate.cli import group
 
 SETTINGS = {
     "lithium": "Our pouch cells swell after a summer in a parked van, and the supplier sends a new formulation.",
@@ -104,3 +107,16 @@ def pipeline_of(folder: Path, server: ChatServer, pairs: list[dict[str, Any]] = 
         encoding="utf-8",
     )
     return path
+
+
+ALONE = "[review]\nreviewers = 0\n"
+
+
+def run(*args: object, code: int = 0) -> Result:
+    found = CliRunner().invoke(group, ["build", *map(str, args)])
+    assert found.exit_code == code, (found.output, found.exception)
+    return found
+
+
+def funnel(path: Path, code: int = 0) -> dict[str, dict[str, Any]]:
+    return {each["stage"]: each for each in json.loads(run(path, "--json", code=code).stdout)["stages"]}

@@ -1,0 +1,132 @@
+"""What a build publishes, and what its output may have in it."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.experiments.construction import killed_publishing
+from tests.experiments.construction.writing import ALONE, PAIRS, Writer, pipeline_of, run
+from tests.servers.chat_server import ChatServer
+
+from toolablate.benchmarks.questions import load_questions
+from toolablate.cli import group
+from toolablate.experiments.construction.pipeline import load_pipeline
+from toolablate.experiments.construction.publishing import licences_told
+from toolablate.traces.errors import InputError
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_what_has_a_published_name_and_is_no_file_of_its_own_is_refused(
+    kind: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    mine = tmp_path / "published/questions.jsonl"
+    mine.parent.mkdir()
+    if kind == "folder":
+        mine.mkdir()
+    else:
+        mine.symlink_to(path)
+    refused = run(path, code=1).exception
+    assert isinstance(refused, InputError)
+    assert "has other files, such as 'questions.jsonl'" in refused.message
+    assert chat_server.requests == []
+
+
+def test_a_folder_with_other_files_is_refused_before_anything_is_asked(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published/notes.txt").write_text("mine", encoding="utf-8")
+    refused = run(path, code=1).exception
+    assert isinstance(refused, InputError)
+    assert "output: " in refused.message
+    assert "has other files, such as 'notes.txt'" in refused.message
+    assert chat_server.requests == []
+    assert [each.name for each in (tmp_path / "published").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "world", "told"),
+    [
+        ("questions", 'pages = "book.jsonl"', "worlds.pages: a book's, of statements; questions have worlds.threads"),
+        ("statements", "threads = true", "worlds.threads: those of questions; statements have worlds.pages"),
+        ("statements", 'pages = "none.jsonl"', "none.jsonl"),
+    ],
+)
+def test_corpora_that_cannot_be_published_are_refused_first(
+    kind: str, world: str, told: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    rows = PAIRS[:1] if kind == "questions" else [{"text": "Coal:\nIt burns.", "discipline": "Mining"}]
+    path = pipeline_of(tmp_path, chat_server, rows, f'kind = "{kind}"\n[worlds]\n{world}\n')
+    refused = CliRunner().invoke(group, ["build", str(path)]).exception
+    assert isinstance(refused, InputError)
+    assert told in refused.message
+    assert chat_server.requests == []
+
+
+def test_files_that_a_build_no_longer_makes_are_gone(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    run(pipeline_of(tmp_path, chat_server, PAIRS[:2], f"{ALONE}[worlds]\nthreads = true\n"))
+    assert (tmp_path / "published/threads.jsonl").exists()
+    run(pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE))
+    assert {each.name for each in (tmp_path / "published").iterdir()} == {"questions.jsonl", "lpfqa.jsonl", "card.md"}
+
+
+@pytest.mark.deep
+def test_a_build_that_is_killed_while_it_publishes_leaves_the_old_or_the_new_set(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE))
+    run(pipeline.file)
+    old = killed_publishing.files_in(tmp_path / "published")
+    run(pipeline_of(tmp_path, chat_server, PAIRS[:3], ALONE))
+    new = killed_publishing.files_in(tmp_path / "published")
+    (tmp_path / "old.json").write_text(json.dumps(old), encoding="utf-8")
+    # A process of its own: this one has the server's threads, and what has threads cannot fork.
+    child = [sys.executable, killed_publishing.__file__, str(pipeline.file), str(tmp_path / "old.json")]
+    told = subprocess.run(child, check=True, capture_output=True, text=True).stdout
+    found = [json.loads(line) for line in told.splitlines()]
+    assert all(each in (old, new) for each in found)
+    seen = [each == new for each in found]
+    assert seen == sorted(seen)
+    assert seen.count(False) > 3
+    assert seen.count(True) > 3
+    left = {each.name for each in tmp_path.iterdir() if "published" in each.name}
+    assert all(re.fullmatch(r"published|\.published\.\w+\.part", name) for name in left), left
+
+
+def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS, ALONE))
+    contents = {"a": {"licence": "CC BY 4.0"}, "b": {}}
+    assert licences_told(pipeline, contents) == [
+        "1 of 2 questions have no `licence` of their source; the card says unknown"
+    ]
+    assert licences_told(pipeline, {"a": contents["a"]}) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "blocked"),
+    [
+        ("https://forum.example/viewtopic.php?t=3", ("forum.example",)),
+        ("http://forum.example:8080/", ("forum.example",)),
+        ("https://-.example/t/3", ()),
+        ("", ()),
+        ("thread 3", ()),
+        ("file:///threads/3", ()),
+        ("http://[bad", ()),
+    ],
+)
+def test_the_thread_of_a_question_is_kept_from_models(
+    url: str, blocked: tuple[str, ...], chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    for more in ("", "[worlds]\nthreads = true\n"):
+        run(pipeline_of(tmp_path, chat_server, [{**PAIRS[0], "url": url}], f"{ALONE}{more}"))
+        (question,) = load_questions(tmp_path / "published" / "questions.jsonl")
+        # As a corpus of its own it is to be searched.
+        assert question.blocked_hosts == (() if more else blocked)
