@@ -111,9 +111,9 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
     else:
         told = counted(len(built.published or {}), loaded.kind.removesuffix("s"))
         console.print(f"{told} in {published.folder}", markup=False, soft_wrap=True)
-        if waiting := sum(map(len, (found.waiting for found in built.stages if found is not built.review))):
+        if waiting := sum(map(len, (found.waiting for found in built.stages if found not in built.reviews))):
             console.print(f"{counted(waiting, 'item')} waiting: `build status --list`", markup=False)
-        if waiting := len(built.review.waiting):
+        if waiting := sum(len(found.waiting) for found in built.reviews):
             console.print(f"{counted(waiting, 'item')} waiting for people: `build review`", markup=False)
         for line in published.told:
             console.print(line, markup=False, soft_wrap=True)
@@ -181,32 +181,32 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     import json
 
     from toolablate.experiments.construction.building import seen_so_far
-    from toolablate.experiments.construction.kinds import reviewed
     from toolablate.experiments.construction.pipeline import load_pipeline
-    from toolablate.experiments.construction.review import load_decisions, said_of
+    from toolablate.experiments.construction.review import Review, load_decisions, said_of
     from toolablate.experiments.construction.workbench import Workbench, content_digest
     from toolablate.reports.numbers import counted
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=decisions is not None, beside=True) as bench:
-        review = seen_so_far(loaded, bench).review
-        contents, part = review.contents, reviewed(loaded)
+        reviews = [(each.stage, each) for each in seen_so_far(loaded, bench).reviews if isinstance(each.stage, Review)]
         if decisions is not None:
-            kept = bench.decide(load_decisions(decisions, contents, part))
+            came = [(found.contents, stage.reviewed) for stage, found in reviews]
+            kept = bench.decide(load_decisions(decisions, came))
             click.echo(f"{counted(kept, 'decision')} kept; `toolablate build {pipeline}` goes on with them.", err=True)
             return
-        said = said_of(bench.decisions(), contents, loaded.review.reviewers)
-        for item, waits in review.waiting.items():
-            content = contents[item]
-            told = {
-                "item": item,
-                "seen": content_digest(content),
-                "waits_for": waits.reason,
-                "decided_by": [each.reviewer for each in said.get(item, [])],
-                "content": part.mendable(content),
-                "source": part.shown(content),
-            }
-            click.echo(json.dumps(told, ensure_ascii=False))
+        for stage, found in reviews:
+            said, part = said_of(bench.decisions(), found.contents, stage.reviewers), stage.reviewed
+            for item, waits in found.waiting.items():
+                content = found.contents[item]
+                told = {
+                    "item": item,
+                    "seen": content_digest(content),
+                    "waits_for": waits.reason,
+                    "decided_by": [each.reviewer for each in said.get(item, [])],
+                    "content": part.mendable(content),
+                    "source": part.shown(content),
+                }
+                click.echo(json.dumps(told, ensure_ascii=False))
 
 
 @build_group.command("audit", epilog=options.example("toolablate build audit statements.toml -n 200 > audit.jsonl"))

@@ -236,7 +236,13 @@ class Built:
 
     @property
     def review(self) -> Passed:
-        return next(each for each in self.stages if each.stage.name == Review.name)
+        """The last one, of what is published."""
+        return self.reviews[-1]
+
+    @property
+    def reviews(self) -> tuple[Passed, ...]:
+        """Where people decide."""
+        return tuple(each for each in self.stages if isinstance(each.stage, Review))
 
     @property
     def missing(self) -> int:

@@ -12,7 +12,7 @@ from toolablate.experiments.construction.building import Built, paid_for
 from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
-from toolablate.experiments.construction.review import Agreement, agreement, said_of
+from toolablate.experiments.construction.review import Agreement, Review, agreement, said_of
 from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, reviewer_figures
 from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
 from toolablate.experiments.construction.stages import REFUSED, UNREAD, Content, Dropped, Waiting
@@ -83,7 +83,8 @@ class Funnel:
     own. `left_out` are threads that `build threads` could not read. `paid_before` is what was paid for steps that the
     pipeline no longer has, since it or its items changed. `sources` are forums or books, those with most items first;
     `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None without one; `reviewers`
-    have no names. `paper` names the paper whose figures stand beside, and `paper_funnel` is its funnel in words."""
+    have no names, and have decided in all reviews; `proofreading` is the agreement on correct statements, None where
+    nobody is asked. `paper` names the paper whose figures stand beside, and `paper_funnel` is its funnel in words."""
 
     rows: int
     repeated: int
@@ -96,6 +97,7 @@ class Funnel:
     style: StyleGuess
     audit: Audit | None
     agreement: Agreement
+    proofreading: Agreement | None
     reviewers: tuple[ReviewerFigures, ...]
     paper: str
     paper_funnel: str
@@ -134,7 +136,12 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         )
     contents = (built.published or {}).values()
     rows = rows_in(pipeline)
-    said = said_of(bench.decisions(), built.review.contents, pipeline.review.reviewers)
+    said = {
+        found.stage.name: said_of(bench.decisions(), found.contents, found.stage.reviewers)
+        for found in built.reviews
+        if isinstance(found.stage, Review)
+    }
+    by_item = {f"{stage} {item}": each for stage, of_stage in said.items() for item, each in of_stage.items()}
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),
@@ -148,8 +155,9 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         audit=audit_in(pipeline, built.published or {}, bench.texts(built.stages[-1].stage.name)),
         paper=paper.name,
         paper_funnel=paper.told,
-        agreement=agreement(said),
-        reviewers=tuple(reviewer_figures(said, Reviewers(Path(pipeline.workbench)).known())),
+        agreement=agreement(said[built.review.stage.name]),
+        proofreading=agreement(said["proofread"]) if "proofread" in said else None,
+        reviewers=tuple(reviewer_figures(by_item, Reviewers(Path(pipeline.workbench)).known())),
     )
 
 
@@ -210,6 +218,8 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
         yield told
     if funnel.audit is not None:
         yield from audit_told(funnel.audit)
+    if funnel.proofreading is not None:
+        yield from agreement_told(funnel.proofreading, "Proofreading")
     yield from agreement_told(funnel.agreement)
     yield f"Beside it, {funnel.paper_funnel}."
 
@@ -258,15 +268,15 @@ def _unread_told(stages: Sequence[StageFigures]) -> Iterator[str]:
         )
 
 
-def agreement_told(said: Agreement) -> Iterator[str]:
+def agreement_told(said: Agreement, what: str = "Review") -> Iterator[str]:
     from toolablate.reports.numbers import counted
 
     if said.items:
         kappa = "undefined" if said.kappa is None else f"{said.kappa:.2f}"
         interval = f" ({said.ci95[0]:.2f} to {said.ci95[1]:.2f})" if said.ci95 else ""
         yield (
-            f"Review: two people on {counted(said.items, 'item')}, the same verdict on {said.same_verdict:.0%},"
+            f"{what}: two people on {counted(said.items, 'item')}, the same verdict on {said.same_verdict:.0%},"
             f" kappa {kappa}{interval}"
         )
     if said.median_seconds is not None:
-        yield f"Review: median {said.median_seconds:.0f} s per item and person"
+        yield f"{what}: median {said.median_seconds:.0f} s per item and person"

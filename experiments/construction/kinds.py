@@ -25,6 +25,7 @@ from toolablate.experiments.construction.statement_stages import (
     Falsify,
     Specify,
     StandsAlone,
+    cannot_stand_alone,
     load_statement_items,
     twin_faults,
 )
@@ -103,6 +104,21 @@ def _faults_of_twin(content: Content) -> list[str]:
     return faults
 
 
+def _faults_of_statement(content: Content) -> list[str]:
+    if not content["text"].strip():
+        return ["text: is blank"]
+    return [f"text: {reason}: {said}" for reason, said in filter(None, [cannot_stand_alone(content["text"])])]
+
+
+PROOFREAD = Reviewed(
+    "",
+    ("text", "book", "page", "licence"),
+    _faults_of_statement,
+    reasons=("cut off", "parts of two statements", "signs or formulas are damaged", "no statement"),
+    labels=("text",),
+    names={"text": "Statement"},
+    told="Proofreading: is each statement whole, and written as it should be? Whether it is true is not asked.",
+)
 _STATEMENTS = Reviewed(
     "false",
     ("text", "book", "page", "licence"),
@@ -120,6 +136,7 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
         return (
             StandsAlone(),
             Specify(asks, prompts["specify"]),
+            *_proofreading(pipeline, bench),
             Falsify(asks, prompts["falsify"]),
             CheckTwin(pipeline.items),
             _review(pipeline, bench),
@@ -137,6 +154,12 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
         _review(pipeline, bench),
         Distinct(pipeline.duplicates.same),
     )
+
+
+def _proofreading(pipeline: Pipeline, bench: Workbench) -> list[Review]:
+    """Of correct statements, before anything is paid for their twins."""
+    people = pipeline.review.proofreaders
+    return [Review(PROOFREAD, people, bench.decisions, "proofread")] if people else []
 
 
 def _review(pipeline: Pipeline, bench: Workbench) -> Review:

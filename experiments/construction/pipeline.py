@@ -65,9 +65,11 @@ class FilterSection(Section):
 
 
 class ReviewSection(Section):
-    """`reviewers` have to agree on an item; 0 publishes what no person has read. More than these adjudicate."""
+    """`reviewers` have to agree on an item; 0 publishes what no person has read. More than these adjudicate.
+    `proofreaders` have to agree on a correct statement before it is falsified; with 0 nobody is asked."""
 
     reviewers: int = Field(default=2, ge=0, le=5)
+    proofreaders: int = Field(default=0, ge=0, le=5)
 
 
 class WorldsSection(Section):
@@ -140,6 +142,12 @@ class Pipeline(Section):
                 raise ValueError(f"prompts.{name}: no stage of {self.kind} has it")
             if name == "read" and not self.reads:
                 raise ValueError("prompts.read: no stage has it without a `reader` in `roles`")
+        return self
+
+    @model_validator(mode="after")
+    def _statements_are_proofread(self) -> Self:
+        if self.review.proofreaders and self.kind != "statements":
+            raise ValueError(f"review.proofreaders: of statements, before they are falsified; {self.kind} have none")
         return self
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.building import Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
+from toolablate.experiments.construction.kinds import load_items
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered, texts_of
@@ -154,10 +155,18 @@ def _of_statements(
     if not pipeline.worlds.pages:
         return made, []
     tell(f"Looking for {counted(len(contents), 'statement')} in the book")
-    worlds = book_worlds(pipeline.worlds.pages, contents)
+    worlds = book_worlds(pipeline.worlds.pages, _as_cut(pipeline, contents))
     made |= {"book.jsonl": _documents(worlds.true), "falsified_book.jsonl": _documents(worlds.false)}
     found = f"{len(worlds.found)} of {len(contents)}"
     return made, [f"{found} statements stand in the book word for word, and are false in falsified_book.jsonl"]
+
+
+def _as_cut(pipeline: Pipeline, contents: Mapping[str, Content]) -> Mapping[str, Content]:
+    """As the statements stand in the book: who proofread them may have mended what a book does not have so."""
+    if not pipeline.review.proofreaders:
+        return contents
+    rows = load_items(pipeline)
+    return {item: {**content, "text": rows[item]["text"]} for item, content in contents.items()}
 
 
 def _documents(documents: Iterable[Mapping[str, Any]]) -> str:
@@ -199,6 +208,12 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         *([f"- Prompts that are not toolablate's own: {', '.join(pipeline.prompts)}"] if pipeline.prompts else []),
         f"- Review: {_reviewed_by(pipeline.review.reviewers)}",
         *(f"- {told}" for told in agreement_told(funnel.agreement)),
+        *(
+            [f"- Proofreading of the correct statements: {_reviewed_by(pipeline.review.proofreaders)}"]
+            if funnel.proofreading
+            else []
+        ),
+        *(f"- {told}" for told in (agreement_told(funnel.proofreading, "Proofreading") if funnel.proofreading else ())),
         *(f"- {told}" for told in _measured(pipeline, funnel)),
         f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
         "",
@@ -272,12 +287,14 @@ def licences_told(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[s
 def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
     """Before a build: how many decisions of people are on published items whose text is another now, or gone, and why.
     Nothing is asked or written."""
-    known = {item: said for item, said in by_item(bench.decisions()).items() if pipeline.review.reviewers}
+    known = {item: said for item, said in by_item(bench.decisions()).items() if _has_people(pipeline)}
     if not known or not (published := _published_ids(pipeline)):
         return []
     built = seen_so_far(pipeline, bench)
-    stages = built.stages[: built.stages.index(built.review) + 1]
-    applies = said_of(bench.decisions(), built.review.contents, pipeline.review.reviewers)
+    # Who passed the last review was decided on there.
+    review = built.review if pipeline.review.reviewers else built.reviews[0]
+    stages = built.stages[: built.stages.index(review) + 1]
+    applies = said_of(bench.decisions(), review.contents, pipeline.review.reviewers or pipeline.review.proofreaders)
     lost = [item for item in known.keys() - applies.keys() if item[:ID_DIGITS] in published]
     if not lost:
         return []
@@ -297,6 +314,10 @@ def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
         ),
         *told(anew, "count on where it comes out as before, and no longer where it does not"),
     ]
+
+
+def _has_people(pipeline: Pipeline) -> bool:
+    return bool(pipeline.review.reviewers or pipeline.review.proofreaders)
 
 
 def _published_ids(pipeline: Pipeline) -> frozenset[str]:

@@ -19,10 +19,11 @@ from toolablate.traces.records import digest_json, digest_text
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What of an item people see and may mend: the object under `part` of its content and the values of `labels`,
-    beside its `source`, the values of these keys. `faults` says what is wrong with a content, each beginning with its
-    field, which `fields` has under a model's name of it. `reasons` are those for which most items are rejected;
-    `choices` what a field may say, where that is not anything, and `most` for how many texts of a list there is room.
+    """What of an item people see and may mend: the object under `part` of its content ("" for none) and the values of
+    `labels`, beside its `source`, the values of these keys. `faults` says what is wrong with a content, each beginning
+    with its field, which `fields` has under a model's name of it. `reasons` are those for which most items are
+    rejected; `choices` what a field may say, where that is not anything, and `most` for how many texts of a list there
+    is room. `names` are those of fields that are called otherwise here, `told` is what people should know before.
     """
 
     part: str
@@ -33,10 +34,12 @@ class Reviewed:
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     most: Mapping[str, int] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    told: str = ""
 
     def mendable(self, content: Content) -> Content:
         """All that people may mend, by field."""
-        return {**content[self.part], **{key: content[key] for key in self.labels}}
+        return {**(content[self.part] if self.part else {}), **{key: content[key] for key in self.labels}}
 
     def shown(self, content: Content) -> Content:
         """What they see beside it, as far as there is any."""
@@ -45,7 +48,7 @@ class Reviewed:
     def mended(self, content: Content, fields: Mapping[str, Any]) -> Content:
         labels = {key: value for key, value in fields.items() if key in self.labels}
         made = {key: value for key, value in fields.items() if key not in self.labels}
-        return {**content, **labels, self.part: {**content[self.part], **made}}
+        return {**content, **labels, **({self.part: {**content[self.part], **made}} if self.part else {})}
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Review:
     reviewed: Reviewed
     reviewers: int
     decisions: Callable[[], Sequence[Decision]]
-    name: ClassVar[str] = "review"
+    name: str = "review"
     version: ClassVar[int] = 1
     role: ClassVar[None] = None
 
@@ -138,18 +141,32 @@ class ChangedError(LineError):
     """The item is another than the one that was decided on."""
 
 
-def load_decisions(path: Path, contents: Mapping[str, Content], reviewed: Reviewed) -> list[Decision]:
-    """One decision in a row, on `contents`: what the items that came to review are now, by item.
+def load_decisions(path: Path, reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]) -> list[Decision]:
+    """One decision in a row. `reviews` are what the items that came to each review are now, by item, the last review at
+    the end.
 
     Raises InputError that names the row: an unknown item or key, an item that is another by now, a mend that leaves a
     fault or changes nothing, a rejection without a reason."""
     found = []
     for place, row in rows_of(path):
         try:
-            found.append(decision_of(row, contents, reviewed))
+            found.append(decision_of(row, *_review_of(row, reviews)))
         except LineError as error:
             raise at(place, error, code="bad_decision") from error
     return found
+
+
+def _review_of(
+    row: Mapping[str, Any], reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]
+) -> tuple[Mapping[str, Content], Reviewed]:
+    """The one at which the item's text is what was seen, else the last one to which the item came."""
+    item, seen = str(row.get("item", "")), str(row.get("seen", ""))
+    came = [review for review in reviews if any(known.startswith(item) for known in review[0])]
+    for contents, reviewed in came:
+        texts = [content for known, content in contents.items() if known.startswith(item)]
+        if item and seen and any(content_digest(content).startswith(seen) for content in texts):
+            return contents, reviewed
+    return came[-1] if came else reviews[-1]
 
 
 LONGEST_TEXT = 32_000

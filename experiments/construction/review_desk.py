@@ -5,12 +5,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal
 
 from toolablate.experiments.construction.building import passed
-from toolablate.experiments.construction.kinds import load_items, reviewed, stages_of
+from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, load_pipeline
 from toolablate.experiments.construction.review import (
     Agreement,
@@ -30,19 +29,23 @@ Task = Literal["review", "adjudication"]
 
 @dataclass(frozen=True)
 class ToReview:
-    """The items that came to review as they are now, by id: `seen` are their digests, `said` what people said of them.
-    A person is known by name, whatever its capitals."""
+    """The items that came to a review as they are now, by id: `seen` are their digests, `said` what people said of
+    them. A person is known by name, whatever its capitals."""
 
     pipeline: Pipeline
-    reviewed: Reviewed
+    review: Review
     contents: Mapping[str, Content]
     seen: Mapping[str, str]
     said: Mapping[str, Sequence[Decision]]
 
+    @property
+    def reviewed(self) -> Reviewed:
+        return self.review.reviewed
+
     @cached_property
     def waiting(self) -> Mapping[str, Task]:
         """What each item waits for that waits."""
-        number = self.pipeline.review.reviewers
+        number = self.review.reviewers
         found = {item: waits_for(self.said.get(item, ()), number) for item in self.contents} if number else {}
         return {item: waits for item, waits in found.items() if waits}
 
@@ -63,7 +66,7 @@ class ToReview:
 
     def sides(self, item: str, person: str) -> Sequence[Decision]:
         """What the first people said who differ, for a person who is none of them; () for all others."""
-        sides = sides_of(self.said.get(item, ()), self.pipeline.review.reviewers)
+        sides = sides_of(self.said.get(item, ()), self.review.reviewers)
         return () if any(_is(each, person) for each in sides) else sides
 
 
@@ -104,9 +107,10 @@ class Desk:
             now = self._look()
             decision = decision_of(row, now.contents, now.reviewed)
             self._bench.decide([decision])
-            self._kept = ToReview(
-                now.pipeline, now.reviewed, now.contents, now.seen, self._said(now.pipeline, now.seen)
-            )
+            self._kept = self._to_review(now.pipeline, now.review, now.contents, now.seen)
+            if not self._kept.waiting:
+                # The next review may have items that wait.
+                self._of, self._until = None, 0.0
             return self._kept
 
     def history(self, now: ToReview, item: str, person: str) -> list[tuple[Decision, float]]:
@@ -123,7 +127,7 @@ class Desk:
     def give(self, now: ToReview, person: str, task: Task, here: str = "") -> str | None:
         """The next item after `here`, then the first, that waits for this person, who is at it from now on: one that
         nobody is at before others, and last those for which there are people enough. None where none waits."""
-        needed = now.pipeline.review.reviewers + (task == "adjudication")
+        needed = now.review.reviewers + (task == "adjudication")
         places = {item: place for place, item in enumerate(now.contents)}
         with self._places:
             people = self._people(person.casefold())
@@ -156,9 +160,7 @@ class Desk:
             pipeline = load_pipeline(self._path)
             # What is written while this reads is seen the next time.
             of = self._as_it_is(pipeline)
-            contents = self._arrived(pipeline)
-            seen = {item: content_digest(content) for item, content in contents.items()}
-            self._kept = ToReview(pipeline, reviewed(pipeline), contents, seen, self._said(pipeline, seen))
+            self._kept = self._arrived(pipeline)
             self._of = of
             self._until = (ended := time.monotonic()) + 9 * (ended - began)
         return self._kept
@@ -166,11 +168,20 @@ class Desk:
     def _as_it_is(self, pipeline: Pipeline) -> object:
         return self._bench.others_wrote(), *map(_stamp, (str(self._path), *_read(pipeline)))
 
-    def _arrived(self, pipeline: Pipeline) -> Mapping[str, Content]:
-        """A stage is gone through again where its steps, its settings or what comes to it have changed."""
+    def _arrived(self, pipeline: Pipeline) -> ToReview:
+        """At the first review at which any item waits, else at the last one to which any came. A stage is gone through
+        again where its steps, its settings or what comes to it have changed."""
         contents: Mapping[str, Content] = load_items(pipeline)
         files = [*map(_stamp, _read(pipeline))]
-        for stage in takewhile(lambda each: each.name != Review.name, stages_of(pipeline, self._bench)):
+        found: ToReview | None = None
+        for stage in stages_of(pipeline, self._bench):
+            if isinstance(stage, Review):
+                if contents or found is None:
+                    found = self._to_review(pipeline, stage, contents)
+                if found.waiting or stage.name == Review.name:
+                    break
+                contents = passed(pipeline, self._bench, stage, contents).kept
+                continue
             model = pipeline.model_of(stage.role).identity() if stage.role else ""
             of = (self._bench.step_count(stage.name), stage.settings(), model, pipeline.request_chars, files, contents)
             known, kept = self._stages.get(stage.name, (None, {}))
@@ -178,10 +189,20 @@ class Desk:
                 kept = passed(pipeline, self._bench, stage, contents).kept
                 self._stages[stage.name] = of, kept
             contents = kept
-        return contents
+        assert found is not None
+        return found
 
-    def _said(self, pipeline: Pipeline, seen: Mapping[str, str]) -> Mapping[str, Sequence[Decision]]:
-        return said_now(self._bench.decisions(), seen, pipeline.review.reviewers)
+    def _to_review(
+        self,
+        pipeline: Pipeline,
+        review: Review,
+        contents: Mapping[str, Content],
+        seen: Mapping[str, str] | None = None,
+    ) -> ToReview:
+        if seen is None:
+            seen = {item: content_digest(content) for item, content in contents.items()}
+        said = said_now(self._bench.decisions(), seen, review.reviewers)
+        return ToReview(pipeline, review, contents, seen, said)
 
 
 def _read(pipeline: Pipeline) -> tuple[str, ...]:

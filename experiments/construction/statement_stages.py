@@ -132,10 +132,12 @@ class StandsAlone(NoContext):
         return {}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        for reason, rule in _RULES:
-            if found := rule.search(content["text"]):
-                return Dropped(reason, found[0])
-        return Kept(content)
+        return Dropped(*found) if (found := cannot_stand_alone(content["text"])) else Kept(content)
+
+
+def cannot_stand_alone(text: str) -> tuple[str, str] | None:
+    """The first rule that says so, and the words by which it does."""
+    return next(((reason, found[0]) for reason, rule in _RULES if (found := rule.search(text))), None)
 
 
 # By a model: the three specifications of Encyclo-K (3.1.1).
@@ -312,8 +314,8 @@ def _stem(word: str) -> str:
 
 @dataclass(frozen=True)
 class CheckTwin:
-    """Drops an incorrect statement that is a correct one of `items`, also where that one was dropped or waits; or of
-    which there are two. As `distinct` it looks at what people mended."""
+    """Drops an incorrect statement that is a correct one of `items`, also where that one was dropped or waits, or was
+    mended; or of which there are two. As `distinct` it looks at what people mended."""
 
     items: str
     name: str = "check"
@@ -324,7 +326,8 @@ class CheckTwin:
         return {}
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        correct = {normal(content["text"]): item for item, content in load_statement_items(self.items).items()}
+        rows = load_statement_items(self.items)
+        correct = {normal(content["text"]): item for item, content in (*contents.items(), *rows.items())}
         seen: dict[str, str] = {}
         found = {}
         for item, content in contents.items():

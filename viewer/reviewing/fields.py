@@ -66,7 +66,7 @@ def fields_of(reviewed: Reviewed, asked: Content, faults: Sequence[str] = ()) ->
         found.append(
             Field(
                 key,
-                NAMES.get(key, key),
+                reviewed.names.get(key, NAMES.get(key, key)),
                 (*value, *[""] * spare) if several else (str(value),),
                 several,
                 _right(value, asked["right"]) if key == "options" else None,

@@ -51,7 +51,7 @@ def serve_review(pipeline: Path, listener: socket.socket, ready: Tell) -> None:
     from toolablate.viewer.reviewing.pages import ROUTES, ReviewView
 
     loaded = load_pipeline(pipeline)
-    if not loaded.review.reviewers:
+    if not (loaded.review.reviewers or loaded.review.proofreaders):
         raise InputError("review.reviewers is 0: no item waits for people", hint="name how many", code="no_review")
     workbench = Path(loaded.workbench)
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
