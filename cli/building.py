@@ -180,13 +180,13 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     """
     import json
 
+    from toolablate.experiments.construction.approvals import load_reviewed
     from toolablate.experiments.construction.building import seen_so_far
-    from toolablate.experiments.construction.pipeline import load_pipeline
     from toolablate.experiments.construction.review import Review, load_decisions, said_of
     from toolablate.experiments.construction.workbench import Workbench, content_digest
     from toolablate.reports.numbers import counted
 
-    loaded = load_pipeline(pipeline)
+    loaded = load_reviewed(pipeline)
     with Workbench(Path(loaded.workbench), write=decisions is not None, beside=True) as bench:
         reviews = [(each.stage, each) for each in seen_so_far(loaded, bench).reviews if isinstance(each.stage, Review)]
         if decisions is not None:
@@ -255,7 +255,8 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
 @click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
 def review_command(pipeline: Path, port: int | None, no_open: bool, as_json: bool) -> None:
     """Serve pages on which people review the items of PIPELINE that wait for them: the source beside what was made of
-    it, each field to be mended, accept and reject by key.
+    it, each field to be mended, accept and reject by key; or the forums that somebody proposes, of a file for `build
+    threads` or `build capture`.
 
     Serves this machine only, at the printed address, until Ctrl-C. Several people may review at once, each in a
     browser of their own, also while `build` runs. A second reviewer does not see what the first one said; where they
@@ -299,6 +300,7 @@ def threads_command(forums: Path) -> None:
 
     from rich.console import Console
 
+    from toolablate.experiments.construction.approvals import approved_in
     from toolablate.experiments.construction.sources.forum_threads import (
         ForumUnreadableError,
         LeftOut,
@@ -310,10 +312,11 @@ def threads_command(forums: Path) -> None:
     from toolablate.traces.terminal_text import one_line
 
     plan, console = load_forums(forums), Console(stderr=True)
+    approved = approved_in(forums, plan.forums)
     found, left_out, failed = Counter({forum.name: 0 for forum in plan.forums}), list[LeftOut](), list[str]()
 
     async def fetch() -> None:
-        async for name, thread in fetch_threads(plan):
+        async for name, thread in fetch_threads(plan, approved):
             if isinstance(thread, ForumUnreadableError):
                 failed.append(f"{name}: {thread}")
             elif isinstance(thread, LeftOut):
@@ -330,6 +333,9 @@ def threads_command(forums: Path) -> None:
         console.print(line, style="yellow", markup=False, soft_wrap=True)
     for line in failed:
         console.print(f"{line}; the same command goes on.", style="yellow", markup=False, soft_wrap=True)
+    for forum in plan.forums:
+        if not forum.is_open(approved):
+            console.print(forum.waits_told(forums), style="yellow", markup=False, soft_wrap=True)
     raise SystemExit(1 if failed else 0)
 
 

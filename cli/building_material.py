@@ -86,6 +86,7 @@ def capture_command(plan: Path) -> None:
 
     from rich.console import Console
 
+    from toolablate.experiments.construction.approvals import approved_in
     from toolablate.experiments.construction.sources.captures import capture_threads, load_capture_plan
     from toolablate.experiments.construction.sources.forum_listing import ListedPage
     from toolablate.experiments.environment.recording import KEYS
@@ -95,13 +96,14 @@ def capture_command(plan: Path) -> None:
     from toolablate.traces.terminal_text import one_line
 
     loaded, console = load_capture_plan(plan), Console(stderr=True)
+    approved = approved_in(plan, loaded.forums)
 
     def say(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     async def capture() -> list[FetchError]:
         failed = []
-        async for forum, url, found in capture_threads(loaded):
+        async for forum, url, found in capture_threads(loaded, approved):
             told = one_line(f"{forum}: {url}", max_chars=400)
             if isinstance(found, FetchError):
                 failed.append(found)
@@ -125,6 +127,9 @@ def capture_command(plan: Path) -> None:
         )
     with stopped_cleanly():
         failed = asyncio.run(capture())
+    for forum in loaded.forums:
+        if not forum.is_open(approved):
+            say(forum.waits_told(plan), "yellow")
     if failed:
         later = sum(each.transient for each in failed)
         for_good = len(failed) - later

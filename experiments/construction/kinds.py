@@ -1,6 +1,7 @@
 """What is made: questions, as LPFQA's, or statements, as Encyclo-K's. Each has its items and its stages."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -17,7 +18,9 @@ from toolablate.experiments.construction.question_items import load_question_ite
 from toolablate.experiments.construction.question_stages import CLARITY, Assess, Convert, Filter, Kind, label_faults
 from toolablate.experiments.construction.reading import Read
 from toolablate.experiments.construction.review import Review, Reviewed
-from toolablate.experiments.construction.sources.captures import load_capture_items
+from toolablate.experiments.construction.sources.captures import load_capture_items, load_capture_plan
+from toolablate.experiments.construction.sources.forum_threads import load_forums
+from toolablate.experiments.construction.sources.proposals import ProposedForum
 from toolablate.experiments.construction.stages import Content, Stage
 from toolablate.experiments.construction.statement_stages import (
     STRATEGIES,
@@ -30,15 +33,34 @@ from toolablate.experiments.construction.statement_stages import (
     twin_faults,
 )
 from toolablate.experiments.construction.workbench import Workbench
+from toolablate.experiments.plans.written import plan_content, plan_text
 from toolablate.traces.errors import InputError
 from toolablate.traces.new_files import require_own_folder
 
 
 def load_items(pipeline: Pipeline) -> dict[str, Content]:
     """The pipeline's items by id. Raises InputError."""
+    if pipeline.of_forums:
+        return _proposals(Path(pipeline.items))
     if pipeline.reads:
         return load_capture_items(pipeline.items)
     return load_question_items(pipeline.items) if pipeline.kind == "questions" else load_statement_items(pipeline.items)
+
+
+def _proposals(path: Path) -> dict[str, Content]:
+    found = {each.proposal_id: each.proposal for each in forums_in(path) if each.proposer}
+    if not found:
+        raise InputError(
+            f"{path}: no forum has a `proposer`, so that nobody is asked", hint="fetch at once", code="no_review"
+        )
+    return found
+
+
+def forums_in(path: Path) -> Sequence[ProposedForum]:
+    """Of a file for `build threads`, where each forum has a kind, or for `build capture`."""
+    forums = plan_content(plan_text(path, "file"), path).get("forums")
+    threads = isinstance(forums, list) and any("kind" in each for each in forums if isinstance(each, dict))
+    return load_forums(path).forums if threads else load_capture_plan(path).forums
 
 
 def rows_in(pipeline: Pipeline) -> int:
@@ -129,8 +151,20 @@ _STATEMENTS = Reviewed(
 )
 
 
+_FORUMS = Reviewed(
+    "",
+    ("name", "address", "domain", "permission", "terms", "proposer", "samples"),
+    lambda _: (),
+    reasons=("no permission", "not of this domain", "not by people who know", "threads are too easy", "cannot be read"),
+    by="proposer",
+    told="Forums: is there permission, and do the sample threads have what a benchmark of this domain needs?",
+)
+
+
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
     """Raises InputError where a prompt of the pipeline's own cannot be used."""
+    if pipeline.of_forums:
+        return (Review(_FORUMS, pipeline.review.reviewers, bench.decisions),)
     asks, prompts = pipeline.asks, prompts_of(pipeline)
     if pipeline.kind == "statements":
         return (

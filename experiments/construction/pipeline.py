@@ -119,6 +119,12 @@ class Pipeline(Section):
     replies: RepliesSection = RepliesSection()
     runner: RunnerSection = RunnerSection()
     _file: Path | None = PrivateAttr(default=None)
+    _of_forums: bool = PrivateAttr(default=False)
+
+    @property
+    def of_forums(self) -> bool:
+        """Whether `items` is a file of forums, which are reviewed and nothing else (`load_reviewed`)."""
+        return self._of_forums
 
     @property
     def file(self) -> Path | None:

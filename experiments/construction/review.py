@@ -23,7 +23,8 @@ class Reviewed:
     `labels`, beside its `source`, the values of these keys. `faults` says what is wrong with a content, each beginning
     with its field, which `fields` has under a model's name of it. `reasons` are those for which most items are
     rejected; `choices` what a field may say, where that is not anything, and `most` for how many texts of a list there
-    is room. `names` are those of fields that are called otherwise here, `told` is what people should know before.
+    is room. `by` is the key of who made the item, who does not decide on it. `names` are those of fields that are
+    called otherwise here, `told` is what people should know before.
     """
 
     part: str
@@ -36,6 +37,10 @@ class Reviewed:
     labels: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     told: str = ""
+    by: str = ""
+
+    def is_by(self, content: Content, person: str) -> bool:
+        return bool(self.by) and content[self.by].casefold() == person.casefold()
 
     def mendable(self, content: Content) -> Content:
         """All that people may mend, by field."""
@@ -187,6 +192,8 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         key = ".".join(map(str, first["loc"]))
         told = f"the key '{key}' is missing" if first["type"] == "missing" else f"{key}: {first['msg']}"
         raise LineError(told) from None
+    if reviewed.is_by(content, decision.reviewer):
+        raise LineError(f"reviewer: {decision.reviewer} is who made it; others have to decide")
     seen = content_digest(content)
     if len(decision.seen) < FEWEST_SEEN:
         raise LineError(f"seen: {decision.seen!r} is too short", f"Write at least {FEWEST_SEEN} characters of it.")
@@ -208,7 +215,7 @@ def _mend(decision: Decision, content: Content, reviewed: Reviewed) -> dict[str,
     """What it changes, without fields that it names as they are: by this two mends are compared."""
     asked = reviewed.mendable(content)
     if unknown := sorted(decision.content.keys() - asked.keys()):
-        raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked)}.")
+        raise LineError(f"content: {unknown[0]!r} is no field of the item", f"It has {', '.join(asked) or 'none'}.")
     mend = {key: value for key, value in decision.content.items() if value != asked[key]}
     if not mend:
         raise LineError("content: the mend changes nothing", 'Say "accept".')

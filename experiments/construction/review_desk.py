@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from toolablate.experiments.construction.approvals import load_reviewed
 from toolablate.experiments.construction.building import passed
 from toolablate.experiments.construction.kinds import load_items, stages_of
-from toolablate.experiments.construction.pipeline import Pipeline, load_pipeline
+from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.review import (
     Agreement,
     Review,
@@ -62,7 +63,11 @@ class ToReview:
 
     def tasks(self, person: str, task: Task) -> list[str]:
         """The items that this person may review or decide on: on none has anybody a second word."""
-        return [item for item, waits in self.waiting.items() if waits == task and self.own(item, person) is None]
+        return [
+            item
+            for item, waits in self.waiting.items()
+            if waits == task and self.own(item, person) is None and not self.reviewed.is_by(self.contents[item], person)
+        ]
 
     def sides(self, item: str, person: str) -> Sequence[Decision]:
         """What the first people said who differ, for a person who is none of them; () for all others."""
@@ -157,7 +162,7 @@ class Desk:
     def _look(self) -> ToReview:
         if self._kept is None or self._as_it_is(self._kept.pipeline) != self._of:
             began = time.monotonic()
-            pipeline = load_pipeline(self._path)
+            pipeline = load_reviewed(self._path)
             # What is written while this reads is seen the next time.
             of = self._as_it_is(pipeline)
             self._kept = self._arrived(pipeline)

@@ -168,7 +168,9 @@ def _lines(now: ToReview, known: Mapping[str, Reviewer], person: str) -> list[Pe
 
 def _title(now: ToReview, item: str) -> str:
     asked = now.reviewed.mendable(now.contents[item])
-    return " ".join(str(asked.get("question") or asked.get("text") or item).split())[:120]
+    return " ".join(str(asked.get("question") or asked.get("text") or now.contents[item].get("name") or item).split())[
+        :120
+    ]
 
 
 def _last(now: ToReview, request: Request, person: str) -> Decision | None:
@@ -269,19 +271,20 @@ def _item(
     )
 
 
-_SOURCES = {"url": "URL", "text": "Correct statement", "maybe_names": "Maybe names"}
+_SOURCES = {"url": "URL", "text": "Correct statement", "maybe_names": "Maybe names", "terms": "Licence"}
+_SEVERAL = {"replies": "Reply", "samples": "Sample thread"}
 
 
 def _source(content: Content, keys: tuple[str, ...]) -> list[tuple[str, str, int]]:
     """Names, texts and how many characters are not shown."""
     found = []
     for key in keys:
-        several = key == "replies"
+        several = key in _SEVERAL
         texts: list[Any] = content.get(key, []) if several else [content.get(key)]
         for number, each in enumerate(texts, start=1):
             if each and key != "tiles":
                 text = each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
-                name = f"Reply {number}" if several else _SOURCES.get(key, key.capitalize())
+                name = f"{_SEVERAL[key]} {number}" if several else _SOURCES.get(key, key.capitalize())
                 found.append((name, text[:SHOWN_CHARS], max(0, len(text) - SHOWN_CHARS)))
     return found
 

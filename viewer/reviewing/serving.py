@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from toolablate.experiments.construction.pipeline import load_pipeline
+from toolablate.experiments.construction.approvals import load_reviewed
 from toolablate.experiments.construction.review_desk import Desk
 from toolablate.experiments.construction.reviewers import Reviewers
 from toolablate.experiments.construction.workbench import Workbench
@@ -19,7 +19,7 @@ from toolablate.viewer.keeping.serving import HOST, Tell, answer, listening, unt
 def listening_again(pipeline: Path, tell: Tell) -> Iterator[socket.socket]:
     """At the port at which the workbench was last reviewed, since pages that are open in browsers send there; at
     another one where that is taken. `tell` is told which."""
-    last = _last_port(Path(load_pipeline(pipeline).workbench))
+    last = _last_port(Path(load_reviewed(pipeline).workbench))
     with ExitStack() as stack:
         try:
             listener = stack.enter_context(listening(last))
@@ -50,7 +50,7 @@ def serve_review(pipeline: Path, listener: socket.socket, ready: Tell) -> None:
     from toolablate.viewer.application import served
     from toolablate.viewer.reviewing.pages import ROUTES, ReviewView
 
-    loaded = load_pipeline(pipeline)
+    loaded = load_reviewed(pipeline)
     if not (loaded.review.reviewers or loaded.review.proofreaders):
         raise InputError("review.reviewers is 0: no item waits for people", hint="name how many", code="no_review")
     workbench = Path(loaded.workbench)

@@ -1,7 +1,7 @@
 """Thread pages of any forum as pictures: which are captured, what is kept of each, and how it is read back."""
 
 import hashlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -13,6 +13,7 @@ from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.chromium import Captured, GuardedChromium, Limits, guarded_chromium
 from toolablate.experiments.construction.sources.forum_listing import ListedPage, listed_pages
 from toolablate.experiments.construction.sources.forum_threads import rows_there
+from toolablate.experiments.construction.sources.proposals import ProposedForum
 from toolablate.experiments.construction.stages import Content, worked_on
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.experiments.record_file import RowFile
@@ -29,17 +30,19 @@ _USUAL = Limits()
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg"}
 
 
-class CapturedForum(Section):
+class CapturedForum(ProposedForum):
     """Threads by their addresses, and those of a page that lists threads; `name` and `licence` go with each. Of the
     listed ones the output has at most `limit`; with `since` only those that the listing says were written in from that
     day on."""
 
-    name: str = Field(min_length=1)
     threads: tuple[str, ...] = ()
     listing: str = ""
     since: date | None = None
     limit: int = Field(default=100, gt=0)
-    licence: str = ""
+
+    @property
+    def address(self) -> str:
+        return self.listing or self.threads[0]
 
     @model_validator(mode="after")
     def _has_threads(self) -> Self:
@@ -77,28 +80,33 @@ def load_capture_plan(path: Path) -> CapturePlan:
     return plan.model_copy(update={"output": str(path.parent.resolve() / plan.output)})
 
 
-async def capture_threads(plan: CapturePlan) -> AsyncIterator[tuple[str, str, Captured | ListedPage | FetchError]]:
-    """The threads that the plan's output has not: forum, address, and what was kept of it or why nothing was; and the
+async def capture_threads(
+    plan: CapturePlan, approved: Collection[str] = ()
+) -> AsyncIterator[tuple[str, str, Captured | ListedPage | FetchError]]:
+    """The threads that the plan's output has not, of proposed forums that are not among the `approved` ones the samples
+    alone: forum, address, and what was kept of it or why nothing was; and the
     pages of listings. A page that cannot be had costs no other. Raises InputError where nothing can be captured, or
     another process adds to the output, and StoreError where it cannot be written any more."""
     with RowFile(Path(plan.output), head=b'{"url": ') as rows:
-        async for found in _capture(plan, rows):
+        async for found in _capture(plan, rows, approved):
             yield found
 
 
 async def _capture(
-    plan: CapturePlan, rows: RowFile
+    plan: CapturePlan, rows: RowFile, approved: Collection[str]
 ) -> AsyncIterator[tuple[str, str, Captured | ListedPage | FetchError]]:
     there = rows_there(rows.path)
     known = {url for url, _ in there}
     # Chromium is started for nothing else.
-    if not any(forum.listing or set(forum.threads) - known for forum in plan.forums):
+    if not any(
+        (forum.listing and forum.is_open(approved)) or set(_named(forum, approved)) - known for forum in plan.forums
+    ):
         return
     async with guarded_chromium(plan.web.policy, plan.browser.limits) as chromium:
         for forum in plan.forums:
             left = forum.limit - sum(name == forum.name for _, name in there)
             try:
-                async for url, page in _threads_of(forum, chromium):
+                async for url, page in _threads_of(forum, chromium, approved):
                     if left <= 0:
                         break
                     if page is not None:
@@ -112,11 +120,17 @@ async def _capture(
                 yield forum.name, forum.listing, error
 
 
-async def _threads_of(forum: CapturedForum, chromium: GuardedChromium) -> AsyncIterator[tuple[str, ListedPage | None]]:
+def _named(forum: CapturedForum, approved: Collection[str]) -> tuple[str, ...]:
+    return (*forum.samples, *(forum.threads if forum.is_open(approved) else ()))
+
+
+async def _threads_of(
+    forum: CapturedForum, chromium: GuardedChromium, approved: Collection[str]
+) -> AsyncIterator[tuple[str, ListedPage | None]]:
     """Addresses of threads, and before those of a listing's page the page itself."""
-    for url in forum.threads:
+    for url in _named(forum, approved):
         yield url, None
-    if forum.listing:
+    if forum.listing and forum.is_open(approved):
         async for page in listed_pages(page_url(forum.listing), chromium.client, chromium.policy, forum.since):
             yield page.url, page
             for listed in page.threads:

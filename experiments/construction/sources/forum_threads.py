@@ -2,22 +2,24 @@
 with its accepted answer."""
 
 import json
+import re
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlencode
 
 import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from toolablate.experiments.construction.plan_files import load_plan
 from toolablate.experiments.construction.sources.apart import OF_A_PAGE, DocumentReader, apart
 from toolablate.experiments.construction.sources.forum_posts import PICTURE, drop_what_is_not_said, text_of
+from toolablate.experiments.construction.sources.proposals import ProposedForum
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.experiments.record_file import RowFile
 from toolablate.tools.web import FetchError, HttpClient, follow
@@ -25,19 +27,37 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 
 
-class _Forum(Section):
+class _Forum(ProposedForum):
     """`name` and `licence` go with each item. Threads from `since` to `until` with at least so many `views`, `replies`
     and `votes`; of these the output has at most `limit`."""
 
-    name: str = Field(min_length=1)
     url: str = Field(min_length=1)
-    licence: str = ""
     since: date | None = None
     until: date | None = None
     views: int = Field(default=0, ge=0)
     replies: int = Field(default=1, ge=1)
     votes: int = 0
     limit: int = Field(default=100, gt=0)
+
+    @property
+    def address(self) -> str:
+        return self.url
+
+    @model_validator(mode="after")
+    def _samples_are_threads(self) -> Self:
+        for each in self.samples:
+            sample_number(each)
+        return self
+
+
+_SAMPLE = re.compile(r"/(?:t/(?:[^/?#]*/)?|questions/)(\d{1,12})(?:[/?#.]|$)")
+
+
+def sample_number(url: str) -> str:
+    """A thread's number at its forum. Raises ValueError."""
+    if (found := _SAMPLE.search(url)) is None:
+        raise ValueError(f"samples: {url!r} is no address of a thread: has /t/NAME/NUMBER or /questions/NUMBER in it")
+    return found[1]
 
 
 class DiscourseForum(_Forum):
@@ -52,6 +72,10 @@ class StackExchangeForum(_Forum):
     url: str = "https://api.stackexchange.com/2.3"
     site: str = Field(min_length=1)
     key: str = ""
+
+    @property
+    def address(self) -> str:
+        return f"{self.url} {self.site}"
 
 
 Forum = Annotated[DiscourseForum | StackExchangeForum, Field(discriminator="kind")]
@@ -111,14 +135,25 @@ class ForumUnreadableError(Exception):
 
 
 async def threads_of(
-    forum: Forum, client: HttpClient, web: WebSection, texts: DocumentReader, known: frozenset[str], limit: int
+    forum: Forum,
+    client: HttpClient,
+    web: WebSection,
+    texts: DocumentReader,
+    known: frozenset[str],
+    limit: int,
+    *,
+    samples: bool = False,
 ) -> AsyncIterator[Thread | LeftOut]:
     """At most so many of questions with an accepted answer, but those whose addresses are `known`, and those that
-    cannot be read. Raises ForumUnreadableError."""
+    cannot be read; with `samples` of the forum's sample threads alone. Raises ForumUnreadableError."""
     if limit <= 0:
         return
     reader = _Json(client, web, texts)
-    found = _discourse(forum, reader, known) if forum.kind == "discourse" else _stack_exchange(forum, reader, known)
+    numbers = [sample_number(each) for each in forum.samples]
+    if forum.kind == "discourse":
+        found = _discourse_samples(forum, reader, known, numbers) if samples else _discourse(forum, reader, known)
+    else:
+        found = _stack_exchange(forum, reader, known, numbers if samples else ())
     number = 0
     async for thread in found:
         yield thread
@@ -293,6 +328,15 @@ async def _discourse(forum: DiscourseForum, reader: _Json, known: frozenset[str]
         yield each
 
 
+async def _discourse_samples(
+    forum: DiscourseForum, reader: _Json, known: frozenset[str], numbers: Sequence[str]
+) -> AsyncIterator[Thread | LeftOut]:
+    for number in numbers:
+        url = f"{forum.url.rstrip('/')}/t/{number}"
+        if url not in known and (thread := await _topic(forum, reader, url, solved=False)) is not None:
+            yield thread
+
+
 async def _topics(forum: DiscourseForum, reader: _Json, base: str) -> AsyncIterator[_Topic | LeftOut]:
     """Those that may become threads, by what the lists say of them."""
     seen = set[int]()
@@ -408,33 +452,24 @@ _MOST_ANSWERS = 3_000
 
 
 async def _stack_exchange(
-    forum: StackExchangeForum, reader: _Json, known: frozenset[str]
+    forum: StackExchangeForum, reader: _Json, known: frozenset[str], samples: Sequence[str] = ()
 ) -> AsyncIterator[Thread | LeftOut]:
+    """With `samples` of these alone, whatever the filters."""
     base = forum.url.rstrip("/")
     asked: dict[str, Any] = {"site": forum.site, "filter": "withbody", "pagesize": 100, "order": "desc"}
-    window = {"fromdate": _seconds(forum.since), "todate": _seconds(forum.until, days=1)}
     if forum.key:
         asked["key"] = forum.key
-    # `min` is of what is sorted by.
-    window["min"] = forum.votes
-    asked_for = asked | {"sort": "votes"} | {key: value for key, value in window.items() if value is not None}
+    address, window = _questions_of(forum, base, samples)
     seen = set[int]()
     for page in range(1, _MOST_PAGES + 1):
-        listed = await reader.get(_StackQuestions, f"{base}/questions", asked_for | {"page": page})
+        listed = await reader.get(_StackQuestions, address, {**asked, **window, "page": page})
         questions, others = _listed(forum, _StackQuestion, listed.items, "link")
         for other in others:
             yield other
         # A vote moves a question from page to page.
         new = {each.question_id: each for each in questions if each.question_id not in seen}
         seen |= new.keys()
-        wanted = [
-            each
-            for each in new.values()
-            if each.accepted_answer_id is not None
-            and each.link not in known
-            and each.view_count >= forum.views
-            and each.answer_count >= forum.replies
-        ]
+        wanted = [each for each in new.values() if each.link not in known and _is_wanted(forum, each, bool(samples))]
         for start in range(0, len(wanted), _ANSWERED_AT_ONCE):
             some = wanted[start : start + _ANSWERED_AT_ONCE]
             answers, unread = await _answers(reader, base, asked, [each.question_id for each in some])
@@ -462,6 +497,20 @@ async def _stack_exchange(
                     yield thread
         if not new or not listed.has_more:
             return
+
+
+def _questions_of(forum: StackExchangeForum, base: str, samples: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """Where they are listed, and what is asked for there."""
+    if samples:
+        return f"{base}/questions/{';'.join(samples)}", {"sort": "votes"}
+    # `min` is of what is sorted by.
+    window = {"fromdate": _seconds(forum.since), "todate": _seconds(forum.until, days=1), "min": forum.votes}
+    return f"{base}/questions", {"sort": "votes"} | {key: each for key, each in window.items() if each is not None}
+
+
+def _is_wanted(forum: StackExchangeForum, question: _StackQuestion, sample: bool) -> bool:
+    enough = question.view_count >= forum.views and question.answer_count >= forum.replies
+    return question.accepted_answer_id is not None and (sample or enough)
 
 
 async def _answers(
@@ -531,18 +580,21 @@ async def _thread(
     )
 
 
-async def fetch_threads(plan: ForumsPlan) -> AsyncIterator[tuple[str, Thread | LeftOut | ForumUnreadableError]]:
-    """The threads that the plan's output has not, by the name of their forum, each after it was added there; those that
+async def fetch_threads(
+    plan: ForumsPlan, approved: Collection[str] = ()
+) -> AsyncIterator[tuple[str, Thread | LeftOut | ForumUnreadableError]]:
+    """The threads that the plan's output has not, of proposed forums that are not among the `approved` ones the samples
+    alone, by the name of their forum, each after it was added there; those that
     cannot be read, after they were written beside it; a forum that cannot be read on says why, and the next one
     follows. Raises InputError where another process adds to the output or it cannot be written, StoreError where it
     cannot be written any more."""
     with RowFile(Path(plan.output), head=b'{"question": ') as rows:
-        async for found in _fetched(plan, rows):
+        async for found in _fetched(plan, rows, approved):
             yield found
 
 
 async def _fetched(
-    plan: ForumsPlan, rows: RowFile
+    plan: ForumsPlan, rows: RowFile, approved: Collection[str]
 ) -> AsyncIterator[tuple[str, Thread | LeftOut | ForumUnreadableError]]:
     from toolablate.tools.web import LiveHttpClient
 
@@ -557,7 +609,9 @@ async def _fetched(
             for forum in plan.forums:
                 try:
                     left = forum.limit - sum(name == forum.name for _, name in there)
-                    async for thread in threads_of(forum, client, plan.web, texts, known, left):
+                    async for thread in threads_of(
+                        forum, client, plan.web, texts, known, left, samples=not forum.is_open(approved)
+                    ):
                         if isinstance(thread, Thread):
                             rows.append(thread.row())
                         elif thread in told:

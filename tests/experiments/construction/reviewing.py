@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import httpx
 from tests.browser.serving import TOKEN, Site, answering
 
-from toolablate.experiments.construction.pipeline import load_pipeline
+from toolablate.experiments.construction.approvals import load_reviewed
 from toolablate.experiments.construction.review_desk import Desk
 from toolablate.experiments.construction.reviewers import Reviewers
 from toolablate.experiments.construction.workbench import Workbench
@@ -20,7 +20,7 @@ from toolablate.viewer.reviewing.pages import ROUTES, ReviewView
 
 @contextmanager
 def reviewing(pipeline: Path, *, port: int = 0, token: str = TOKEN) -> Iterator[Site]:
-    workbench = Path(load_pipeline(pipeline).workbench)
+    workbench = Path(load_reviewed(pipeline).workbench)
     with Workbench(workbench, beside=True) as bench:
         view = ReviewView(Desk(pipeline, bench), Reviewers(workbench), pipeline)
         with answering(served(ROUTES, token, frame="review_base.html", of="workbench", view=view), port) as base:

@@ -369,3 +369,15 @@ def test_tiles_cover_a_page_and_share_what_lies_between(height: int) -> None:
     assert sum(parts[-1]) == height
     assert all(0 < tall <= 1_500 for _, tall in parts)
     assert all(top == sum(before) - 100 for before, (top, _) in pairwise(parts))
+
+
+@pytest.mark.usefixtures("_needs_chromium")
+def test_of_a_proposed_forum_the_samples_alone_are_captured(tmp_path: Path, site: Site) -> None:
+    for number in (1, 2):
+        site.page(f"/t/{number}", "<!doctype html><title>A thread</title><p>It leaks.</p>")
+    proposal = 'domain = "Physics"\npermission = "CC0"\nproposer = "ann"\n'
+    forum = f'[[forums]]\nname = "Stills"\nthreads = ["{site.url}/t/1"]\nsamples = ["{site.url}/t/2"]\n{proposal}'
+    told = capture(tmp_path, site, [], 0, forum).output
+    assert "sample threads alone" in " ".join(told.split())
+    assert "/t/1" not in site.asked
+    assert "/t/2" in site.asked

@@ -428,7 +428,7 @@ def test_what_is_no_such_forum_is_said(url: str, told: str, forums: Forums, tmp_
 def test_a_mistyped_key_of_a_forum_is_named_with_what_was_meant(forums: Forums, tmp_path: Path) -> None:
     path = written(tmp_path, forums)
     text = path.read_text(encoding="utf-8")
-    for kind, allowed in (("discourse", "kind, licence, "), ("stackexchange", "key, kind, licence, ")):
+    for kind, allowed in (("discourse", "domain, kind, "), ("stackexchange", "domain, key, kind, ")):
         path.write_text(text.replace(f'kind = "{kind}"', f'kind = "{kind}"\nsinse = 2026-01-01'), encoding="utf-8")
         told = str(fetch(path, code=1).exception)
         assert f"sinse: unknown key; did you mean 'since'? (allowed: {allowed}" in told
