@@ -1,7 +1,9 @@
 """Thread pages of any forum as pictures: which are captured, what is kept of each, and how it is read back."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -17,14 +19,18 @@ from toolablate.experiments.construction.sources.proposals import ProposedForum
 from toolablate.experiments.construction.stages import Content, worked_on
 from toolablate.experiments.plans.sections import Section, WebSection
 from toolablate.experiments.record_file import RowFile
-from toolablate.tools.web import FetchError
+from toolablate.tools.archive import Archive, Missing, open_archive, unmade_if_unused
+from toolablate.tools.web import Exchange, FetchError, request_key
 from toolablate.tools.web.urls import page_url
+from toolablate.traces.database import digest_bytes
 from toolablate.traces.errors import InputError
 from toolablate.traces.paths import PathText
 from toolablate.traces.records import Picture, digest_json
 
 TILES = "tiles"
 """The folder beside the rows, where each tile has the name of its digest."""
+WEB = "web"
+"""That of the archive of what Chromium drew the tiles of, whose `warc` has it as WARC."""
 MOST_TILES = 30
 _USUAL = Limits()
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg"}
@@ -102,7 +108,11 @@ async def _capture(
         (forum.listing and forum.is_open(approved)) or set(_named(forum, approved)) - known for forum in plan.forums
     ):
         return
-    async with guarded_chromium(plan.web.policy, plan.browser.limits) as chromium:
+    web = rows.path.parent / WEB
+    async with AsyncExitStack() as stack:
+        chromium = await stack.enter_async_context(guarded_chromium(plan.web.policy, plan.browser.limits))
+        stack.enter_context(unmade_if_unused(web))
+        archive = stack.enter_context(open_archive(web, write=True))
         for forum in plan.forums:
             left = forum.limit - sum(name == forum.name for _, name in there)
             try:
@@ -113,7 +123,7 @@ async def _capture(
                         yield forum.name, url, page
                     elif url not in known:
                         known.add(url)
-                        found = await _captured(rows, forum, url, chromium)
+                        found = await _captured(rows, archive, forum, url, chromium)
                         left -= isinstance(found, Captured)
                         yield forum.name, url, found
             except FetchError as error:
@@ -137,16 +147,28 @@ async def _threads_of(
                 yield listed.url, None
 
 
-async def _captured(rows: RowFile, forum: CapturedForum, url: str, chromium: GuardedChromium) -> Captured | FetchError:
-    """Kept in `rows` before it is returned."""
+async def _captured(
+    rows: RowFile, archive: Archive, forum: CapturedForum, url: str, chromium: GuardedChromium
+) -> Captured | FetchError:
+    """Kept in `archive` and `rows` before it is returned."""
     try:
         found = await chromium.capture(page_url(url))
     except FetchError as error:
         return error
+    await asyncio.to_thread(_archive, archive, found.given, chromium.policy.language)
     tiles = [_keep(rows.path.parent / TILES, tile) for tile in found.tiles]
     about = {"url": url, "title": found.title, "forum": forum.name, "licence": forum.licence}
     rows.append(about | {"text": found.text, "tiles": tiles})
     return found
+
+
+def _archive(archive: Archive, given: Sequence[Exchange], language: str) -> None:
+    """The pages of a forum share what they are drawn with, which is there once as long as it stays the same."""
+    for exchange in given:
+        key = request_key("GET", exchange.url, language=language)
+        there = archive.find_exchange(key, exchange.url)
+        if isinstance(there, Missing) or there.payload_digest != digest_bytes(exchange.body).hex():
+            archive.keep_exchange(key, exchange, refresh=True)
 
 
 def _keep(folder: Path, tile: Picture) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from toolablate.tools.extraction.kinds import Unreadable, decode, kind_of
 from toolablate.tools.text import one_line, plain_text
-from toolablate.tools.web import Fetched, FetchError, HttpClient, LiveHttpClient, follow
+from toolablate.tools.web import Exchange, Fetched, FetchError, HttpClient, LiveHttpClient, follow
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
@@ -66,13 +66,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A page as it was seen: tiles from top to bottom, its visible text, its whole height in pixels."""
+    """A page as it was seen: tiles from top to bottom, its visible text, its whole height in pixels; `given` are the
+    replies of which Chromium drew it, with the redirects to them."""
 
     url: str
     title: str
     text: str
     height: int
     tiles: tuple[Picture, ...]
+    given: tuple[Exchange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,9 @@ class GuardedChromium:
         await _value(session, world, _HIDE_BARS)
         height = int((await session.send("Page.getLayoutMetrics"))["cssContentSize"]["height"])
         tiles = [await _tile(session, self.limits.width, *part) for part in parts_of(min(height, self.limits.height))]
-        return Captured(fetched.url, one_line(title, 300), plain_text(text).strip(), height, tuple(tiles))
+        return Captured(
+            fetched.url, one_line(title, 300), plain_text(text).strip(), height, tuple(tiles), tuple(handing.given)
+        )
 
 
 def parts_of(height: int) -> list[tuple[int, int]]:
@@ -209,6 +213,7 @@ class _HandOver:
         self._chromium, self._page, self._fetched = chromium, page, fetched
         self._requests = self._bytes = 0
         self._handed = False
+        self.given = [*fetched.exchanges]
 
     async def __call__(self, route: "Route") -> None:
         from playwright.async_api import Error
@@ -241,7 +246,10 @@ class _HandOver:
         except FetchError:
             return None
         self._bytes += len(found.body)
-        return found if self._bytes <= MOST_BYTES else None
+        if self._bytes > MOST_BYTES:
+            return None
+        self.given += found.exchanges
+        return found
 
 
 @asynccontextmanager

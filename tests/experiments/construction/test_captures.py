@@ -15,11 +15,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from warcio.archiveiterator import ArchiveIterator
 
 from toolablate.cli import group
 from toolablate.experiments.construction.sources.captures import load_capture_items, pictures_of
 from toolablate.experiments.construction.sources.chromium import Limits, guarded_chromium, parts_of
 from toolablate.experiments.record_file import RowFile
+from toolablate.tools.archive import verify
 from toolablate.tools.web import FetchError
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.traces.errors import InputError
@@ -164,11 +166,30 @@ def test_threads_become_pictures_and_nothing_private_is_asked(tmp_path: Path, si
     assert len(items["/t/tall"]["tiles"]) == len(parts_of(20_000)) == 15
     assert "cut at 20,000 of 60," in told
     assert "Still here." in items["/refresh"]["text"]
+    # What Chromium was given is kept as WARC, which other programs read; what was refused is not.
+    urls = warc_urls(tmp_path)
+    assert {"/t/1", "/s.css", "/moved", "/topic/0-x"} <= {each.removeprefix(site.url) for each in urls}
+    assert urls.count(f"{site.url}/s.css") == 1
+    assert not [each for each in urls if secret.url in each or each.endswith(("/gone", "/huge.gif"))]
+    assert verify(tmp_path / "web").ok
     assert _reds(tiles[0].content) == 0, "the bar that stays in place is hidden"
 
     asked = list(site.asked)
     assert "not captured" in capture(tmp_path, site, [*fine, "/gone"], code=1).stderr
     assert site.asked == [*asked, "/robots.txt", "/gone"], "what is there is not captured again"
+
+
+def warc_urls(folder: Path) -> list[str]:
+    """Of the replies, as a reader of other makers finds them."""
+    found = []
+    for file in sorted((folder / "web" / "warc").glob("*.warc.gz")):
+        with file.open("rb") as stream:
+            found += [
+                record.rec_headers.get_header("WARC-Target-URI")
+                for record in ArchiveIterator(stream)
+                if record.rec_type == "response"
+            ]
+    return found
 
 
 def _reds(png: bytes) -> int:
@@ -381,3 +402,4 @@ def test_of_a_proposed_forum_the_samples_alone_are_captured(tmp_path: Path, site
     assert "sample threads alone" in " ".join(told.split())
     assert "/t/1" not in site.asked
     assert "/t/2" in site.asked
+    assert warc_urls(tmp_path) == [f"{site.url}/t/2"]
