@@ -155,7 +155,7 @@ class _Compressing(threading.local):
         self.decompress = zstandard.ZstdDecompressor().decompress
 
 
-_compressing = _Compressing()
+compressing = _Compressing()
 
 
 def digest_bytes(content: bytes) -> bytes:
@@ -166,7 +166,7 @@ def digest_bytes(content: bytes) -> bytes:
 def encoded(content: bytes) -> tuple[int, bytes]:
     """A content as its row has it: encoding and body, compressed where that makes it smaller."""
     if len(content) >= COMPRESS_BYTES:
-        packed = _compressing.compress(content)
+        packed = compressing.compress(content)
         if len(packed) < len(content):
             return _ZSTD, packed
     return _PLAIN, content
@@ -181,7 +181,7 @@ def decoded(what: str, encoding: int, body: bytes) -> bytes:
             size = zstandard.frame_content_size(body)
             if not 0 <= size <= MAX_CONTENT_BYTES:
                 raise ContentDamaged(f"{what} claims {size} bytes")
-            body = _compressing.decompress(body)
+            body = compressing.decompress(body)
         if not isinstance(body, bytes):
             raise TypeError(f"it is no content but {type(body).__name__}")
         return body

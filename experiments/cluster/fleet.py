@@ -92,6 +92,8 @@ class FleetExecutor:
         self._left_out: dict[int, tuple[str, Refused]] = {}
         # By place until when none is started there.
         self._avoided_until: dict[str, float] = {}
+        # By slot where its ready worker was lost, until it has another or is left out.
+        self._vacated: dict[int, str] = {}
         # Slots that have no worker and start none, since there is no place but those that are left out.
         self._resting: set[int] = set()
         self._lost: deque[Node] = deque(maxlen=LOST_TOLD)
@@ -302,8 +304,9 @@ class FleetExecutor:
         finally:
             if node in self._ready:
                 self._ready.remove(node)
-                # What it leaves there another may take, also where one was left out beside it.
+                # What it leaves there another may take, also where one was left out beside it, before or after.
                 self._avoided_until.pop(node.place, None)
+                self._vacated[node.slot] = node.place
                 self._none_ready_since = time.monotonic()
                 node.lost = len(node.trials)
                 self._lost.append(node)
@@ -352,6 +355,7 @@ class FleetExecutor:
             )
             self._leave_out(node, Refused(ready.name, error))
         self._left_out.pop(node.slot, None)
+        self._vacated.pop(node.slot, None)
         self._told_unstarted = False
         node.name, node.place = ready.name, node.channel.place()
         self._avoided_until.pop(node.place, None)
@@ -362,7 +366,8 @@ class FleetExecutor:
         place = node.channel.place()
         told = {(at, str(before.error)) for at, before in self._left_out.values()}
         self._left_out[node.slot] = place, refused
-        if place:
+        self._vacated.pop(node.slot, None)
+        if place and place not in self._vacated.values():
             self._avoided_until[place] = time.monotonic() + LEFT_OUT_SECONDS
         self._resting.add(node.slot)
         if (place, str(refused.error)) not in told:

@@ -297,6 +297,8 @@ class _Work:
                 self.setting.failures.give_up(name, given_up)
                 self.setting.progress.given_up(name, given_up)
             self.kernels.done(name, sum(map(self.queue.runs_code, left)))
+            # Else it would be held until the next one has ended.
+            del trace
 
     async def _run_one(self, planned: PlannedTrial) -> Trace | None:
         """None where another run has the trial, or has done it."""

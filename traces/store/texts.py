@@ -9,7 +9,7 @@ from typing import Any
 
 import zstandard
 
-from toolablate.traces.database import MAX_CONTENT_BYTES, ContentDamaged, decoded, encoded
+from toolablate.traces.database import MAX_CONTENT_BYTES, ContentDamaged, compressing, decoded, encoded
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import digest_text
 
@@ -319,7 +319,7 @@ def shrink_row(event: str) -> bytes:
     raw = event.encode()
     if len(raw) < ROW_PLAIN_BYTES or event.startswith('{"kind":"failure"'):
         return raw
-    return zstandard.ZstdCompressor(level=1, write_checksum=False).compress(raw)
+    return compressing.compress(raw)
 
 
 def expand_row(body: bytes) -> bytes:
@@ -339,7 +339,9 @@ def _decompress(what: str, body: bytes, size: int | None, dictionary: bytes) -> 
         claimed = zstandard.frame_content_size(body)
         if not 0 <= claimed <= MAX_CONTENT_BYTES or (size is not None and claimed != size):
             raise damaged(f"{what} claims {claimed} bytes")
-        return zstandard.ZstdDecompressor(dict_data=_dictionary(dictionary) if dictionary else None).decompress(body)
+        if not dictionary:
+            return compressing.decompress(body)
+        return zstandard.ZstdDecompressor(dict_data=_dictionary(dictionary)).decompress(body)
     except (zstandard.ZstdError, TypeError) as error:
         raise damaged(f"{what} cannot be decoded ({error})") from None
 

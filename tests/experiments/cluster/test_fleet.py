@@ -490,21 +490,48 @@ async def test_beside_a_node_that_is_left_out_another_has_a_worker_at_once() -> 
     assert "is left out: no memory for a kernel" in warned[0]
 
 
+class Full(Workers):
+    async def start(self, avoiding: Collection[str]) -> Tapped:
+        # As Ray does, it waits where no place is left.
+        if set(self.nodes) <= set(avoiding):
+            self.openers = [*self.openers[: len(self.started)], Slow()]
+        return await super().start(avoiding)
+
+
 async def test_where_a_ready_worker_is_lost_another_may_be_though_one_was_left_out_beside_it() -> None:
     """As on a node that has memory for one."""
-
-    class Full(Workers):
-        async def start(self, avoiding: Collection[str]) -> Tapped:
-            # As Ray does, it waits where no place is left.
-            if set(self.nodes) <= set(avoiding):
-                self.openers = [*self.openers[: len(self.started)], Slow()]
-            return await super().start(avoiding)
-
     async with asyncio.timeout(30), fleet(engine := Full([Scripted(), Starved()])) as (executor, _, _line):
         assert [each.state for each in executor.workers] == ["ready", "left out"]
         engine.started[0].kill()
         await until(lambda: len(engine.started) == 3 and executor._ready)
         assert await texts(executor, planned("say 1")) == ["0"]
+
+
+async def test_where_a_ready_worker_is_lost_another_may_be_though_one_is_left_out_there_just_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the run would wait for the only node for as long as it waits for any, and end."""
+
+    @dataclass(frozen=True)
+    class StarvedLater(Scripted):
+        starved: asyncio.Event = field(default_factory=asyncio.Event)
+
+        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
+            await self.starved.wait()
+            raise InputError("no memory for a kernel", code="no_memory")
+
+    monkeypatch.setattr(driver, "JOIN_SECONDS", 0.001)
+    monkeypatch.setattr(driver, "FIRST_REST_SECONDS", 0.2)
+    engine = Full([Scripted(), late := StarvedLater()])
+    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
+        engine.started[0].kill()
+        await until(lambda: not executor._ready)
+        late.starved.set()
+        await until(lambda: [each.state for each in executor.workers] == ["lost", "left out"])
+        assert len(engine.started) == 2, "before another is started"
+        await until(lambda: executor._ready)
+        assert await texts(executor, planned("say 1")) == ["0"]
+        assert [each.state for each in executor.workers] == ["ready", "lost", "left out"]
 
 
 async def test_a_node_that_joins_has_a_worker_while_another_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """What crosses to where a trial runs is small, and a trial that runs in another process is the same trial."""
 
 import asyncio
+import gc
 import multiprocessing
 import pickle
 from collections.abc import Callable
@@ -16,9 +17,11 @@ from tests.experiments.plan_files import answered, call
 from toolablate.agents import AgentResult
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import Plan, PlannedTrial, design, load_plan
-from toolablate.experiments.running.execution import Executor, open_executor
+from toolablate.experiments.running.execution import Executor, RunExecutor, open_executor
+from toolablate.experiments.running.launch import launch
+from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import ModelError, ToolablateError
-from toolablate.traces.records import Environment, Event
+from toolablate.traces.records import Answer, Environment, Event, Trace, Usage
 
 # Of the events of one trial, what a second run of it has to give again.
 CLOCK = {"at", "seconds"}
@@ -130,3 +133,37 @@ def test_an_error_crosses_with_all_that_it_says() -> None:
     error = ModelError("no", hint="try", code="rate_limited", retryable=True, retry_after=3.0)
     crossed = pickle.loads(pickle.dumps(error))
     assert (type(crossed), vars(crossed), str(crossed)) == (ModelError, vars(error), str(error))
+
+
+class Watching:
+    """A `RunExecutor` that looks which traces are held while its trials run."""
+
+    kernels, retries, environment = 1, 0, Environment()
+
+    def __init__(self) -> None:
+        self.held: list[int] = []
+
+    async def admit(self, planned: PlannedTrial) -> None: ...
+
+    def batched(self, planned: PlannedTrial) -> bool:
+        return False
+
+    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+        self.held.append(sum(isinstance(each, Trace) for each in gc.get_objects()))
+        record(Answer(at=0.0, text="4", limit=None))
+        return AgentResult(outcome="answered", seconds=1.0, usage=Usage(), cost_usd=None)
+
+
+def test_the_trace_of_a_trial_is_not_held_while_the_next_one_runs(write_plan: WritePlan) -> None:
+    """Of a cluster's many trials in flight, the ones before took a third of the memory."""
+    written = write_plan({}, conditions="['none']")
+    written.write_text(written.read_text(encoding="utf-8") + "concurrency = 1\n", encoding="utf-8")
+    plan, text = load_plan(written)
+    watching = Watching()
+
+    async def opens(*_: object, **__: object) -> RunExecutor:
+        return watching
+
+    with RunProgress() as progress:
+        launch(plan, text, progress, opens=opens)
+    assert watching.held == [watching.held[0]] * 2
