@@ -209,8 +209,17 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         gave = "had given it" if adopted.is_new else "gave it too"
         given = f"as {_tool(adopted.event, told)} {gave} (event {adopted.event})"
         return Happened(f"{answered}, {given}", adopted.event)
-    nothing = "" if any(call.gave for call in calls) else ", none of which gave anything"
-    return Happened(f"{answered}, after {_many(len(calls))}{nothing}", last)
+    gave = "" if any(call.gave for call in calls) else ", none of which gave anything"
+    if not gave and adopted is None and _stands_in_none(told):
+        gave = ", none of which gave it"
+    return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
+
+
+def _stands_in_none(told: Explanation) -> bool:
+    """Whether no result has its answer word for word; a letter or figure stands in many texts."""
+    answers = [each.lower() for each in answers_of(told) if len(each) > 1]
+    outputs = [plain_text(event.output).lower() for event in told.conversation if isinstance(event, ToolCall)]
+    return bool(answers) and not any(each in output for each in answers for output in outputs)
 
 
 def _answered(told: Explanation) -> str:

@@ -262,13 +262,17 @@ def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare, since = unchanged(evidence), without_tools(evidence), since_adopted(evidence)
+    if levels := counted_runs("sampling_noise", evidence):
+        whole = total(levels)
+        can = ": it can answer the question" if whole.share > RIGHT else ""
+        yield f"Of the counted answers, whatever is changed, {whole.came}{can}."
     came = drawn_again(again) if again and total(again).share >= RIGHT else ""
     if came:
         yield f"{capital(came)}."
     if since and since[1].share >= RIGHT:
         yield f"{told_since(*since)}."
     if bare is not None and bare.share > RIGHT:
-        yield f"{capital(bare.told)}: it can answer the question."
+        yield f"{capital(bare.told)}."
     yield from repeats_told(evidence, lambda row: row.share > RIGHT)
     if not came:
         yield "No run shows chance by itself: it is what the other causes leave."

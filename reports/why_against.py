@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import SHAM
-from toolablate.analysis.attribution.replay_rules import blame
+from toolablate.analysis.attribution.replay_rules import blame, usual_rate
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.causes import (
@@ -83,7 +84,7 @@ def against(told: Explanation) -> Iterator[Said]:
         else:
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
     cause = shares.cause
-    yield from _by_its_own_runs(cause, attribution, evidence)
+    yield from _by_its_own_runs(cause, told)
     told_rows = [row for other, _ in shares.others for row in _rows_of(other, evidence)]
     rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
     rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
@@ -103,16 +104,23 @@ def against(told: Explanation) -> Iterator[Said]:
         yield f"The trace has signs of causes that are less likely: {'; '.join(signs)}."
 
 
-def _by_its_own_runs(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> Iterator[str]:
+def _by_its_own_runs(cause: Mechanism, told: Explanation) -> Iterator[str]:
     """Where what is usual in its store decides."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
     if attribution.method != "replay" or cause == "unknown":
         return
     alone = blame(evidence)
     likeliest = max(alone, key=lambda each: alone[each])
     if likeliest != cause:
+        here, before = (usual_rate(likeliest, evidence, rates) for rates in (told.rates, ChangeRates()))
+        usual = ""
+        if here is not None and before is not None:
+            usual = f": taking this away changes about {round(100 * here)} of 100 such answers"
+            usual += f" here ({round(100 * before)} are assumed before a store is seen)"
         yield (
             f"Judged by its own runs alone, the likeliest would be {name_of(likeliest)}; how often each cause shows in"
-            " this store decides."
+            f" this store decides{usual}."
         )
 
 
@@ -258,7 +266,7 @@ def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) ->
     elif cause == "own_error":
         bare, same = without_tools(evidence), same_without_tools(evidence)
         if same or bare is not None:
-            said.append(same or (f"{'though ' if bare.share > RIGHT else ''}{bare.told}" if bare else ""))
+            said.append(same or (_of_bare(bare) if bare else ""))
     else:
         said += _side_by_side(cause, evidence)
         adopted = evidence.signals.adoption
@@ -272,6 +280,13 @@ def _raised_by(cause: Mechanism, told: Explanation, *, capitals: bool = True) ->
             said.append(still)
     listed = "; ".join(said) or "no row tests it apart"
     return f" {capital(listed) if capitals else listed[:1].lower() + listed[1:]}."
+
+
+def _of_bare(bare: Row) -> str:
+    """What trials without tools say of the model's own error."""
+    if bare.share == RIGHT:
+        return f"{bare.told}, which points neither way"
+    return f"though {bare.told}" if bare.share > RIGHT else bare.told
 
 
 def _side_by_side(cause: Mechanism, evidence: Evidence, *, whole: bool = True) -> Iterator[str]:

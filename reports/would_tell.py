@@ -187,7 +187,8 @@ def _beside_chance(cause: Mechanism, told: Explanation) -> _Test | None:
     after = None if at is None or within else reply_after(at, told)
     if after is None:
         return None
-    return _Test(after, "", f"that keep all up to event {after - 1}", "sampling_noise", cause)
+    kept = "of its last reply, drawn again" if after == last else f"that keep all up to event {after - 1}"
+    return _Test(after, "", kept, "sampling_noise", cause)
 
 
 def _drawn_again(right: Mechanism, wrong: Mechanism, told: Explanation) -> _Test:

@@ -1,11 +1,13 @@
 """Why one trial went as it did, on one page of a terminal."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.constrain import Constrain
 from rich.padding import Padding
@@ -25,23 +27,29 @@ from toolablate.traces.terminal_text import ID_CHARS, inert, one_line, shortened
 
 EVENT_CELLS, COUNT_CELLS, ANSWER_CELLS = 5, 10, 13
 LEAST_WHAT = 16
+MOST_SAID = 3
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 NO_ANSWER = "(none)"
-_SKIPPED = ("import ", "from ", "#")
+_SKIPPED = ("import ", "from ", "#", "def ", "async def ", "class ", "@", '"""', "'''")
+"""Lines of code that say least of what it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeliefStep:
     """A call, a result or a reply. `step` is that of the belief after it, 0 for the question alone. `event` is None for
-    the question alone. `right` of `samples` answers are right after it, and `answer` is what most of them say; no
-    sample where nobody asked, or where these are its last reply drawn again, which is a row of its own."""
+    the question alone. `right` of `samples` answers are right after it, and `answers` are what they say; no sample
+    where nobody asked, or where these are its last reply drawn again, which is a row of its own."""
 
     step: int
     event: int | None
     what: str
     right: int
     samples: int
-    answer: str
+    answers: tuple[str, ...] = ()
+
+    @property
+    def answer(self) -> str:
+        return ", ".join(self.answers)
 
 
 # The tables: all runs by whether the likeliest cause is there, and this trial step by step.
@@ -67,8 +75,8 @@ def steps_table(told: Explanation, room: int) -> Table:
     what = room - EVENT_CELLS - COUNT_CELLS - ANSWER_CELLS - 3
     table_of.add_column(justify="right", width=EVENT_CELLS, style="dim")
     table_of.add_column(width=max(LEAST_WHAT, what), no_wrap=True)
-    for width in (COUNT_CELLS, ANSWER_CELLS):
-        table_of.add_column(width=width, no_wrap=True)
+    table_of.add_column(width=COUNT_CELLS, no_wrap=True)
+    table_of.add_column(width=ANSWER_CELLS, no_wrap=True)
     table_of.add_row("event", "", *(Text(each, style="dim") for each in ("right", "says")))
     lines = list(step_lines(told))
     shown = _shown(told, lines)
@@ -169,23 +177,28 @@ def _by_provider(event: ToolCall) -> str:
 
 def _line(step: int, event: int | None, what: str, belief: EarlyAnswers | None) -> BeliefStep:
     if belief is None:
-        return BeliefStep(step, event, what, 0, 0, "")
-    return BeliefStep(step, event, what, round(belief.right.mean * belief.samples), belief.samples, _leading(belief))
+        return BeliefStep(step, event, what, 0, 0)
+    return BeliefStep(
+        step, event, what, round(belief.right.mean * belief.samples), belief.samples, tuple(_said_there(belief))
+    )
 
 
-def _leading(belief: EarlyAnswers) -> str:
-    """What was said and how often: two answers, or of more the most frequent."""
+def _said_there(belief: EarlyAnswers) -> Iterator[str]:
+    """What was said and how often, the most frequent first."""
     said = sorted(((each.mean, name) for name, each in belief.options.items() if each.mean), key=lambda each: -each[0])
     if belief.unreadable.mean:
         said.append((belief.unreadable.mean, NO_ANSWER))
-    several = [f"{name} ({round(share * belief.samples)})" if len(said) > 1 else name for share, name in said]
-    return one_line(", ".join(several) if len(several) < 3 else f"{several[0]}, others")
+    for share, name in said[:MOST_SAID]:
+        yield one_line(f"{name} ({round(share * belief.samples)})" if len(said) > 1 else name)
+    if more := round(math.fsum(share for share, _ in said[MOST_SAID:]) * belief.samples):
+        yield f"others ({more})"
 
 
 def _belief(line: BeliefStep) -> tuple[Text, Text]:
     if not line.samples:
         return Text(), Text()
-    return Text(f"{line.right} of {line.samples}"), Text(shortened(line.answer, ANSWER_CELLS))
+    some = [line.answer] if cell_len(line.answer) <= ANSWER_CELLS else line.answers
+    return Text(f"{line.right} of {line.samples}"), Text("\n".join(shortened(each, ANSWER_CELLS) for each in some))
 
 
 def _said(call: ModelCall) -> str:

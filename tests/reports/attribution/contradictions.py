@@ -319,6 +319,7 @@ def contradictions_of(store: Path) -> dict[str, list[str]]:
                     store=str(store),
                     provider=opened.model(trace.trial.model).provider,
                     design=gathered.design,
+                    rates=gathered.rates,
                 )
             )
     return found

@@ -18,7 +18,8 @@ from tests.reports.attribution.samples import (
     page,
 )
 
-from toolablate.analysis.attribution.belief import flip_step
+from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Step
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
@@ -89,6 +90,19 @@ def test_two_calls_of_one_reply_have_rows_of_their_own() -> None:
         "1 python gives: 1",
         "2 python gives: 2",
     ]
+
+
+def test_all_that_is_said_at_a_step_stands_there() -> None:
+    probes = [
+        Probe(0, {"A": 8}, 0, 8),
+        Probe(1, {"A": 2, "B": 2, "C": 1, "D": 1, "E": 1}, 1, 2),
+        Probe(2, {"B": 8}, 0, 0),
+    ]
+    found = trajectory(probes)
+    text = shown(explanation(explained(evidence(trajectory=found, flip=flip_step(found, 0.3)))))
+    said = [line[-13:].strip() for line in text.partition("\nThis trial step by step")[2].splitlines()]
+    start = said.index("A (2)")
+    assert said[start : start + 4] == ["A (2)", "B (2)", "C (1)", "others (3)"]
 
 
 def test_steps_that_nobody_asked_about_have_no_belief() -> None:
@@ -352,10 +366,32 @@ def test_a_page_is_quoted_without_what_the_browser_says_of_it() -> None:
 
 
 def test_calls_are_told_by_what_they_say_first() -> None:
-    events = (*ran("import math\n# a comment\ntotal = 3 * 4", "12"), *ended("Answer: B"))
+    events = (*ran("import math\n# a comment\ndef twelve():\n    return 3 * 4", "12"), *ended("Answer: B"))
     text = flat(shown(told_of(events)))
-    assert "calls python: total = 3 * 4" in text
+    assert "calls python: return 3 * 4" in text
     assert "python gives: 12" in text
+
+
+def test_an_answer_that_no_result_has_is_said_to_come_from_none() -> None:
+    asked = QUESTION.model_copy(update={"choices": (), "target": NumberTarget(value=12)})
+    for gave, known in (("12 of them", True), ("77 of them", False)):
+        events = (*ran("print(text)", gave), *ended("Answer: 77"))
+        found = evidence(events, **UNREPLAYED, score=wrong().model_copy(update={"extracted": ("77",)}))
+        told = explained(found, shares={"own_error": 1.0}, mechanism="own_error", confidence=1.0, distraction=None)
+        verdict = part(explanation(told, conversation=events, question=asked), "Verdict")
+        assert "It answered “77” (event 2), after 1 call" in verdict
+        assert ("after 1 call, none of which gave it." in verdict) == known, gave
+
+
+def test_where_the_rates_of_a_store_decide_they_are_told() -> None:
+    shares: dict[Mechanism, float] = {"retrieval_distraction": 0.1, "sampling_noise": 0.9}
+    told = explained(shares=shares, mechanism="sampling_noise", distraction=None)
+    step: Step = ("search", "at_the_fall")
+    rates = ChangeRates(store={step: FittedRate(step, 0.6, 0.04, 50)})
+    assert re.search(
+        r"decides: taking this away changes about 4 of 100 such answers here \(\d+ are assumed before",
+        part(explanation(told, rates=rates), "What speaks against it"),
+    )
 
 
 def test_a_simulated_model_is_announced() -> None:
