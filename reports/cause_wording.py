@@ -216,7 +216,7 @@ def without_tools(evidence: Evidence) -> Iterator[str]:
 
 
 def _answered(score: Score) -> str:
-    return f"{_short(', '.join(score.extracted)) or '(none)'}{'' if _right(score.value) else ' (wrong)'}"
+    return f"{_short(', '.join(score.extracted)) or 'nothing readable'}{'' if _right(score.value) else ' (wrong)'}"
 
 
 def _right(value: float | None) -> bool:

@@ -154,6 +154,11 @@ def name_of(cause: Mechanism) -> str:
     return CAUSES[cause][0]
 
 
+def quoted_name(cause: Mechanism) -> str:
+    """`“its computation”`, within a sentence that says something of it."""
+    return f"“{name_of(cause)}”"
+
+
 def defined(cause: Mechanism) -> str:
     """`its computation (its own code led it to a wrong answer)`, for where it is used first."""
     name, what = CAUSES[cause]

@@ -13,7 +13,7 @@ from toolablate.analysis.attribution.signals.signal_types import Form
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, sign_of, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
-from toolablate.reports.turn import turn_of
+from toolablate.reports.turn import right_before, turn_of
 from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import inert, one_line, plain_text
 
@@ -109,30 +109,38 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     ]
     adopted = signals.adoption
     checks = signals.reformulation.checks if "code" in forms else ()
+    since, form_of = right_before(evidence), {call.event: call.form for call in signals.calls}
     if adopted is not None and adopted.form in forms and (not turned or adopted.event in turned):
-        gave = f"{_tool(adopted.event, told)} gave its wrong answer{_answer(told)} (event {adopted.event})"
-        return Happened(f"{gave}{how}", adopted.event)
+        # Results after which early answers are right had not made it wrong yet.
+        later = [event for event in adopted.results if event >= since and form_of.get(event) in forms]
+        at = later[0] if later else adopted.event
+        gave = f"{_tool(at, told)} gave its wrong answer{_answer(told)} (event {at})"
+        return Happened(f"{gave}{how if at >= since else ''}", at)
     tried = [check for check in checks if not turned or check.event in turned]
     if tried:
-        code = _reply_of(tried[0].event, told)
+        code = _reply_of(next((each.event for each in tried if each.event >= since), tried[0].event), told)
         return Happened(f"its code {_FINITE} (event {code})", code)
     if turned:
         return Happened(f"asked at once, it is wrong from the result of event {turned[-1]} on{how}", turned[-1])
     found = [call.event for call in signals.calls if call.form in forms and call.gave]
     found = found or [call.event for call in signals.calls if call.form in forms]
     named = [event for event in (attribution.evidence if attribution else ()) if event in found]
-    at = (named or found)[-1:] or [call.event for call in signals.calls][-1:]
-    if not at:
+    last = (named or found)[-1:] or [call.event for call in signals.calls][-1:]
+    if not last:
         return Happened("it called no tool")
-    after = f"after what {_tool(at[0], told)} had given (event {at[0]})"
-    return Happened(f"{_answered(told)}, {after}{how}", at[0])
+    after = f"after what {_tool(last[0], told)} had given (event {last[0]})"
+    return Happened(f"{_answered(told)}, {after}{how}", last[0])
 
 
 def _of_length(evidence: Evidence) -> Happened:
-    long = sorted(call.event for call in evidence.signals.calls if 2 * call.chars >= LONG_RESULTS)
-    where = f", most of them at {events_named(long)}" if long else ""
+    calls, turn = evidence.signals.calls, turn_of(evidence)
+    long = sorted(call.event for call in calls if 2 * call.chars >= LONG_RESULTS)
+    most = "" if len(long) == len(calls) else "most of them "
+    where = f", {most}at {events_named(long)}" if long else ""
     chars = f"its results have {shown_chars(evidence.signals):,} characters{where}"
-    return Happened(chars, max((*long, *(call.event for call in evidence.signals.calls if call.gave)), default=None))
+    turned = [event for event in long if turn is not None and turn.holds(event)]
+    last = max((*long, *(call.event for call in calls if call.gave)), default=None)
+    return Happened(chars, turned[0] if turned else last)
 
 
 def _of_limit(told: Explanation) -> Happened:
@@ -253,7 +261,8 @@ def never_without_tools(evidence: Evidence) -> str:
     answer = one_line(", ".join(own), max_chars=60)
     said = Counter(one_line(", ".join(each.extracted), max_chars=60) or "nothing readable" for each in scored)
     others = "; ".join(f"{each} ({times} of {len(scored)})" for each, times in said.most_common(MOST_NAMED))
-    return f"Without tools it answers {others}, and never {answer}"
+    prompt = " and this prompt" if evidence.signals.prompted and evidence.inputs.arms.scaffold else ""
+    return f"Without tools{prompt} it answers {others}, and never {answer}"
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> bool:

@@ -33,6 +33,7 @@ from toolablate.reports.causes import (
     not_apart,
     of_kinds,
     overlap,
+    quoted_name,
     restores,
     sides,
     unchanged,
@@ -52,7 +53,7 @@ from toolablate.reports.happened import (
 )
 from toolablate.reports.run_groups import tells_form, total
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, since_adopted, told_since, turn_of
-from toolablate.reports.why_against import against, drawn_again, named_shares, turn_against
+from toolablate.reports.why_against import against, drawn_again, named_shares, raised, turn_against
 from toolablate.reports.would_tell import would_tell
 from toolablate.traces.records import Attribution, Diagnosis, Mechanism
 from toolablate.traces.terminal_text import one_line
@@ -69,10 +70,16 @@ def why_parts(told: Explanation) -> tuple[WhyPart, ...]:
     found = (
         WhyPart("Verdict", tuple(_verdict(told))),
         WhyPart("How we know", tuple(_known(told))),
-        WhyPart("What speaks against it", tuple(against(told))),
+        WhyPart(_against_title(told), tuple(against(told))),
         WhyPart("What would tell", tuple(would_tell(told))),
     )
     return tuple(part for part in found if part.lines)
+
+
+def _against_title(told: Explanation) -> str:
+    attribution = told.explained.attribution
+    several = attribution is not None and as_likely(named_shares(told, attribution))
+    return "What speaks against each" if several else "What speaks against it"
 
 
 def in_short(told: Explanation) -> str:
@@ -169,9 +176,13 @@ def _known(told: Explanation) -> Iterator[Said]:
         return
     cause = first_of(attribution)
     if attribution.method == "replay":
-        yield from _measured(cause, evidence)
+        first, *more = _measured(cause, evidence)
+        several = as_likely(named_shares(told, attribution))
+        yield f"For {quoted_name(cause)}: {first[:1].lower()}{first[1:]}" if several else first
+        yield from more
     else:
         yield from _read(cause, evidence)
+    yield from raised(told)
     turn = turn_of(evidence)
     if turn is not None and cause in AT_CALLS and not any(turn_against(cause, told)):
         others = _other_answers(turn, evidence)
@@ -181,7 +192,8 @@ def _known(told: Explanation) -> Iterator[Said]:
     if cause in AT_CALLS and (never := never_without_tools(evidence)):
         yield f"{never}."
     event = happened(cause, told).event if cause not in (*BY_CHANCE, "unknown") else last_reply(told)
-    yield from quoted(event, told)
+    # What it says tells nothing of how long it is.
+    yield from () if cause == "volume" else quoted(event, told)
     for diagnosis in evidence.diagnoses:
         yield from _read_by(diagnosis)
 
@@ -221,7 +233,7 @@ def _measured(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
         yield _sums(gone, there)
         if len(gone) + len(there) > len(rows):
             # By the cause alone these differ, others by what differs most.
-            closest = "The closest comparison" if cause in NEXT_TO else "The clearest comparison"
+            closest = "The comparison that differs in this alone" if cause in NEXT_TO else "The clearest comparison"
             how = closest if restores(cause, evidence) else "But no single kind of run decides it"
             yield f"{how}: {'; '.join(row.told for row in rows)}."
 
@@ -253,7 +265,8 @@ def _of_own_error(low: list[Row], evidence: Evidence) -> Iterator[str]:
         kinds = [row for row in levels if row.share < RIGHT]
         more = len(kinds) - len(low)
         beside = f"; and {more} more kind{'' if more == 1 else 's'}" if more > 0 else ""
-        mostly = f" Mostly wrong: {'; '.join(row.told for row in low)}{beside}." if low else " No kind is mostly wrong."
+        wrong = "All of these wrong" if low and not any(row.right for row in kinds) else "Mostly wrong"
+        mostly = f" {wrong}: {'; '.join(row.told for row in low)}{beside}." if low else " No kind is mostly wrong."
         yield f"Of the counted answers, whatever is changed, {total(levels).came}.{mostly}"
     if same:
         yield f"{same}."

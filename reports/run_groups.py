@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.reports.cause_wording import without_tools
-from toolablate.reports.causes import counted_runs, first_of, name_of, sides
+from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, shares_of, sides
 from toolablate.reports.changed_runs import AS_WAS, EARLY, RE_ASKED, Row, levels_of, uncounted
 from toolablate.reports.turn import asked_at, count
 from toolablate.traces.records import Attribution
@@ -35,7 +35,9 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
     evidence, attribution = told.explained.evidence, told.explained.attribution
     counted: list[Row] = []
     if attribution is not None and attribution.method == "replay":
-        cause = first_of(attribution)
+        # What no run takes away is set beside one that is as likely.
+        some = [first_of(attribution), *(cause for cause, _ in as_likely(shares_of(attribution)))]
+        cause = next((each for each in some if sides(each, evidence)[0]), some[0])
         gone, there = sides(cause, evidence)
         counted = counted_runs(cause, evidence)
         if gone:

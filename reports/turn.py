@@ -85,7 +85,14 @@ def right_until(event: int | None, evidence: Evidence) -> str:
         return ""
     step = beliefs[-1].step
     where = f"after event {evidence.steps[step] - 1}" if step else "before any call"
-    return f"{last} early answers {where} are right, and none was asked for after event {event}"
+    return f"it had the right answer until then: {last} early answers {where} are right (none was asked for later)"
+
+
+def right_before(evidence: Evidence) -> int:
+    """The event before which early answers were mostly right for the last time: what came before it had not made the
+    trial wrong. 0 where none were."""
+    right = [each for each in asked_at(evidence) if count([each]).share > RIGHT]
+    return evidence.steps[right[-1].step] if right else 0
 
 
 def split_at(event: int, evidence: Evidence) -> tuple[Count | None, Count | None]:

@@ -1,13 +1,12 @@
 """What speaks against the likeliest cause of a wrong trial: the other causes, and rows and signs that do not fit it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import SHAM
+from toolablate.analysis.attribution.levels import EXTENDED, SHAM
 from toolablate.analysis.attribution.replay_rules import blame, usual_rate
-from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, unrecovered
+from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.causes import (
     FEW,
@@ -17,7 +16,7 @@ from toolablate.reports.causes import (
     deciding_rows,
     defined,
     hundred,
-    name_of,
+    quoted_name,
     ranked,
     restores,
     shares_of,
@@ -79,13 +78,34 @@ def against(told: Explanation) -> Iterator[Said]:
             pair = list(_side_by_side(cause, evidence, whole=False))
             said = "; ".join((happened(cause, told).clause, *(pair or gone)))
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
-        elif (cause, hundredths) in as_likely(shares):
-            yield f"{capital(name_of(cause))}:{_raised_by(cause, told, capitals=False)}"
-        else:
+        elif (cause, hundredths) not in as_likely(shares):
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
-    cause = shares.cause
-    yield from _by_its_own_runs(cause, told)
-    told_rows = [row for other, _ in shares.others for row in _rows_of(other, evidence)]
+    undecided = [cause for cause, _ in as_likely(shares)]
+    found = [line for cause in (shares.cause, *undecided) for line in _misfits(cause, undecided, told, shares)]
+    signs = list(_signs_of_others(told, shares))
+    apart = [each for each in shares.others if each[0] not in undecided]
+    yield from found if found or apart or signs else ["Nothing found."]
+    yield from _rest(attribution, shares)
+    if signs:
+        yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
+    yield from _usual(shares, told)
+
+
+def raised(told: Explanation) -> Iterator[str]:
+    """What speaks for each that is as likely as the first."""
+    attribution = told.explained.attribution
+    assert attribution is not None
+    for cause, _ in as_likely(named_shares(told, attribution)):
+        yield f"For {quoted_name(cause)}:{_raised_by(cause, told, capitals=False)}"
+
+
+def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation, shares: Shares) -> Iterator[str]:
+    """Rows and early answers that do not fit a cause. Rows that are told of another one are not told again, but where
+    that is as likely, and told elsewhere."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
+    others = [each for each, _ in shares.others if each not in undecided]
+    told_rows = [row for other in others for row in _rows_of(other, evidence)]
     rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
     rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
     early = list(_early_answers_against(cause, told))
@@ -95,32 +115,38 @@ def against(told: Explanation) -> Iterator[Said]:
     texts = [drawn_again(again)] if again and total(again).share < RIGHT else []
     texts += [row.told for row in rows]
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
-    found = [f"Rows that do not fit {name_of(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."] if texts else []
-    found += [*_answers_without_tools(cause, shares, evidence), *early]
-    signs = list(_signs_of_others(told, shares))
-    yield from found if found or shares.others or signs else ["Nothing found."]
-    yield from _rest(attribution, shares)
-    if signs:
-        yield f"The trace has signs of causes that are less likely: {'; '.join(signs)}."
+    if texts:
+        yield f"Rows that do not fit {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
+    if cause == shares.cause:
+        yield from _answers_without_tools(cause, shares, evidence)
+    # Of several that are as likely each line says of which it speaks.
+    yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
 
 
-def _by_its_own_runs(cause: Mechanism, told: Explanation) -> Iterator[str]:
-    """Where what is usual in its store decides."""
+def _usual(shares: Shares, told: Explanation) -> Iterator[str]:
+    """How often what the page names is the cause in its store, and what it would be by its own runs alone."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
-    if attribution.method != "replay" or cause == "unknown":
+    if attribution.method != "replay" or shares.cause == "unknown":
         return
+    rates = {
+        cause: usual_rate(cause, evidence, told.rates)
+        for cause, share in ((shares.cause, 100), *shares.others)
+        if share >= POSSIBLE
+    }
+    known = [
+        f"{'drawing again' if cause == 'sampling_noise' else f'taking away {quoted_name(cause)}'} {round(100 * rate)}"
+        for cause, rate in rates.items()
+        if rate is not None
+    ]
+    if len(known) > 1:
+        yield f"Of 100 such answers in this store about so many are changed by {', by '.join(known)}."
     alone = blame(evidence)
     likeliest = max(alone, key=lambda each: alone[each])
-    if likeliest != cause:
-        here, before = (usual_rate(likeliest, evidence, rates) for rates in (told.rates, ChangeRates()))
-        usual = ""
-        if here is not None and before is not None:
-            usual = f": taking this away changes about {round(100 * here)} of 100 such answers"
-            usual += f" here ({round(100 * before)} are assumed before a store is seen)"
+    if likeliest not in (shares.cause, *(cause for cause, _ in as_likely(shares))):
         yield (
-            f"Judged by its own runs alone, the likeliest would be {name_of(likeliest)}; how often each cause shows in"
-            f" this store decides{usual}."
+            f"Judged by its own runs alone, the likeliest would be {quoted_name(likeliest)}; how often each cause shows"
+            " in this store decides."
         )
 
 
@@ -129,7 +155,7 @@ def _rest(attribution: Attribution, shares: Shares) -> Iterator[str]:
         which = "All others together" if shares.others else "All other causes together"
         named = shares.named
         left = [(each, share) for each, share in ranked(attribution) if each not in named and share >= LEAST_LEFT]
-        most = f" (the likeliest of them: {name_of(left[0][0])})" if left else ""
+        most = f"; the likeliest of them is {defined(left[0][0])}" if left else ""
         if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in named:
             most = " (mostly something that the condition brings, of which there is no sign)"
         yield f"{which}: {hundred(shares.rest)}{most}."
@@ -156,11 +182,15 @@ def _signs_of_others(told: Explanation, shares: Shares) -> Iterator[str]:
     if adopted is not None and adopted.is_new:
         cause = OF_FORMS[adopted.form]
         if cause not in shares.named and "interaction" not in shares.named:
-            yield f"{name_of(cause)}: {happened(cause, told).clause}"
+            pair = "".join(f"; {each}" for each in _side_by_side(cause, evidence, whole=False))
+            yield f"of {quoted_name(cause)}, as {happened(cause, told).clause}{pair}"
     if "tool_fault" not in shares.named:
         left = unrecovered(evidence.signals.troubles)
         if failed := happened("tool_fault", told).clause if left else failed_for_a_time(evidence):
-            yield f"{name_of('tool_fault')}: {failed}"
+            yield f"of {quoted_name('tool_fault')}, as {failed}"
+    if "budget" not in shares.named and ran_out(evidence.signals):
+        more = [row.told for row in levels_of(evidence) if row.changed == EXTENDED]
+        yield f"of {quoted_name('budget')}, as {'; '.join((happened('budget', told).clause, *more))}"
 
 
 def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
@@ -199,7 +229,7 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
         before, after = (None, count(beliefs)) if event is None else split_at(event, evidence)
         where = "in all" if event is None else f"after event {event}"
         up_to = f"; up to it: {before} right" if before else ""
-        yield f"Early answers show no place where they turn wrong; {where}: {after} right{up_to}."
+        yield f"Early answers turn wrong at no clear place; {where}: {after} right{up_to}."
     if turn is None or attribution is None:
         return
     there = [call for call in evidence.signals.calls if turn.holds(call.event)]
@@ -207,8 +237,8 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     if cause in _BEFORE_CALLS:
         yield from [f"{at}, where a call gave its result."] if there else []
     elif cause in ("budget", "format"):
-        gave = [name_of(OF_FORMS[call.form]) for call in there if call.gave][-1:]
-        fits = "".join(f", which {name} would explain" for name in gave)
+        gave = [quoted_name(OF_FORMS[call.form]) for call in there if call.gave][-1:]
+        fits = "".join(f"; {name} would explain that" for name in gave)
         yield from [f"{at}, before its last reply{fits}."] if turn.end <= (event or turn.end) else []
     elif cause == "tool_fault":
         failed = any(turn.holds(each) for each in attribution.evidence)
@@ -315,7 +345,7 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
     if again:
         whole = total(again)
-        against = "too few to rule it out" if whole.runs < FEW else "which speaks against chance"
+        against = "too few runs to rule chance out" if whole.runs < FEW else "which speaks against chance"
         yield f"{drawn_again(again)}{f', {against}' if whole.share < RIGHT else ''}"
     elif bare is not None and bare.share >= RIGHT:
         yield f"{bare.told}, so it can answer the question"

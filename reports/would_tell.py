@@ -9,7 +9,7 @@ from toolablate.analysis.attribution.evidence import LONG_RESULTS, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, repairable, unrecovered
 from toolablate.reports.cause_wording import chance
-from toolablate.reports.causes import FEW, POSSIBLE, name_of, ranked
+from toolablate.reports.causes import FEW, POSSIBLE, quoted_name, ranked
 from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, levels_of, uncounted
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
 from toolablate.reports.run_groups import total
@@ -59,7 +59,7 @@ def would_tell(told: Explanation) -> Iterator[Said]:
             else _conditions(told)
         )
         first, rival, *_ = _candidates(told)
-        yield f"No further replay can tell {name_of(first)} from {name_of(rival)}: {why}"
+        yield f"No further replay can tell {quoted_name(first)} from {quoted_name(rival)}: {why}"
         return
     replies = sum(isinstance(event, ModelCall) for event in told.conversation[test.event :])
     requests = FEW if test.change == "--answer-now" else FEW * max(1, replies)
@@ -68,7 +68,7 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
     yield (
         f"{FEW} replays {test.what} (about {requests} requests).{so_far} Mostly right speaks for {for_right}, mostly"
-        f" wrong for {for_wrong}."
+        f" wrong for {for_wrong}; about half right leaves it open."
     )
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
     change = f" {test.change}" if test.change else ""
@@ -145,7 +145,7 @@ def _with_shares(causes: list[Mechanism], told: Explanation) -> Iterator[str]:
     named, shares = named_shares(told, attribution).named, _shares(told)
     for cause in causes:
         unnamed = cause not in named and shares.get(cause, 0.0) >= 0.005
-        yield f"{name_of(cause)} ({chance(shares[cause])})" if unnamed else name_of(cause)
+        yield f"{quoted_name(cause)} ({chance(shares[cause])})" if unnamed else quoted_name(cause)
 
 
 def _test(first: Mechanism, rival: Mechanism, told: Explanation) -> _Test | None:

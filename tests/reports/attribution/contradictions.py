@@ -35,7 +35,8 @@ def sections(shown: str) -> dict[str, str]:
     title = ""
     for line in shown.splitlines():
         if line and not line.startswith(" "):
-            title = line.strip()
+            # Of several that are as likely it says `each`.
+            title = line.strip().replace("speaks against each", "speaks against it")
         else:
             found[title] = f"{found.get(title, '')} {line.strip()}".strip()
     return found
@@ -60,7 +61,8 @@ def _of_sentences(told: Explanation, text: dict[str, str]) -> Iterator[str]:
     yield from _of_intervals(text["How we know"])
     yield from _of_replays(told, attribution, text["Verdict"])
     yield from _of_early_answers(told, text["Verdict"], text["What speaks against it"])
-    yield from _of_rivals(attribution, text["What speaks against it"])
+    of_several = text["How we know"] if text["Verdict"].startswith("Undecided") else ""
+    yield from _of_rivals(attribution, text["What speaks against it"], of_several)
     yield from _of_definitions(whole)
 
 
@@ -206,10 +208,11 @@ def _of_probabilities(text: dict[str, str]) -> Iterator[str]:
         yield f"two probabilities of a cause: {named}"
 
 
-def _of_rivals(attribution: Attribution, against: str) -> Iterator[str]:
-    """All that are likely enough are named; nothing is found only where nothing is."""
+def _of_rivals(attribution: Attribution, against: str, of_several: str) -> Iterator[str]:
+    """All that are likely enough are named, those that are as likely as the first in `of_several`; nothing is found
+    only where nothing is."""
     for cause, share in ranked(attribution)[1:]:
-        if share >= 0.105 and CAUSES[cause][0] not in against.lower():
+        if share >= 0.105 and CAUSES[cause][0] not in f"{of_several} {against}".lower():
             yield f"silent on {cause}, {share}: {against}"
     if "Nothing found" in against and re.search(
         "It may be|Less likely|do not fit|arly answers|same wrong answer", against

@@ -178,11 +178,12 @@ def test_a_trial_is_told_in_four_parts() -> None:
     )
     assert part(told, "What speaks against it") == (
         "It may be its computation (its own code led it to a wrong answer): .15. No row tests it apart."
-        " All others together: .03 (the likeliest of them: calling tools at all)."
+        " All others together: .03; the likeliest of them is calling tools at all (making calls, whatever they return, cost"
+        " it the right answer)."
     )
     assert part(told, "What would tell") == (
-        "8 replays with another question's result at event 1 (about 8 requests). Mostly right speaks for what its search found,"
-        " mostly wrong for its computation. Apart(text='toolablate replay runs/a.sqlite"
+        "8 replays with another question's result at event 1 (about 8 requests). Mostly right speaks for “what its"
+        " search found”, mostly wrong for “its computation”; about half right leaves it open. Apart(text='toolablate replay runs/a.sqlite"
         f" {IDENTITY[:10]} --from 1 --swap placebo --repeats 8')"
     )
 
@@ -201,7 +202,7 @@ def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner
     assert "Before any call 2 of 10 early answers are right (8 in this trial, 2 in other repeats)" in part(
         told, "What speaks against it"
     )
-    assert "no place where they turn wrong; in all: 0 of 24 right." in part(told, "What speaks against it")
+    assert "turn wrong at no clear place; in all: 0 of 24 right." in part(told, "What speaks against it")
     rows = rows_of(shown(told))
     assert "asked at once before any call (8 in this trial, 2 in other 2 of 10" in rows
     assert "before any call 0 of 8 B" in steps_of(shown(told))
@@ -388,9 +389,8 @@ def test_where_the_rates_of_a_store_decide_they_are_told() -> None:
     told = explained(shares=shares, mechanism="sampling_noise", distraction=None)
     step: Step = ("search", "at_the_fall")
     rates = ChangeRates(store={step: FittedRate(step, 0.6, 0.04, 50)})
-    assert re.search(
-        r"decides: taking this away changes about 4 of 100 such answers here \(\d+ are assumed before",
-        part(explanation(told, rates=rates), "What speaks against it"),
+    assert "about so many are changed by drawing again 3, by taking away “what its search found” 4." in part(
+        explanation(told, rates=rates), "What speaks against it"
     )
 
 
