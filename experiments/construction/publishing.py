@@ -260,7 +260,9 @@ def _reviewers(funnel: Funnel) -> list[str]:
         "| reviewer | field | degree | items decided | median seconds |",
         "|---|---|---|---|---|",
     ]
-    return [*head, *(f"| {' | '.join(row)} |" for row in rows), ""]
+    groups = ", ".join(f"{group} {number}" for group, number in funnel.institutions.items())
+    told = [f"Institutions: {groups}.", ""] if groups else []
+    return [*head, *(f"| {' | '.join(row)} |" for row in rows), "", *told]
 
 
 def _seconds(median: float | None) -> str:

@@ -2,11 +2,12 @@
 workbench, on this machine."""
 
 import statistics
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import StringConstraints, ValidationError
 
@@ -22,14 +23,19 @@ Alias = Annotated[
 Short = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
 
 
+Institution = Literal["", "university", "research institute", "company", "public body", "other"]
+"""The group of one. It is no free text: that could be a name."""
+
+
 class Reviewer(Record):
     """`alias` stands in decisions and, with `field` and `degree` of expertise, in what is published; `name` nowhere
-    else."""
+    else. How many are of which `institution` is published, and of no one which."""
 
     alias: Alias
     name: Short = ""
     field: Short = ""
     degree: Short = ""
+    institution: Institution = ""
 
 
 class Reviewers:
@@ -55,7 +61,16 @@ class Reviewers:
             found[_key(each)] = each
         return found
 
-    def enter(self, alias: str, name: str, field: str, degree: str = "", *, decided: Collection[str] = ()) -> Reviewer:
+    def enter(
+        self,
+        alias: str,
+        name: str,
+        field: str,
+        degree: str = "",
+        institution: str = "",
+        *,
+        decided: Collection[str] = (),
+    ) -> Reviewer:
         """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file.
         Raises InputError for an alias that somebody has, and for what is none; StoreError where it cannot be kept."""
         if not (alias.strip() or name.strip()):
@@ -68,7 +83,8 @@ class Reviewers:
                     f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
                 )
             try:
-                made = Reviewer(alias=given, name=clean_text(name), field=clean_text(field), degree=clean_text(degree))
+                about = {"field": clean_text(field), "degree": clean_text(degree), "institution": institution}
+                made = Reviewer.model_validate({"alias": given, "name": clean_text(name), **about})
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
                 raise InputError(f"{first['loc'][0]}: {first['msg']}", code="reviewer") from None
@@ -104,6 +120,13 @@ def reviewer_figures(said: Mapping[str, Sequence[Decision]], known: Mapping[str,
         for each in decisions:
             by_person.setdefault(each.reviewer.casefold(), []).append(each)
     return [_figures(each, known.get(alias)) for alias, each in sorted(by_person.items())]
+
+
+def institutions_of(said: Mapping[str, Sequence[Decision]], known: Mapping[str, Reviewer]) -> dict[str, int]:
+    """How many people who decided are of each group, "not stated" among these, in the order of groups' names."""
+    people = {each.reviewer.casefold() for decisions in said.values() for each in decisions}
+    groups = Counter(known[alias].institution if alias in known else "" for alias in people)
+    return {group or "not stated": number for group, number in sorted(groups.items())} if groups.keys() - {""} else {}
 
 
 def _figures(said: Sequence[Decision], known: Reviewer | None) -> ReviewerFigures:
