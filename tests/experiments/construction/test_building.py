@@ -171,7 +171,7 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
 
 
 def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:
-    writer = Writer(chat_server, {"zinc": [Status(400)]})
+    writer = Writer(chat_server, {"zinc": [Status(302)]})
     empty = [reply("")]
     chat_server.answers(lambda request: empty.pop() if empty else writer.decide(request))
     path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
@@ -179,18 +179,18 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
     told = " ".join(ran.stderr.split())
     assert "assess, writer w: 4 items done (5 requests, of which 1 had no reply in words, $0.0001)" in told
     assert "filter, checker w: 3 items done (3 requests, $0.00006)" in told
-    assert "filter, checker w: 1 item could not be asked for: bad_request: " in told
+    assert "filter, checker w: 1 item could not be asked for: redirected: " in told
     assert "Not done: 1 item not asked for; what was published before stays as it is." in told
     assert "Judge" not in told
     assert "to be done" not in told
     found = {each["stage"]: each for each in json.loads(ran.stdout)["stages"]}
     assert found["filter"]["missing"] == 1
     (line,) = run("status", path, "--list").stdout.splitlines()
-    assert " filter waits: not asked for: bad_request: " in line
+    assert " filter waits: not asked for: redirected: " in line
     assert line.endswith(f"| {PAIRS[2]['question'][:20]}{line[-40:]}")
     (left,) = json.loads(run("status", path, "--list", "--json").stdout)
     assert left["waiting"] == "not asked for"
-    assert left["note"].startswith("bad_request: ")
+    assert left["note"].startswith("redirected: ")
     assert found["review"]["kept"] == 3
     assert not (tmp_path / "published").exists(), "a part would take the place of the whole"
     assert funnel(path)["review"]["kept"] == 4
