@@ -276,6 +276,7 @@ class _Budget:
 def build(
     pipeline: Pipeline,
     bench: Workbench,
+    items: Mapping[str, Content],
     *,
     max_cost: float | None = None,
     again: bool = False,
@@ -283,10 +284,10 @@ def build(
 ) -> Built:
     """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
     asks for nothing again that was replied to. With `again` it asks once more for items whose replies could not be
-    used, or whose request was refused. What the pipeline needs is there (`require`). Raises ToolablateError where
-    nothing can be asked or kept."""
+    used, or whose request was refused. What the pipeline needs is there, and `items` are its own (`require`). Raises
+    ToolablateError where nothing can be asked or kept."""
     progress = progress or RunProgress()
-    contents: Mapping[str, Content] = load_items(pipeline)
+    contents = items
     budget, stages, work = _Budget(max_cost), list[Passed](), list[StageWork]()
     for stage in stages_of(pipeline, bench):
         found = passed(pipeline, bench, stage, contents, again=again)

@@ -3,7 +3,7 @@ workbench, on this machine."""
 
 import statistics
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -46,20 +46,30 @@ class Reviewers:
 
     def known(self) -> dict[str, Reviewer]:
         """By alias in small letters. A line that is none is passed over."""
-        found = {}
+        return {_key(each): each for _, each in self._lines() if each is not None}
+
+    def damaged(self) -> str:
+        """Which lines cannot be read, and what to do; "" where all can. The end of the last one is mended by itself."""
+        lines = [number for number, each in self._lines() if each is None]
+        if not lines or self._is_torn_alone(lines):
+            return ""
+        named = f"{'Line' if len(lines) == 1 else 'Lines'} {', '.join(map(str, lines))} of {self.path}"
+        return f"{named} cannot be read: who stands there is not known here. Mend or delete what is damaged."
+
+    def _is_torn_alone(self, damaged: Sequence[int]) -> bool:
+        content = self.path.read_bytes()
+        return not content.endswith(b"\n") and damaged == [len(content.splitlines())]
+
+    def _lines(self) -> Iterator[tuple[int, Reviewer | None]]:
+        """Of each line its number, from 1, and whom it names."""
         try:
             lines = self.path.read_bytes().splitlines()
         except FileNotFoundError:
-            return {}
+            return
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror}", code="unreadable") from None
-        for line in lines:
-            try:
-                each = Reviewer.from_json(line)
-            except ValidationError:
-                continue
-            found[_key(each)] = each
-        return found
+        for number, line in enumerate(lines, start=1):
+            yield number, _reviewer(line)
 
     def enter(
         self,
@@ -91,11 +101,26 @@ class Reviewers:
             file.append(made)
         return made
 
-    def _held(self) -> RecordFile[Reviewer]:
+    def _held(self) -> "_ReviewerFile":
         """From looking for a free alias until it is kept: two who come at once would be given the same one. For nobody
         else to read: it has names."""
         head = b'{"alias":'
-        return RecordFile(self.path, Reviewer, _key, head=head, what="reviewer", latest=True, wait=True, mode=0o600)
+        return _ReviewerFile(self.path, Reviewer, _key, head=head, what="reviewer", latest=True, wait=True, mode=0o600)
+
+
+class _ReviewerFile(RecordFile[Reviewer]):
+    """One damaged line keeps nobody else from reviewing (`Reviewers.damaged` names it)."""
+
+    def _read(self, lines: Sequence[bytes]) -> None:
+        for each in filter(None, map(_reviewer, lines)):
+            self._keep(each)
+
+
+def _reviewer(line: bytes) -> Reviewer | None:
+    try:
+        return Reviewer.from_json(line)
+    except ValidationError:
+        return None
 
 
 def _key(each: Reviewer) -> str:

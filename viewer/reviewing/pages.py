@@ -88,6 +88,7 @@ def reviewer(request: Request, told: str = "", form: Form | None = None) -> Resp
         person=_person(request),
         known=list(_view(request).reviewers.known().values()),
         told=told,
+        damaged=_view(request).reviewers.damaged(),
         institutions=[each for each in get_args(Institution) if each],
         form=form or {},
     )

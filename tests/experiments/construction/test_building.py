@@ -19,8 +19,10 @@ from tests.servers.chat_server import ChatServer, Status, Until, reply
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
+from toolablate.experiments.construction import kinds
 from toolablate.experiments.construction.pipeline import load_pipeline
 from toolablate.experiments.construction.publishing import canary_of
+from toolablate.experiments.construction.question_items import load_question_items
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
@@ -170,6 +172,19 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
     assert funnel(path)["filter"]["waiting"] == {"reply unread": 4}
 
 
+def test_items_are_read_once(chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[object]()
+
+    def counting(path: object) -> Any:
+        read.append(path)
+        return load_question_items(path)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kinds, "load_question_items", counting)
+    Writer(chat_server)
+    run(pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE))
+    assert len(read) == 1
+
+
 def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:
     writer = Writer(chat_server, {"zinc": [Status(302)]})
     empty = [reply("")]
@@ -185,6 +200,8 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
     assert "to be done" not in told
     found = {each["stage"]: each for each in json.loads(ran.stdout)["stages"]}
     assert found["filter"]["missing"] == 1
+    status = run("status", path).stderr
+    assert "1 item not asked for yet: what is said of the set is of what passed so far" in status
     (line,) = run("status", path, "--list").stdout.splitlines()
     assert " filter waits: not asked for: redirected: " in line
     assert line.endswith(f"| {PAIRS[2]['question'][:20]}{line[-40:]}")
