@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -127,14 +128,28 @@ def _set_as(book: str, start: int, end: int, twin: str) -> str:
     broken = sum(not _SENTENCE_END.search(line) for line in whole)
     # Where most lines are whole sentences, none is broken for want of width.
     widest = max(map(len, whole)) if 2 * broken > len(whole) else len(book) + len(twin)
+    items = _item_starts(words, said, blanks)
     made = said[0]
     for place, word in enumerate(said[1:], start=1):
         line = f"{book[line_start:start]}{made}".rpartition("\n")[2]
-        ends = "\n" in own[place - 1] or len(line) + 1 + len(word) > widest
+        ends = "\n" in own[place - 1] or place in items or len(line) + 1 + len(word) > widest
         made += f"{blanks[place - 1] if place < kept else chr(10) if ends else ' '}{word}"
     return made
 
 
+def _item_starts(words: Sequence[str], said: Sequence[str], blanks: Sequence[str]) -> set[int]:
+    """The places of the twin's words with which an item of a list begins that begins a line in the book: lists keep
+    their lines whatever the twin changes before them."""
+    same = SequenceMatcher(None, words, said, autojunk=False).get_matching_blocks()
+    return {
+        block.b + at
+        for block in same
+        for at in range(block.size)
+        if (place := block.a + at) and "\n" in blanks[place - 1] and _ITEM.fullmatch(words[place])
+    }
+
+
+_ITEM = re.compile(r"[•◦▪‣–*-]|\(?(?:\d{1,3}|[a-zA-Z])[.)]")
 _AROUND = 400
 """Signs before and after a statement whose lines show how long lines are there."""
 _SENTENCE_END = re.compile(r"[.!?:;。！？：；]\W*$")

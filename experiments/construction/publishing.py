@@ -1,6 +1,7 @@
 """What is published: a question file, rows in LPFQA's published form, a data card."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -260,7 +261,9 @@ def _reviewers(funnel: Funnel) -> list[str]:
         "| reviewer | field | degree | items decided | median seconds |",
         "|---|---|---|---|---|",
     ]
-    return [*head, *(f"| {' | '.join(row)} |" for row in rows), ""]
+    groups = ", ".join(f"{group} {number}" for group, number in funnel.institutions.items())
+    told = [f"Institutions: {groups}.", ""] if groups else []
+    return [*head, *(f"| {' | '.join(row)} |" for row in rows), "", *told]
 
 
 def _seconds(median: float | None) -> str:
@@ -279,9 +282,28 @@ _PERSONAL = (
 
 
 def licences_told(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
+    """Sources without a licence, and those whose licence has a term that the card's has not, by its name."""
     bare = sum(not content.get("licence") for content in contents.values())
     of_none = f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"
-    return [of_none] if bare else []
+    card = pipeline.card.licence
+    own = _terms_of(card)
+    sources = Counter(content["licence"] for content in contents.values() if content.get("licence"))
+    lost = {licence: sorted(_terms_of(licence) - own) for licence in sources} if card else {}
+    told = [
+        f"{sources[licence]} of {len(contents)} {pipeline.kind} are of sources under {licence}"
+        f" ({', '.join(_TERMS[term] for term in terms)}), and the card says {card}"
+        for licence, terms in lost.items()
+        if terms
+    ]
+    return [*([of_none] if bare else []), *told]
+
+
+_TERMS = {"NC": "not for commercial use", "ND": "no changed versions", "SA": "to be passed on under the same licence"}
+
+
+def _terms_of(licence: str) -> set[str]:
+    """As Creative Commons abbreviates them."""
+    return set(re.findall(r"(?<![A-Za-z])(?:NC|ND|SA)(?![A-Za-z])", licence.upper()))
 
 
 def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:

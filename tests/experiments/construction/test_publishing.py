@@ -109,6 +109,23 @@ def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Pat
     assert licences_told(pipeline, {"a": contents["a"]}) == []
 
 
+def test_a_card_s_licence_without_a_source_s_terms_is_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    card = '[card]\nlicence = "CC BY-SA 4.0"\n'
+    pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS, f"{ALONE}{card}"))
+    contents = {
+        "a": {"licence": "CC BY-SA 4.0"},
+        "b": {"licence": "CC BY-NC-SA 4.0"},
+        "c": {"licence": "cc-by-nd-4.0"},
+        "d": {"licence": "CC BY 4.0"},
+    }
+    assert licences_told(pipeline, contents) == [
+        "1 of 4 questions are of sources under CC BY-NC-SA 4.0 (not for commercial use), and the card says CC BY-SA 4.0",
+        "1 of 4 questions are of sources under cc-by-nd-4.0 (no changed versions), and the card says CC BY-SA 4.0",
+    ]
+    no_card = pipeline.model_copy(update={"card": pipeline.card.model_copy(update={"licence": ""})})
+    assert licences_told(no_card, contents) == []
+
+
 @pytest.mark.parametrize(
     ("url", "blocked"),
     [

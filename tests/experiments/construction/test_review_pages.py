@@ -165,6 +165,23 @@ def test_who_came_to_decide_what_is_agreed_by_now_goes_on_with_the_next(site: Si
     assert "What I had written" in answer.text
 
 
+def test_of_institutions_the_card_has_counts_alone(site: Site, path: Path) -> None:
+    mabel = Person(site, "mabel", institution="company")
+    assert "<option selected>" not in mabel.page.text
+    people = [mabel, Person(site, "bob", institution="company"), Person(site, "cleo", institution="Acme Ltd")]
+    assert people.pop().page.status_code == 400, "a group, and no name"
+    for person in people:
+        person.says(person.next(), "accept")
+    found = json.loads(run("status", path, "--json").stdout)
+    assert found["institutions"] == {"company": 2}
+    assert "company" not in json.dumps(found["reviewers"])
+    run(path)
+    card = (path.parent / "published" / "card.md").read_text(encoding="utf-8")
+    assert "Institutions: company 2." in card
+    assert "company |" not in card
+    assert "company" not in (path.parent / "published" / "questions.jsonl").read_text(encoding="utf-8")
+
+
 def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, path: Path) -> None:
     mabel = Person(site, "mabel", "Mabel of Delft", field="Electro|chemistry", degree="PhD")
     bob = Person(site, name="Bob of Leiden")

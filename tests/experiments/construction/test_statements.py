@@ -271,6 +271,16 @@ def test_lines_of_a_twin_are_as_long_as_those_of_its_book(tmp_path: Path) -> Non
     assert max(map(len, lines[:-4])) <= max(map(len, text.splitlines()))
 
 
+def test_a_list_in_the_false_book_keeps_its_lines(tmp_path: Path) -> None:
+    """Of a twin that was written as one line, as models do."""
+    text = "Seals keep water in. They are of three kinds.\n• lip seals, of rubber\n• face seals\n• packings.\nSo much."
+    said = text.partition("in. ")[2].removesuffix("\nSo much.")
+    (tmp_path / "book.jsonl").write_text(json.dumps({"text": text}), encoding="utf-8")
+    twin = " ".join(said.split()).replace("lip seals, of rubber", "lip seals, of felt")
+    worlds = book_worlds(tmp_path / "book.jsonl", {"a": {"text": said, "false": {"text": twin}}})
+    assert worlds.false[0]["text"] == text.replace("of rubber", "of felt")
+
+
 def test_a_statement_over_two_pages_has_its_twin_on_the_first(tmp_path: Path) -> None:
     pages = tmp_path / "book.jsonl"
     pages.write_text(
