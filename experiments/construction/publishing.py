@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import NAMESPACE_URL, uuid5
 
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
@@ -28,13 +27,6 @@ from toolablate.traces.new_files import new_folder
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
 ID_DIGITS = 16
-
-
-def canary_of(pipeline: Pipeline) -> str:
-    """In each row and in the card: who filters training data for it leaves this benchmark out. It stays the same when
-    items change, and is another one under another title or output."""
-    named = "\n".join((pipeline.kind, pipeline.card.title, pipeline.card.contact, Path(pipeline.output).name))
-    return f"toolablate benchmark data, not for training: {uuid5(NAMESPACE_URL, named)}"
 
 
 def question_of(item: str, content: Content, canary: str, language: str, *, block_source: bool = True) -> Question:
@@ -96,15 +88,21 @@ class Published:
 
 
 def publish(
-    pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel, tell: Callable[[str], None] = lambda _: None
+    pipeline: Pipeline,
+    contents: Mapping[str, Content],
+    funnel: Funnel,
+    canary: str,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Published:
     """Makes the pipeline's `output` anew, in one step: `card.md`, and of questions `questions.jsonl` and `lpfqa.jsonl`,
-    of statements `statements.jsonl`, and the corpora of worlds. `tell` hears of what takes long. Raises InputError
+    of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in the card. `tell` hears of what takes long. Raises InputError
     where that cannot be written."""
     made, told = (
-        _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents, tell)
+        _of_questions(pipeline, contents, canary)
+        if pipeline.kind == "questions"
+        else _of_statements(pipeline, contents, canary, tell)
     )
-    made["card.md"] = card_of(pipeline, contents, funnel)
+    made["card.md"] = card_of(pipeline, contents, funnel, canary)
     # New rows beside an old card would be neither set.
     with new_folder(Path(pipeline.output), is_published, "output") as folder:
         for name, text in made.items():
@@ -116,9 +114,8 @@ def _language_of(content: Content) -> str:
     return told_language("\n".join(text for _, text in texts_of(content["asked"])))
 
 
-def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[dict[str, str], list[str]]:
+def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content], canary: str) -> tuple[dict[str, str], list[str]]:
     """The files, and what is told of them."""
-    canary = canary_of(pipeline)
     # The threads are a corpus then, which is to be searched.
     block = not pipeline.worlds.threads
     rows_of_questions = [
@@ -143,15 +140,15 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[
 
 
 def _of_statements(
-    pipeline: Pipeline, contents: Mapping[str, Content], tell: Callable[[str], None]
+    pipeline: Pipeline, contents: Mapping[str, Content], canary: str, tell: Callable[[str], None]
 ) -> tuple[dict[str, str], list[str]]:
     statements = [
         statement
         for item, content in contents.items()
         for statement in statements_of(item, content, told_language(f"{content['text']}\n{content['false']['text']}"))
     ]
-    canary = {"canary": canary_of(pipeline)}
-    made = {"statements.jsonl": _lines(json.dumps(each | canary, ensure_ascii=False) for each in statements)}
+    marked = (each | {"canary": canary} for each in statements)
+    made = {"statements.jsonl": _lines(json.dumps(each, ensure_ascii=False) for each in marked)}
     if not pipeline.worlds.pages:
         return made, []
     tell(f"Looking for {counted(len(contents), 'statement')} in the book")
@@ -189,7 +186,7 @@ def _lines(rows: Iterable[str]) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> str:
+def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel, canary: str) -> str:
     """Markdown: what is in it, where it is from, how it was made."""
     card = pipeline.card
     forms = Counter(map(_form, contents.values()))
@@ -203,7 +200,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         "",
         f"- Licence: {card.licence or 'not stated'}",
         f"- Contact: {card.contact or 'not stated'}",
-        f"- Canary: `{canary_of(pipeline)}`",
+        f"- Canary: `{canary}`",
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
         *([f"- Prompts that are not toolablate's own: {', '.join(pipeline.prompts)}"] if pipeline.prompts else []),
         f"- Review: {_reviewed_by(pipeline.review.reviewers)}",

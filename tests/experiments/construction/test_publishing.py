@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -98,6 +99,21 @@ def test_a_build_that_is_killed_while_it_publishes_leaves_the_old_or_the_new_set
     assert seen.count(True) > 3
     left = {each.name for each in tmp_path.iterdir() if "published" in each.name}
     assert all(re.fullmatch(r"published|\.published\.\w+\.part", name) for name in left), left
+
+
+def test_the_canary_is_of_one_workbench_and_stays(chat_server: ChatServer, tmp_path: Path) -> None:
+    def canary(name: str, pairs: list[dict[str, Any]]) -> str:
+        Writer(chat_server)
+        (tmp_path / name).mkdir(exist_ok=True)
+        run(pipeline_of(tmp_path / name, chat_server, pairs, ALONE))
+        card = (tmp_path / name / "published/card.md").read_text(encoding="utf-8")
+        (found,) = re.findall("- Canary: `(.+)`", card)
+        return found
+
+    # Of two with equal cards, each has its own, also where the items are the same.
+    first, second = canary("first", PAIRS[:2]), canary("second", PAIRS[:2])
+    assert first != second
+    assert canary("first", PAIRS[1:]) == first
 
 
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
