@@ -95,14 +95,14 @@ def publish(
     tell: Callable[[str], None] = lambda _: None,
 ) -> Published:
     """Makes the pipeline's `output` anew, in one step: `card.md`, and of questions `questions.jsonl` and `lpfqa.jsonl`,
-    of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in the card. `tell` hears of what takes long. Raises InputError
-    where that cannot be written."""
+    of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in the card. `tell`
+    hears of what takes long. Raises InputError where that cannot be written."""
     made, told = (
         _of_questions(pipeline, contents, canary)
         if pipeline.kind == "questions"
         else _of_statements(pipeline, contents, canary, tell)
     )
-    made["card.md"] = card_of(pipeline, contents, funnel, canary)
+    made["card.md"] = card_of(pipeline, contents, funnel, canary, made)
     # New rows beside an old card would be neither set.
     with new_folder(Path(pipeline.output), is_published, "output") as folder:
         for name, text in made.items():
@@ -134,7 +134,8 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content], canary: s
     if not pipeline.worlds.threads:
         return made, []
     worlds = thread_worlds(contents)
-    made |= {"threads.jsonl": _documents(worlds.true), "falsified_threads.jsonl": _documents(worlds.false)}
+    made["threads.jsonl"] = _documents(worlds.true, canary)
+    made["falsified_threads.jsonl"] = _documents(worlds.false, canary)
     found = f"{len(worlds.found)} of {len(contents)}"
     return made, [f"{found} threads have a wrong reply, their answer in falsified_threads.jsonl"]
 
@@ -147,13 +148,13 @@ def _of_statements(
         for item, content in contents.items()
         for statement in statements_of(item, content, told_language(f"{content['text']}\n{content['false']['text']}"))
     ]
-    marked = (each | {"canary": canary} for each in statements)
-    made = {"statements.jsonl": _lines(json.dumps(each, ensure_ascii=False) for each in marked)}
+    made = {"statements.jsonl": _documents(statements, canary)}
     if not pipeline.worlds.pages:
         return made, []
     tell(f"Looking for {counted(len(contents), 'statement')} in the book")
     worlds = book_worlds(pipeline.worlds.pages, _as_cut(pipeline, contents))
-    made |= {"book.jsonl": _documents(worlds.true), "falsified_book.jsonl": _documents(worlds.false)}
+    made["book.jsonl"] = _documents(worlds.true, canary)
+    made["falsified_book.jsonl"] = _documents(worlds.false, canary)
     found = f"{len(worlds.found)} of {len(contents)}"
     return made, [f"{found} statements stand in the book word for word, and are false in falsified_book.jsonl"]
 
@@ -166,8 +167,8 @@ def _as_cut(pipeline: Pipeline, contents: Mapping[str, Content]) -> Mapping[str,
     return {item: {**content, "text": rows[item]["text"]} for item, content in contents.items()}
 
 
-def _documents(documents: Iterable[Mapping[str, Any]]) -> str:
-    return _lines(json.dumps(each, ensure_ascii=False) for each in documents)
+def _documents(documents: Iterable[Mapping[str, Any]], canary: str) -> str:
+    return _lines(json.dumps({**each, "canary": canary}, ensure_ascii=False) for each in documents)
 
 
 def statements_of(item: str, content: Content, language: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -186,8 +187,10 @@ def _lines(rows: Iterable[str]) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel, canary: str) -> str:
-    """Markdown: what is in it, where it is from, how it was made."""
+def card_of(
+    pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel, canary: str, files: Mapping[str, str]
+) -> str:
+    """Markdown: what is in it, where it is from, how it was made. `files` are those beside it, by name."""
     card = pipeline.card
     forms = Counter(map(_form, contents.values()))
     sources = Counter(map(_source, contents.values()))
@@ -215,6 +218,12 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel,
         f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
         "",
         *_reviewers(funnel),
+        "## Files",
+        "",
+        "| file | rows | what |",
+        "|---|---|---|",
+        *(f"| `{name}` | {_rows(text)} | {_FILES[name]} |" for name, text in files.items()),
+        "",
         "## Sources",
         "",
         f"| source | licence | {pipeline.kind} |",
@@ -242,6 +251,21 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel,
         "",
     ]
     return "\n".join(lines)
+
+
+_FILES = {
+    "questions.jsonl": "the questions, for an ablation",
+    "lpfqa.jsonl": "the same in LPFQA's published form",
+    "threads.jsonl": "their threads, as a corpus",
+    "falsified_threads.jsonl": "**false**: the same with a wrong reply as the answer, where `falsified` is true",
+    "statements.jsonl": "the statements, of which those with `correct` false are made up",
+    "book.jsonl": "the book's pages, as a corpus",
+    "falsified_book.jsonl": "**false**: the same with false statements in it, where `falsified` is true",
+}
+
+
+def _rows(text: str) -> int:
+    return text.count("\n")
 
 
 def _reviewers(funnel: Funnel) -> list[str]:

@@ -19,7 +19,6 @@ from tests.servers.chat_server import ChatServer, Status, Until, reply
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
-from toolablate.experiments.construction.pipeline import load_pipeline
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError

@@ -1,5 +1,6 @@
 """What a build publishes, and what its output may have in it."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -17,6 +18,7 @@ from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.construction.pipeline import load_pipeline
 from toolablate.experiments.construction.publishing import licences_told
+from toolablate.tools import CorpusPages, CorpusSearch, SearchQuery, open_corpus
 from toolablate.traces.errors import InputError
 
 
@@ -114,6 +116,31 @@ def test_the_canary_is_of_one_workbench_and_stays(chat_server: ChatServer, tmp_p
     first, second = canary("first", PAIRS[:2]), canary("second", PAIRS[:2])
     assert first != second
     assert canary("first", PAIRS[1:]) == first
+
+
+def test_corpora_say_whose_they_are_and_which_of_them_is_false(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    pairs = [PAIRS[0], {**PAIRS[1], "replies": []}, {**PAIRS[2], "licence": ""}]
+    run(pipeline_of(tmp_path, chat_server, pairs, f"{ALONE}[worlds]\nthreads = true\n"))
+    published = tmp_path / "published"
+    (canary,) = {each.metadata["canary"] for each in load_questions(published / "questions.jsonl")}
+    for name, marked in (("threads", [None] * 3), ("falsified_threads", [True, None, True])):
+        path = published / f"{name}.jsonl"
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert [row.get("falsified") for row in rows] == marked
+        assert {row["canary"] for row in rows} == {canary}
+        assert [row.get("licence") for row in rows] == ["CC BY-SA 4.0", "CC BY-SA 4.0", None]
+        corpus = open_corpus(path, cache=tmp_path / "cache")
+        search = CorpusSearch(corpus)
+        for words in ("lithium", "falsified", "canary", canary.rpartition(" ")[2], "CC BY-SA"):
+            found = asyncio.run(search.search(SearchQuery(words, 5))).reply.results
+            assert len(found) == (words == "lithium"), "of the text alone"
+        for row in rows:
+            page = asyncio.run(CorpusPages(corpus).read(row["url"]))
+            assert (page.title, page.text.strip()) == (row["title"], row["text"].strip()), "none is shown"
+    card = (published / "card.md").read_text(encoding="utf-8")
+    assert "| `threads.jsonl` | 3 | their threads, as a corpus |" in card
+    assert "| `falsified_threads.jsonl` | 3 | **false**: the same with a wrong reply as the answer" in card
 
 
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
