@@ -40,6 +40,7 @@ def question_of(item: str, content: Content, canary: str, language: str, *, bloc
         "canary": canary,
         **({"source_urls": [content["url"]]} if content["url"] else {}),
         **({"forum": content["forum"]} if content["forum"] else {}),
+        **_licence(content),
         **({"adversarial": wrong[0]} if wrong and "options" not in asked else {}),
     }
     common = {
@@ -74,8 +75,13 @@ def _host_of(url: str) -> tuple[str, ...]:
 
 def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
     """In the form that LPFQA is published in, which `lpfqa import` reads."""
-    about = {"primary_domain": content["domain"], "canary": canary}
+    about = {"primary_domain": content["domain"], **_licence(content), "canary": canary}
     return {"prompt_id": item[:ID_DIGITS], **lpfqa_texts(content["asked"]), **about}
+
+
+def _licence(content: Content) -> dict[str, str]:
+    """Of the source, where it is known: who takes rows out of the set takes it along."""
+    return {"licence": content["licence"]} if content.get("licence") else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +180,7 @@ def _documents(documents: Iterable[Mapping[str, Any]], canary: str) -> str:
 def statements_of(item: str, content: Content, language: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The correct statement and its incorrect twin, as the rows that questions are composed of."""
     about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page") if content[key]}
-    about["language"] = language
+    about |= {**_licence(content), "language": language}
     correct, false = item[:ID_DIGITS], content["false"]
     twin = {"text": false["text"], "reason": false["reason"], "strategy": false["strategy"]}
     return (

@@ -14,6 +14,7 @@ from tests.experiments.construction import killed_publishing
 from tests.experiments.construction.writing import ALONE, PAIRS, Writer, pipeline_of, run
 from tests.servers.chat_server import ChatServer
 
+from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.construction.pipeline import load_pipeline
@@ -116,6 +117,19 @@ def test_the_canary_is_of_one_workbench_and_stays(chat_server: ChatServer, tmp_p
     first, second = canary("first", PAIRS[:2]), canary("second", PAIRS[:2])
     assert first != second
     assert canary("first", PAIRS[1:]) == first
+
+
+def test_rows_have_the_licence_of_their_source(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    licences = ["CC BY-SA 4.0", "", "CC BY-NC 4.0"]
+    pairs = [{**pair, "licence": licence} for pair, licence in zip(PAIRS[:3], licences, strict=True)]
+    run(pipeline_of(tmp_path, chat_server, pairs, ALONE))
+    questions = load_questions(tmp_path / "published/questions.jsonl")
+    assert [each.metadata.get("licence", "") for each in questions] == licences
+    lines = (tmp_path / "published/lpfqa.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line).get("licence", "") for line in lines] == licences
+    for one, other in zip(questions, load_lpfqa(tmp_path / "published/lpfqa.jsonl"), strict=True):
+        assert (one.id, one.target, one.choices) == (other.id, other.target, other.choices)
 
 
 def test_corpora_say_whose_they_are_and_which_of_them_is_false(chat_server: ChatServer, tmp_path: Path) -> None:

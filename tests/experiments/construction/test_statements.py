@@ -47,7 +47,8 @@ def decide(request: dict[str, Any]) -> Any:
 
 def pipeline_of(folder: Path, server: ChatServer, more: str = "[review]\nreviewers = 0\n") -> Path:
     rows = [
-        {"text": text, "discipline": "Engineering", "book": "GLPK", "page": str(n)} for n, text in enumerate(STATEMENTS)
+        {"text": text, "discipline": "Engineering", "book": "GLPK", "page": str(n), "licence": "GFDL"}
+        for n, text in enumerate(STATEMENTS)
     ]
     (folder / "statements.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     path = folder / "book.toml"
@@ -80,6 +81,7 @@ def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, 
     statements = load_statements(published / "statements.jsonl")
     assert [each.correct for each in statements] == [True, False] * 3
     assert {each.text for each in statements if not each.correct} == set(FALSE.values())
+    assert {each.licence for each in statements} == {"GFDL"}
     assert all(each.reason and each.strategy and each.book for each in statements if not each.correct)
     rows = {
         name: [json.loads(line) for line in (published / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
