@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.building import Passed, seen_so_far
+from toolablate.experiments.construction.building import Built, Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.kinds import load_items
 from toolablate.experiments.construction.languages import told_language
@@ -95,16 +95,17 @@ class Published:
 
 def publish(
     pipeline: Pipeline,
-    contents: Mapping[str, Content],
+    built: Built,
     funnel: Funnel,
     canary: str,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Published:
-    """Makes the pipeline's `output` anew, in one step: `card.md`, and of questions `questions.jsonl` and `lpfqa.jsonl`,
-    of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in the card. `tell`
-    hears of what takes long. Raises InputError where that cannot be written."""
+    """Makes the pipeline's `output` anew, in one step, of a whole build: `card.md`, and of questions `questions.jsonl`
+    and `lpfqa.jsonl`, of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in
+    the card. `tell` hears of what takes long. Raises InputError where that cannot be written."""
+    contents = built.published or {}
     made, told = (
-        _of_questions(pipeline, contents, canary)
+        _of_questions(pipeline, contents, canary, _mended(built))
         if pipeline.kind == "questions"
         else _of_statements(pipeline, contents, canary, tell)
     )
@@ -120,7 +121,9 @@ def _language_of(content: Content) -> str:
     return told_language("\n".join(text for _, text in texts_of(content["asked"])))
 
 
-def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content], canary: str) -> tuple[dict[str, str], list[str]]:
+def _of_questions(
+    pipeline: Pipeline, contents: Mapping[str, Content], canary: str, mended: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
     """The files, and what is told of them."""
     # The threads are a corpus then, which is to be searched.
     block = not pipeline.worlds.threads
@@ -139,11 +142,24 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content], canary: s
     made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
     if not pipeline.worlds.threads:
         return made, []
-    worlds = thread_worlds(contents)
+    worlds = thread_worlds(contents, mended)
     made["threads.jsonl"] = _documents(worlds.true, canary)
     made["falsified_threads.jsonl"] = _documents(worlds.false, canary)
     found = f"{len(worlds.found)} of {len(contents)}"
-    return made, [f"{found} threads have a wrong reply, their answer in falsified_threads.jsonl"]
+    told = [f"{found} threads have a wrong reply, their answer in falsified_threads.jsonl"]
+    if mended:
+        told.append(f"{len(mended)} of {len(contents)} threads are published in the words of their mended items")
+    return made, told
+
+
+def _mended(built: Built) -> frozenset[str]:
+    """The published items in which people changed a text, and not labels alone."""
+    came = built.review.contents
+    return frozenset(
+        item
+        for item, content in (built.published or {}).items()
+        if any(content[key] != came[item][key] for key in ("asked", "wrong_replies") if key in content)
+    )
 
 
 def _of_statements(
@@ -262,7 +278,7 @@ def card_of(
 _FILES = {
     "questions.jsonl": "the questions, for an ablation",
     "lpfqa.jsonl": "the same in LPFQA's published form",
-    "threads.jsonl": "their threads, as a corpus",
+    "threads.jsonl": "their threads, as a corpus; of a question that people mended its own words",
     "falsified_threads.jsonl": "**false**: the same with a wrong reply as the answer, where `falsified` is true",
     "statements.jsonl": "the statements, of which those with `correct` false are made up",
     "book.jsonl": "the book's pages, as a corpus",

@@ -1,6 +1,6 @@
 """Thread worlds: the threads that questions are made of as a corpus, and the same with a wrong reply as each answer."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,12 @@ class ThreadWorlds:
     found: frozenset[str]
 
 
-def thread_worlds(contents: Mapping[str, Content]) -> ThreadWorlds:
+def thread_worlds(contents: Mapping[str, Content], mended: Collection[str]) -> ThreadWorlds:
+    """Of items that people `mended`, the item's own words: what they took out may stand anywhere in the thread."""
     true, false, found = [], [], set()
     for item, content in contents.items():
+        if item in mended:
+            content = _of_itself(content)
         about = {"id": item, "title": content["title"] or item[:16]}
         about["url"] = content["url"] or f"https://thread.example/{item[:16]}"
         about |= {"licence": content["licence"]} if content.get("licence") else {}
@@ -33,6 +36,12 @@ def thread_worlds(contents: Mapping[str, Content]) -> ThreadWorlds:
         mark = {"falsified": True} if wrong else {}
         false.append({**about, "text": _thread(content["question"], wrong[0] if wrong else answer, replies), **mark})
     return ThreadWorlds(tuple(true), tuple(false), frozenset(found))
+
+
+def _of_itself(content: Content) -> Content:
+    asked = content["asked"]
+    said = {"answer": asked["right"] if "options" in asked else asked["answer"], "explanation": asked["explanation"]}
+    return {**content, "title": "", "question": asked["question"], **said, "replies": []}
 
 
 def _thread(question: str, answer: str, replies: list[str]) -> str:

@@ -37,7 +37,7 @@ def main(file: Path, before: dict[str, str]) -> None:
         if (child := os.fork()) == 0:
             try:
                 _kill_at(number)
-                publish(pipeline, built.published or {}, told, canary)
+                publish(pipeline, built, told, canary)
                 os._exit(0)
             finally:
                 os._exit(1)

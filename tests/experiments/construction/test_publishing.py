@@ -153,7 +153,7 @@ def test_corpora_say_whose_they_are_and_which_of_them_is_false(chat_server: Chat
             page = asyncio.run(CorpusPages(corpus).read(row["url"]))
             assert (page.title, page.text.strip()) == (row["title"], row["text"].strip()), "none is shown"
     card = (published / "card.md").read_text(encoding="utf-8")
-    assert "| `threads.jsonl` | 3 | their threads, as a corpus |" in card
+    assert "| `threads.jsonl` | 3 | their threads, as a corpus;" in card
     assert "| `falsified_threads.jsonl` | 3 | **false**: the same with a wrong reply as the answer" in card
 
 
