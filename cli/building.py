@@ -99,7 +99,7 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
         built = build(loaded, bench, items, max_cost=max_cost, again=again, progress=progress)
         funnel = funnel_of(loaded, built, bench)
         whole = built.published is not None and not built.missing
-        published = publish(loaded, built.published or {}, funnel, progress.tell) if whole else None
+        published = publish(loaded, built, funnel, bench.canary(), progress.tell) if whole else None
     for work in built.work:
         for line in work_told(work):
             console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -17,25 +17,27 @@ from toolablate.experiments.construction.statement_stages import named_and_said
 
 
 class PageRow(BaseModel):
-    """A page of a book."""
+    """A page of a book, of which another key is passed over."""
 
     model_config = ConfigDict(frozen=True)
 
     text: FullText
     title: str = ""
     url: str = ""
+    licence: str = ""
 
 
 _PAGE_END = "\f"
 _NOTHING_LEFT = "[...]"
 """On a page that was a statement's second half alone: a document has a text."""
-ALLOWED = {"text": "a text in quotes that is not blank", "title": "a text in quotes", "url": "a text in quotes"}
+_TEXT = "a text in quotes"
+ALLOWED = {"text": "a text in quotes that is not blank", "title": _TEXT, "url": _TEXT, "licence": _TEXT}
 
 
 @dataclass(frozen=True, slots=True)
 class BookWorlds:
     """Documents of the book as it is, and with each statement that stands there (in `found` items) in its incorrect
-    form; both have the same addresses and titles."""
+    form, where pages are marked as falsified; both have the same addresses and titles."""
 
     true: tuple[dict[str, Any], ...]
     false: tuple[dict[str, Any], ...]
@@ -62,13 +64,17 @@ def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorld
             "id": f"page-{number}",
             "title": row.title or f"Page {number}",
             "url": row.url or f"https://book.example/{number}",
+            **({"licence": row.licence} if row.licence else {}),
         }
         for number, row in enumerate(rows, start=1)
     ]
     true = ({**document, "text": row.text} for document, row in zip(documents, rows, strict=True))
     false = (
-        {**document, "text": text if text.strip() else _NOTHING_LEFT}
-        for document, text in zip(documents, false_pages, strict=True)
+        {**document, "text": text if text.strip() else _NOTHING_LEFT, **({"falsified": True} if changed else {})}
+        for document, text, changed in (
+            (document, text, text != row.text.replace(_PAGE_END, " "))
+            for document, text, row in zip(documents, false_pages, rows, strict=True)
+        )
     )
     return BookWorlds(tuple(true), tuple(false), frozenset(item for _, _, item in spans))
 

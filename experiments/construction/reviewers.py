@@ -2,6 +2,7 @@
 workbench, on this machine."""
 
 import statistics
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -82,7 +83,8 @@ class Reviewers:
         decided: Collection[str] = (),
     ) -> Reviewer:
         """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file.
-        Raises InputError for an alias that somebody has, and for what is none; StoreError where it cannot be kept."""
+        Raises InputError for an alias or a name that somebody has, and for what is none; StoreError where it cannot be
+        kept."""
         if not (alias.strip() or name.strip()):
             raise InputError("Say an alias, a name or both.", code="reviewer")
         with self._held() as file:
@@ -91,6 +93,13 @@ class Reviewers:
             if given.casefold() in known:
                 raise InputError(
                     f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
+                )
+            # One person with two aliases would be two people per item.
+            if same := next((each for each in known.values() if _called(each) == _same(name or alias)), None):
+                raise InputError(
+                    f"{same.name or same.alias} is {same.alias}: choose {same.alias} if this is you,"
+                    " or add something that tells you apart.",
+                    code="reviewer",
                 )
             try:
                 about = {"field": clean_text(field), "degree": clean_text(degree), "institution": institution}
@@ -125,6 +134,16 @@ def _reviewer(line: bytes) -> Reviewer | None:
 
 def _key(each: Reviewer) -> str:
     return each.alias.casefold()
+
+
+def _called(each: Reviewer) -> str:
+    return _same(each.name or each.alias)
+
+
+def _same(name: str) -> str:
+    """Whatever the capitals and blanks, and however its accents are encoded."""
+    folded = unicodedata.normalize("NFC", clean_text(name)).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,6 +182,21 @@ def test_of_institutions_the_card_has_counts_alone(site: Site, path: Path) -> No
     assert "company" not in (path.parent / "published" / "questions.jsonl").read_text(encoding="utf-8")
 
 
+def test_one_person_in_two_browsers_is_no_second_reviewer(site: Site, path: Path) -> None:
+    first = Person(site, name="Eva Long")
+    again = Person(site, name="eva  long", field="Chemistry")
+    assert again.page.status_code == 400
+    assert "Eva Long is R1: choose R1 if this is you, or add something that tells you apart." in again.page.text
+    assert 'value="eva  long"' in again.page.text
+    assert 'value="Chemistry"' in again.page.text, "nothing of what was written is lost"
+    again.post("/reviewer", known="R1")
+    item = first.next()
+    for person in (first, again):
+        person.says(item, "accept")
+    assert {each.reviewer for each in decisions(path)} == {"R1"}
+    assert funnel(path)["review"]["waiting"] == {"review": 4}
+
+
 def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, path: Path) -> None:
     mabel = Person(site, "mabel", "Mabel of Delft", field="Electro|chemistry", degree="PhD")
     bob = Person(site, name="Bob of Leiden")

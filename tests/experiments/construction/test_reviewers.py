@@ -10,6 +10,7 @@ import pytest
 
 from toolablate.experiments import record_file
 from toolablate.experiments.construction.reviewers import Reviewers
+from toolablate.traces.errors import InputError
 
 
 @pytest.fixture
@@ -65,3 +66,22 @@ def test_a_line_that_a_kill_left_unfinished_costs_no_other_reviewer(reviewers: R
     reviewers.enter("cleo", "Cleo", "")
     assert list(reviewers.known()) == ["ann", "cleo"]
     assert reviewers.path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (("", "Eva Long"), ("", "Eva Long")),
+        (("", "Ann Smith"), ("", " ann  smith ")),
+        (("", "Zo\u00eb Lee"), ("zoe", "Zoe\u0308 LEE")),
+        (("Eva Long", ""), ("", "eva long")),
+        (("", "Eva Long"), ("Eva Long", "")),
+    ],
+    ids=["the same", "capitals and blanks", "encoded otherwise", "as an alias", "as an alias now"],
+)
+def test_one_name_has_one_alias(first: tuple[str, str], again: tuple[str, str], reviewers: Reviewers) -> None:
+    made = reviewers.enter(*first, "")
+    with pytest.raises(InputError, match=rf" is {made.alias}: choose {made.alias} if this is you, or add something"):
+        reviewers.enter(*again, "")
+    assert list(reviewers.known().values()) == [made]
+    assert reviewers.enter("", f"{first[1] or first[0]} of Delft", "").alias != made.alias

@@ -552,7 +552,8 @@ def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
         **{"kind": "knowledge", "clarity": 5},
     }
     built = question_of("a" * 64, content, "canary 1", "en")
-    for change in ({"kind": "reasoning"}, {"clarity": 4}, {"forum": "Labs"}, {"domain": "Physics"}, {}):
+    terms = {"licence": "CC BY-SA 4.0"}
+    for change in ({"kind": "reasoning"}, {"clarity": 4}, {"forum": "Labs"}, {"domain": "Physics"}, terms, {}):
         assert question_of("a" * 64, {**content, **change}, "canary 2", "en").identity() == built.identity(), change
     other = {**content, "asked": {**content["asked"], "question": "Which liquid?"}}
     assert question_of("a" * 64, other, "canary 1", "en").identity() != built.identity()
