@@ -9,7 +9,7 @@ from typing import get_args
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.duplicates import Deduplicate, Distinct, near_pairs
+from toolablate.experiments.construction.duplicates import Deduplicate, Distinct
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.prompts import prompts_of
@@ -82,8 +82,7 @@ def require(pipeline: Pipeline) -> dict[str, Content]:
     prompts_of(pipeline)
     told_language("")
     if pipeline.kind == "questions":
-        for _ in near_pairs(Deduplicate(pipeline.duplicates, pipeline.asks).published, pipeline.duplicates.near):
-            break
+        Deduplicate(pipeline.duplicates, pipeline.asks).context({})
     elif pipeline.worlds.pages:
         book_worlds(pipeline.worlds.pages, {})
     audit_in(pipeline, {}, {})

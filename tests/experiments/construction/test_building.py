@@ -318,6 +318,21 @@ def test_of_two_alike_the_bad_one_does_not_take_the_good_one_with_it(chat_server
     assert found["review"]["kept"] == 1
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_of_sources_that_contradict_each_other_the_checker_decides(
+    same: bool, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    question = "What colour has permanganate in alkaline water after a day of light?" + " SAME" * same
+    pairs = [{**PAIRS[0], "question": question, "answer": answer} for answer in ("It is colourless", "Brown, MnO2")]
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, pairs, ALONE)
+    found = funnel(path)["deduplicate"]
+    assert (found["requests"], found["dropped"]) == (1, {"duplicate": 1} if same else {})
+    rows = json.loads(run("status", path, "--list", "--json").output)
+    notes = [each["note"] for each in rows if each["stage"] == "deduplicate"]
+    assert [note.endswith(": ; answers differ: 'It is colourless'") for note in notes] == [True] * same
+
+
 def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
     long = {**PAIRS[1], "replies": ["Sand in the pump. " * 2_000]}
