@@ -16,7 +16,14 @@ from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalRes
 from toolablate.analysis.attribution.fall_search import fall_prior
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally, changed, drawn_chances
-from toolablate.analysis.attribution.levels import LAST_REPLY, chains, swapped_results
+from toolablate.analysis.attribution.levels import (
+    BOTH_PLACEBOS,
+    LAST_REPLY,
+    PLACEBO,
+    SWAPPED_ELSEWHERE,
+    chains,
+    swapped_results,
+)
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, next_level
 from toolablate.analysis.attribution.sequential import HIGH, LOW
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
@@ -426,11 +433,27 @@ def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
 
 
 def test_high_chances_are_much_alike_so_that_a_third_right_is_none_and_two_thirds_are() -> None:
-    a_third, two_thirds = (
-        changed([LevelTally(4, 0.0), LevelTally(6, right)], [0.1]).item() for right in (2.0, 4.0)
-    )
+    a_third, two_thirds = (changed([LevelTally(4, 0.0), LevelTally(6, right)], [0.1]).item() for right in (2.0, 4.0))
     assert a_third < 0.05
     assert two_thirds > 0.53
+
+
+def test_replays_of_other_trials_without_their_results_count_beside_the_placebo_arm() -> None:
+    each = drawn("search")
+    arm, replay = each.inputs.arms.placebo, each.inputs.replay
+    assert arm
+    assert replay is not None
+
+    def level(evidence: Evidence) -> tuple[str, LevelTally]:
+        (levels,) = chains(evidence, Forcing())
+        return next((each.what, each.tally) for each in levels if each.part == "first_reply")
+
+    both = level(replace(each, swapped=(1.0, 0.0)))
+    assert both == (BOTH_PLACEBOS, LevelTally(len(arm) + 2, sum(arm) + 1))
+    # Placebos of the arm are as long as the results: where length is told from content they take no length away.
+    long = replace(each, inputs=replace(each.inputs, replay=replace(replay, short=(1.0,))))
+    assert level(replace(long, swapped=(1.0, 0.0))) == (SWAPPED_ELSEWHERE, LevelTally(2, 1.0))
+    assert all(each.what != PLACEBO for each in chains(long, Forcing())[0])
 
 
 def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offer_from_a_hard_question() -> None:
