@@ -92,14 +92,14 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
 
     console = Console(stderr=True)
     loaded = load_pipeline(pipeline)
-    require(loaded)
+    items = require(loaded)
     with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
         for line in told_of_lost(loaded, bench):
             console.print(line, style="yellow", markup=False, soft_wrap=True)
-        built = build(loaded, bench, max_cost=max_cost, again=again, progress=progress)
+        built = build(loaded, bench, items, max_cost=max_cost, again=again, progress=progress)
         funnel = funnel_of(loaded, built, bench)
         whole = built.published is not None and not built.missing
-        published = publish(loaded, built.published or {}, funnel, progress.tell) if whole else None
+        published = publish(loaded, built, funnel, bench.canary(), progress.tell) if whole else None
     for work in built.work:
         for line in work_told(work):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -130,12 +130,19 @@ def status_command(pipeline: Path, as_list: bool, as_json: bool) -> None:
     from toolablate.experiments.construction.funnel import funnel_of
     from toolablate.experiments.construction.pipeline import load_pipeline
     from toolablate.experiments.construction.workbench import Workbench
+    from toolablate.reports.numbers import counted
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=False) as bench:
         found = seen_so_far(loaded, bench)
         if not as_list:
             _show(funnel_of(loaded, found, bench), as_json=as_json)
+            if found.missing:
+                click.echo(
+                    f"{counted(found.missing, 'item')} not asked for yet: what is said of the set is of what passed so"
+                    " far; what was published before stays as it is.",
+                    err=True,
+                )
             return
     _list(found.stages, as_json=as_json)
 

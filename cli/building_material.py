@@ -13,7 +13,7 @@ from toolablate.traces import options
 @click.option("--title", default="", help="What the book is called; by default as the file says, else the file's name.")
 @click.option("--regions", type=options.FilePath(dir_okay=False), help="Also cut out statements, into this JSONL.")
 @click.option("--discipline", default="", help="Of the statements; needed with --regions.")
-@click.option("--licence", default="", help="Of the book, kept with each statement.")
+@click.option("--licence", default="", help="Of the book, kept with each page and statement.")
 def pages_command(book: Path, output: Path, title: str, regions: Path | None, discipline: str, licence: str) -> None:
     """Write the text of BOOK, a PDF file, page by page, as `[worlds] pages` reads it.
 
@@ -44,7 +44,8 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
             code="pdf_no_text",
         )  # fmt: skip
     with new_file(output) as file:
-        file.writelines(f"{json.dumps(page.row(name), ensure_ascii=False)}\n".encode() for page in read)
+        of_book = {"licence": licence} if licence else {}
+        file.writelines(f"{json.dumps(page.row(name) | of_book, ensure_ascii=False)}\n".encode() for page in read)
     without = f", {len(pages) - len(read)} without text" if len(read) < len(pages) else ""
     click.echo(f"{counted(len(read), 'page')}{without}: {output}", err=True)
     if regions is None:

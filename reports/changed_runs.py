@@ -13,6 +13,7 @@ from toolablate.analysis.attribution.levels import (
     LAST_REPLY,
     OUTSET,
     REPEATED,
+    SWAPPED_ELSEWHERE,
     WITHOUT_TOOLS,
     Level,
     told_levels,
@@ -117,7 +118,11 @@ def replays_of(evidence: Evidence) -> int:
     if runs is not None and runs.last_reply and evidence.trajectory is not None and last:
         early -= sum(each.samples for each in evidence.trajectory.beliefs if each.step == last)
     rows = [row for row in (*levels_of(evidence), *uncounted(evidence)) if not row.is_early and row.changed != AS_WAS]
-    mine = [row for row in rows if not row.is_other_condition and not row.changed.startswith((REPEATS, IN_REPEATS))]
+    mine = [
+        row
+        for row in rows
+        if not row.is_other_condition and not row.changed.startswith((REPEATS, IN_REPEATS, SWAPPED_ELSEWHERE))
+    ]
     return early + int(sum(row.runs for row in mine))
 
 

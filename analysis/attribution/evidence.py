@@ -65,6 +65,10 @@ class Evidence(EvidenceOutline):
     unsigned    scores of those that show none of these signs
     outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
                 one with this trial there (`at_outset`)
+    swapped     scores of replays of other trials of its question, model and tools with all results swapped, for short
+                ones where these are long: but for the first reply what its own come to
+    offered     scores of trials of its question and model to which the same tools were only offered, whatever condition
+                it was the arm of
     re_asked     scores of answers that were asked for once more after the final reply
     ignore_tools  scores of answers that were to ignore the tool results
     pivotal     None where the belief did not fall at a result, or nobody looked
@@ -78,6 +82,8 @@ class Evidence(EvidenceOutline):
     signed: Scores = ()
     unsigned: Scores = ()
     outset: Scores = ()
+    swapped: Scores = ()
+    offered: Scores = ()
     re_asked: Scores = ()
     ignore_tools: Scores = ()
     pivotal: PivotalResult | None = None

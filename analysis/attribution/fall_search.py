@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from toolablate.analysis.attribution.belief import RESAMPLES, BeliefFlip
 from toolablate.analysis.attribution.evidence import KINDS, LONG_RESULTS, VERY_LONG_RESULTS, Evidence
-from toolablate.analysis.attribution.sequential import HIGH, LOW, information, log_beta
+from toolablate.analysis.attribution.sequential import LOW, information, log_beta
 from toolablate.analysis.attribution.signals.signal_types import CallSeen
 from toolablate.analysis.attribution.trace_rules import faults
 from toolablate.analysis.statistics.intervals import Floats
 from toolablate.traces.records import Mechanism
+
+HIGH = (2.0, 0.8)
+"""Of a belief before its fall: answers that are forced lose more or less, so that it is not as surely high as a chance
+of free ones."""
 
 LEAST_INFORMATION = 0.1
 """In nats, of the place where a belief falls; below it no more answers are asked for."""

@@ -31,6 +31,8 @@ OFFERED, SHAM, PLACEBO, SCAFFOLD = (
 REPEATED, WITHOUT_TOOLS = "as it was, this trial among them", "without tools"
 BEFORE_CALLS = "asked for its answer before any call"
 OUTSET, BOTH_OUTSETS = f"in its other repeats, {BEFORE_CALLS}", f"{BEFORE_CALLS}, here or in its other repeats"
+SWAPPED_ELSEWHERE = "in other trials with these tools, with all results swapped for those of another question"
+BOTH_PLACEBOS = f"{PLACEBO}, or {SWAPPED_ELSEWHERE}"
 """What runs differ in, in the words of a page."""
 
 _RESULTS: dict[ToolKind, str] = {
@@ -202,8 +204,7 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
     refused have no results, and are calls."""
     arms = evidence.inputs.arms
     if order:
-        # Replays keep this trial's first reply, the arm draws it anew: its luck is no cause.
-        yield Level("first_reply", tally_of(arms.placebo), PLACEBO)
+        yield _without_its_first_reply(evidence)
         yield Level("calling", tally_of(arms.sham), SHAM)
     else:
         # Of calls that the provider made nobody can exchange the results: they go with the calls.
@@ -212,8 +213,17 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
     part: Part = "calling" if evidence.called else "again"
     if evidence.called or len(evidence.steps) > 1:
         yield _at_outset(part, evidence, forcing)
-    yield Level(part, tally_of(arms.offered), OFFERED)
+    yield Level(part, tally_of(evidence.offered or arms.offered), OFFERED)
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
+
+
+def _without_its_first_reply(evidence: Evidence) -> Level:
+    """Replays keep this trial's first reply, other trials and the arm draw it anew: its luck is no cause. Where short
+    results were replayed, those of the arm are as long as the real ones, and not what is left here."""
+    short = (evidence.all_runs or Replay()).short
+    placebo = () if short else evidence.inputs.arms.placebo
+    what = PLACEBO if not evidence.swapped else BOTH_PLACEBOS if placebo else SWAPPED_ELSEWHERE
+    return Level("first_reply", tally_of((*placebo, *evidence.swapped)), what)
 
 
 def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:

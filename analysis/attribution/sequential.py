@@ -14,10 +14,11 @@ import numpy as np
 
 from toolablate.analysis.statistics.intervals import Floats
 
-LOW, HIGH = (0.8, 2.0), (2.0, 0.8)
-"""Parameters of the beta distributions of a chance that is mostly low, and mostly high. With sharper ones (.35 and 3.5)
-two runs that were right by luck settled a level: on development halves of the structural generator the calibration
-error was .15 in place of .07."""
+LOW, HIGH = (0.8, 2.0), (8.0, 2.0)
+"""Parameters of the beta distributions of a chance that is mostly low, and mostly high. What is restored is what the
+model knows of the question, so that high chances are much alike; low ones are anything. By marginal likelihood on
+development stores, high is near (13, 3) for both generators, low near (.4, 1.7) for one and (.9, 2.6) for the other.
+With a low of (.35, 3.5) two runs that were right by luck settled a level."""
 
 LOOKAHEAD = 4
 """Runs that a gain is reckoned for: fewer could not change what is likeliest, and would seem to be worth nothing."""

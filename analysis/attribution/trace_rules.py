@@ -24,15 +24,19 @@ def distraction(
     pivotal: Collection[int] = (),
 ) -> Distraction | None:
     """By judges where any say so; else by what results say of the answer, those at which the belief fell (`pivotal`,
-    by their events) before others: one that claims it to be the better one misleads, one that only offers it does not.
-    Where they say neither, by the reply's own argument, which goes from what there is to what should be, or is much
-    longer than replies without tools (`no_tools`): what a model says moved it need not be what did. Else by where the
-    answer stands."""
+    by their events) before others: one that claims it to be the better one misleads, one that only offers it, or only
+    names it where others claim it, does not. Where they say neither, by the reply's own argument, which goes from what
+    there is to what should be, or is much longer than replies without tools (`no_tools`): what a model says moved it
+    need not be what did. Else by where the answer stands."""
     labels = Counter(each.distraction for each in diagnoses if each.distraction)
     if labels:
         return labels.most_common(1)[0][0]
     elaborate = bool(no_tools) and signals.echo.words > OUTWEIGHS * mean([each.echo.words for each in no_tools])
-    said = {each.kind for each in signals.backing if each.event in pivotal} or {each.kind for each in signals.backing}
+    backing = {each.event: each.kind for each in signals.backing}
+    naming = signals.adoption.results if backing and signals.adoption is not None else ()
+    # Where the belief fell at a result that names the answer, this is the reason, and no claim of another one.
+    said = {backing.get(each, "offered") for each in pivotal if each in backing or each in naming}
+    said = said or set(backing.values())
     if "claimed" in said:
         return "misleading_adoption"
     if said or signals.norm_hints:

@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         help="at random (%(default)s), about 14 s each; 0: three workers alone, for how soon they are missed",
     )
     add("--seed", type=int, default=0, help="of what is killed when (%(default)s)")
-    add("--simulate", type=int, default=60, help="seconds of a hundred simulated workers (%(default)s); 0: none")
+    add("--simulate", type=int, default=120, help="seconds of a hundred simulated workers (%(default)s); 0: none")
     add("--folder", type=Path, help="where stores are kept meanwhile; default: the folder for temporary files")
     add("--json", type=Path, help="write the figures to this file")
     return parser
@@ -161,6 +161,8 @@ def _of_simulated(steady: dict[str, Any], fast: Sequence[dict[str, Any]]) -> Ite
         f"{rate:.0f}",
         rate >= 0.95 * _SIMULATED_PER_SECOND,
     )
+    cpu, most = steady["cpu"] / steady["trials"] * 1000, 1000 / _SIMULATED_PER_SECOND
+    yield Aim("CPU of a trial of these, so that one core is enough", f"<= {most:.1f} ms", f"{cpu:.1f} ms", cpu <= most)
     yield Aim("memory for 1,000 trials more", f"<= {_FLAT_MB:g} MB", f"{grown:.1f} MB", grown <= _FLAT_MB)
 
 

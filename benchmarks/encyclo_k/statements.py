@@ -22,7 +22,7 @@ ALLOWED: Mapping[str, str] = {
     "subfield": _TEXT,
     "language": 'the name of a language: "en", "zh"',
     "of": "the id of the correct statement that an incorrect one was made from",
-    **dict.fromkeys(("reason", "strategy", "book", "page", "canary"), _TEXT),
+    **dict.fromkeys(("reason", "strategy", "book", "page", "licence", "canary"), _TEXT),
 }
 
 
@@ -31,8 +31,8 @@ class Statement(Record):
 
     A discipline has fields, and these subfields. `of` is the id of the correct statement that an incorrect one was made
     from: both are one `point` of knowledge, and never stand in one question. `reason` and `strategy` say how it was
-    made incorrect, `book` and `page` where the correct one stands, `canary` is what filters of training data look for;
-    questions have none of them.
+    made incorrect, `book` and `page` where the correct one stands, `licence` is the book's, `canary` is what filters of
+    training data look for; questions have none of them.
     """
 
     id: str = Field(min_length=1)
@@ -47,6 +47,7 @@ class Statement(Record):
     strategy: str = ""
     book: str = ""
     page: str = ""
+    licence: str = ""
     canary: str = ""
 
     @property

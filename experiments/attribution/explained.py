@@ -15,6 +15,7 @@ from toolablate.analysis.attribution.decomposition import (
     DecompositionInputs,
     Replay,
     Scores,
+    ToolKind,
     decompositions,
     inclusion_probability,
     is_sampled,
@@ -104,20 +105,23 @@ def beside_repeats(
     tools_of: Callable[[str], str] = str,
 ) -> list[Evidence]:
     """Each with the scores of the others of its model, question and condition, and what they were asked at their
-    outset; `outlines` are all of these, by default those that are found. And with scores of those found that had the
-    same tools, by `tools_of` their condition, with and without its signs."""
+    outset; `outlines` are all of these, by default those that are found. And with scores of those that had the same
+    tools, by `tools_of` their condition: of those found with and without its signs, and what comes of them without
+    their results, and of their offer alone."""
     groups: dict[tuple[str, str, str], list[EvidenceOutline]] = defaultdict(list)
+    of_tools: dict[tuple[str, str, str], list[EvidenceOutline]] = defaultdict(list)
     with_tools: dict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
     for outline in found if outlines is None else outlines:
         groups[_start(outline)].append(outline)
+        of_tools[outline.model, outline.question, tools_of(outline.condition)].append(outline)
     for each in found:
         with_tools[each.model, each.question, tools_of(each.condition)].append(each)
-    return [
-        _beside_signs(
-            _beside(each, groups[_start(each)]), with_tools[each.model, each.question, tools_of(each.condition)]
-        )
-        for each in found
-    ]
+    beside: list[Evidence] = []
+    for each in found:
+        alike = each.model, each.question, tools_of(each.condition)
+        known = _without_results(_beside(each, groups[_start(each)]), of_tools[alike])
+        beside.append(_beside_signs(known, with_tools[alike]))
+    return beside
 
 
 def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
@@ -127,6 +131,21 @@ def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
         repeats=tuple(each.inputs.score for each in others),
         outset=tuple(score for each in others for score in _at_outset(each)),
     )
+
+
+def _without_results(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
+    others = [each.inputs for each in group if each.inputs.trial != evidence.inputs.trial]
+    arms = {each.condition: each.inputs.arms.offered for each in group}
+    return replace(
+        evidence,
+        swapped=tuple(score for each in others if each.replay for score in _swapped(each.replay, each.tools)),
+        offered=tuple(score for scores in arms.values() for score in scores),
+    )
+
+
+def _swapped(replay: Replay, tools: frozenset[ToolKind]) -> Scores:
+    """Nothing of a trial that has no results."""
+    return replay.short or replay.rollouts.get(tools, ()) if tools else ()
 
 
 def _beside_signs(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
@@ -349,18 +368,20 @@ def _rates(reading: _Reading) -> ChangeRates:
     replayed = [
         seen
         for seen in reading.seen
-        if (seen.value or 0.0) < RIGHT
-        and seen.condition in reading.ladders.with_tools
+        if seen.condition in reading.ladders.with_tools
         and reading.chosen(seen.trial)
         and reading.replays.of(seen.trial)
     ]
-    sample = sorted(replayed, key=lambda seen: digest_text(seen.trial))[:_FITTED]
-    found = _all_evidence(sample, reading)
-    forcing = _forcing(found)
+    wrong = [seen for seen in replayed if (seen.value or 0.0) < RIGHT]
+    sample = {seen.trial: seen for seen in sorted(wrong, key=lambda seen: digest_text(seen.trial))[:_FITTED]}
+    questions = {(seen.model, seen.question) for seen in sample.values()}
+    # With the others of their questions, right ones too: what these came to bears on them here as on their labels.
+    found = _all_evidence([seen for seen in replayed if (seen.model, seen.question) in questions], reading)
+    forcing = _forcing([each for each in found if each.inputs.trial in sample])
     trials = [
         stepped(each, forcing.get(each.model, Forcing()))
-        for each in beside_repeats(found)
-        if is_wrong_and_replayed(each)
+        for each in beside_repeats(found, tools_of=reading.ladders.tools_of)
+        if each.inputs.trial in sample and is_wrong_and_replayed(each)
     ]
     return replace(fitted_rates(trials), forcing=forcing)
 
@@ -472,9 +493,9 @@ def _around(
     wanted: Sequence[TrialSummary], reading: _Reading, *, with_arms: bool
 ) -> tuple[list[TrialSummary], frozenset[str]]:
     """Those asked about with the others of their questions that bear on their labels, which are the same whoever asks:
-    of the condition, and where arms are weighed, of the same tools. Of these last those that a wrong one is compared
-    with by what their traces show."""
-    tools = {name: reading.ladders.tools_of(name) if with_arms else name for name in reading.ladders.with_tools}
+    those of the same tools. Of these, where arms are weighed, those that a wrong one is compared with by what their
+    traces show."""
+    tools = {name: reading.ladders.tools_of(name) for name in reading.ladders.with_tools}
 
     def start(seen: TrialSummary) -> tuple[str, str, str]:
         return seen.model, seen.question, tools[seen.condition]

@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -16,25 +17,27 @@ from toolablate.experiments.construction.statement_stages import named_and_said
 
 
 class PageRow(BaseModel):
-    """A page of a book."""
+    """A page of a book, of which another key is passed over."""
 
     model_config = ConfigDict(frozen=True)
 
     text: FullText
     title: str = ""
     url: str = ""
+    licence: str = ""
 
 
 _PAGE_END = "\f"
 _NOTHING_LEFT = "[...]"
 """On a page that was a statement's second half alone: a document has a text."""
-ALLOWED = {"text": "a text in quotes that is not blank", "title": "a text in quotes", "url": "a text in quotes"}
+_TEXT = "a text in quotes"
+ALLOWED = {"text": "a text in quotes that is not blank", "title": _TEXT, "url": _TEXT, "licence": _TEXT}
 
 
 @dataclass(frozen=True, slots=True)
 class BookWorlds:
     """Documents of the book as it is, and with each statement that stands there (in `found` items) in its incorrect
-    form; both have the same addresses and titles."""
+    form, where pages are marked as falsified; both have the same addresses and titles."""
 
     true: tuple[dict[str, Any], ...]
     false: tuple[dict[str, Any], ...]
@@ -61,13 +64,17 @@ def book_worlds(pages: str | Path, contents: Mapping[str, Content]) -> BookWorld
             "id": f"page-{number}",
             "title": row.title or f"Page {number}",
             "url": row.url or f"https://book.example/{number}",
+            **({"licence": row.licence} if row.licence else {}),
         }
         for number, row in enumerate(rows, start=1)
     ]
     true = ({**document, "text": row.text} for document, row in zip(documents, rows, strict=True))
     false = (
-        {**document, "text": text if text.strip() else _NOTHING_LEFT}
-        for document, text in zip(documents, false_pages, strict=True)
+        {**document, "text": text if text.strip() else _NOTHING_LEFT, **({"falsified": True} if changed else {})}
+        for document, text, changed in (
+            (document, text, text != row.text.replace(_PAGE_END, " "))
+            for document, text, row in zip(documents, false_pages, rows, strict=True)
+        )
     )
     return BookWorlds(tuple(true), tuple(false), frozenset(item for _, _, item in spans))
 
@@ -127,14 +134,28 @@ def _set_as(book: str, start: int, end: int, twin: str) -> str:
     broken = sum(not _SENTENCE_END.search(line) for line in whole)
     # Where most lines are whole sentences, none is broken for want of width.
     widest = max(map(len, whole)) if 2 * broken > len(whole) else len(book) + len(twin)
+    items = _item_starts(words, said, blanks)
     made = said[0]
     for place, word in enumerate(said[1:], start=1):
         line = f"{book[line_start:start]}{made}".rpartition("\n")[2]
-        ends = "\n" in own[place - 1] or len(line) + 1 + len(word) > widest
+        ends = "\n" in own[place - 1] or place in items or len(line) + 1 + len(word) > widest
         made += f"{blanks[place - 1] if place < kept else chr(10) if ends else ' '}{word}"
     return made
 
 
+def _item_starts(words: Sequence[str], said: Sequence[str], blanks: Sequence[str]) -> set[int]:
+    """The places of the twin's words with which an item of a list begins that begins a line in the book: lists keep
+    their lines whatever the twin changes before them."""
+    same = SequenceMatcher(None, words, said, autojunk=False).get_matching_blocks()
+    return {
+        block.b + at
+        for block in same
+        for at in range(block.size)
+        if (place := block.a + at) and "\n" in blanks[place - 1] and _ITEM.fullmatch(words[place])
+    }
+
+
+_ITEM = re.compile(r"[•◦▪‣–*-]|\(?(?:\d{1,3}|[a-zA-Z])[.)]")
 _AROUND = 400
 """Signs before and after a statement whose lines show how long lines are there."""
 _SENTENCE_END = re.compile(r"[.!?:;。！？：；]\W*$")

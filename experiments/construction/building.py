@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from toolablate.agents import ChatModel, ModelSource, RetryPolicy
@@ -39,6 +39,8 @@ READING_TOKENS = 3_000
 """Of a reply that repeats a thread."""
 _OF_ONE_REQUEST = REFUSALS | {"request_too_large", "bad_image"}
 """Codes of errors that say nothing of other requests, nor of a later time: no outage."""
+_OF_ONE_OR_ALL = frozenset({"bad_request", "forbidden"})
+"""Of errors that are of one request where the endpoint takes others, and else of the endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +106,8 @@ def passed(
         found = known.get(step.id) or _found(step, bench.calls(step.asked), pipeline, again=again)
         if isinstance(found, Lacking):
             why = failures.get(step.id, "")
-            if not again and why.partition(": ")[0] in _OF_ONE_REQUEST:
-                outcomes[item] = Waiting(REFUSED, why)
+            if not again and why.partition(": ")[0] in _OF_ONE_REQUEST | {REFUSED}:
+                outcomes[item] = Waiting(REFUSED, why.removeprefix(f"{REFUSED}: "))
             else:
                 lacking.append(replace(found, why=why))
         else:
@@ -274,6 +276,7 @@ class _Budget:
 def build(
     pipeline: Pipeline,
     bench: Workbench,
+    items: Mapping[str, Content],
     *,
     max_cost: float | None = None,
     again: bool = False,
@@ -281,20 +284,21 @@ def build(
 ) -> Built:
     """Does what the workbench lacks. Each reply and each step is kept at once: a killed build goes on where it was, and
     asks for nothing again that was replied to. With `again` it asks once more for items whose replies could not be
-    used, or whose request was refused. What the pipeline needs is there (`require`). Raises ToolablateError where
-    nothing can be asked or kept."""
+    used, or whose request was refused. What the pipeline needs is there, and `items` are its own (`require`). Raises
+    ToolablateError where nothing can be asked or kept."""
     progress = progress or RunProgress()
-    contents: Mapping[str, Content] = load_items(pipeline)
+    contents = items
     budget, stages, work = _Budget(max_cost), list[Passed](), list[StageWork]()
     for stage in stages_of(pipeline, bench):
         found = passed(pipeline, bench, stage, contents, again=again)
         _keep(bench, found)
         if found.lacking:
-            failed = set[str]()
-            done = _ask(pipeline, bench, found, budget, progress, failed)
+            asking = _Log()
+            done = _ask(pipeline, bench, found, budget, progress, asking)
             budget.book(done)
             if not (done.stopped or done.capped):
-                _keep_failures(bench, found, done, failed)
+                _keep_failures(bench, found, done, asking)
+            _keep_own_refusals(bench, found, asking)
             found = passed(pipeline, bench, stage, contents)
             assert stage.role is not None
             work.append(StageWork(stage.name, stage.role, done, len(found.lacking)))
@@ -324,26 +328,47 @@ def _keep(bench: Workbench, found: Passed) -> None:
             bench.keep_step(step.id, item, found.stage.name, outcome)
 
 
-def _keep_failures(bench: Workbench, tried: Passed, done: PairWork, failed: Collection[str]) -> None:
-    """Of items that were not begun either, since so many before them had failed; `failed` are the steps that did. An
-    earlier build's failure is no longer the last one."""
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """How an asking went, by the ids of steps: those that were begun, those that had any reply, why others failed."""
+
+    begun: set[str] = field(default_factory=set)
+    replied: set[str] = field(default_factory=set)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def _keep_own_refusals(bench: Workbench, tried: Passed, asking: _Log) -> None:
+    """A plain refusal is of one item where the model replied to another of the stage: in this asking; or ever, where
+    nothing else was asked. An endpoint that was given up, or replied to none, refuses all."""
+    refused = {step: why for step, why in asking.failed.items() if why.partition(": ")[0] in _OF_ONE_OR_ALL}
+    if not refused or len(asking.begun) < len(tried.lacking):
+        return
+    paid = bench.paid() if len(asking.begun) == 1 else {}
+    for step, why in refused.items():
+        before = any(each.asked in paid for each in tried.steps.values() if each.id != step)
+        if asking.replied - {step} or before:
+            bench.keep_failure(step, f"{REFUSED}: {why}")
+
+
+def _keep_failures(bench: Workbench, tried: Passed, done: PairWork, asking: _Log) -> None:
+    """Of items that were not begun either, since so many before them had failed. An earlier build's failure is no
+    longer the last one."""
     made = bench.steps(tried.stage.name)
     for why in (_why(each.code, each.message) for work in done.judges for each in work.ungraded[:1]):
         for lacking in tried.lacking:
-            if lacking.step.id not in made and lacking.step.id not in failed:
+            if lacking.step.id not in made and lacking.step.id not in asking.failed:
                 bench.keep_failure(lacking.step.id, why)
 
 
 def _ask(
-    pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, progress: RunProgress, failed: set[str]
+    pipeline: Pipeline, bench: Workbench, found: Passed, budget: _Budget, progress: RunProgress, asking: _Log
 ) -> PairWork:
-    """`failed` gets the ids of the steps whose model could not be asked, or whose request was refused."""
     role = found.stage.role
     assert role is not None
     model = pipeline.model_of(role)
 
     def maker(sources: Mapping[str, ModelSource], retry: RetryPolicy) -> "_Asking":
-        return _Asking(bench, sources[model.name], retry, pipeline, failed)
+        return _Asking(bench, sources[model.name], retry, pipeline, asking)
 
     tokens = READING_TOKENS if role == "reader" else REPLY_TOKENS
     requests = [(each.request, tokens) for each in found.lacking]
@@ -378,10 +403,11 @@ class _Asking:
     source: ModelSource
     retry: RetryPolicy
     pipeline: Pipeline
-    failed: set[str]
+    log: _Log
 
     async def __call__(self, lacking: Lacking) -> tuple[str | None, bool]:
         step = lacking.step
+        self.log.begun.add(step.id)
         assert step.stage.role is not None
         model = self.pipeline.model_of(step.stage.role)
         # What scripted models and recorded replies are found by.
@@ -392,6 +418,7 @@ class _Asking:
         async def ask(request: ModelRequest) -> JudgeCall:
             call, seconds = await calls.timed(request)
             self.bench.keep_call(step.asked, call, seconds)
+            self.log.replied.add(step.id)
             if _is_filtered(call):
                 raise ModelError("the endpoint's content filter stopped the reply", code="content_filter")
             return call
@@ -401,8 +428,8 @@ class _Asking:
         except StaysUnreadError as error:
             return error.fault, True
         except ToolablateError as error:
-            self.bench.keep_failure(step.id, _why(error.code, error.message))
-            self.failed.add(step.id)
+            why = self.log.failed[step.id] = _why(error.code, error.message)
+            self.bench.keep_failure(step.id, why)
             if error.code in _OF_ONE_REQUEST:
                 return REFUSED, True
             raise
@@ -421,7 +448,7 @@ def work_told(done: StageWork) -> list[str]:
             empty = f", of which {each.empty} had no reply in words" if each.empty else ""
             asked = f"{counted(each.requests, 'request')}{empty}"
             lines.append(f"{who}: {counted(each.graded, 'item')} done ({asked}, {cost_told(each)})")
-        if each.ungraded:
+        if each.ungraded and done.lacking:
             why = "; ".join(one_line(_why(of.code, of.message)) for of in each.ungraded)
             lines.append(f"{who}: {counted(done.lacking, 'item')} could not be asked for: {why}")
     return [*lines, *end_told(done.work)]

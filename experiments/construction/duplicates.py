@@ -1,19 +1,26 @@
 """Questions that say the same: shared 5-grams of characters, and a model's word on doubtful pairs."""
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from heapq import nlargest
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, ClassVar, NamedTuple
 
 from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import questions_of
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
 from toolablate.experiments.construction.pipeline import DuplicatesSection
 from toolablate.experiments.construction.question_checks import normal
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Role
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget
+from toolablate.traces.terminal_text import one_line
 
 _GRAM = 5
 _PERMUTATIONS = 256
@@ -22,6 +29,7 @@ _MARGIN = 0.15
 
 MOST_NEAR = 20
 """Earlier texts that an item is compared with by a model, which is paid for each."""
+_ANSWER_SHOWN = 200
 
 
 class Same(ReplyForm):
@@ -35,51 +43,89 @@ knows the answer to the other, whatever the wording.
 - reason: one sentence."""
 
 
+class _Compared(NamedTuple):
+    text: str
+    answer: str
+
+    @property
+    def kind(self) -> str:
+        """Of which two near texts are one: "0.10 mol/L" and "0.0010 mol/L" differ in a letter or two."""
+        return "\n".join([normal(self.answer), *_NUMBER.findall(normal(self.text))])
+
+
+_NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*")
+
+
 @dataclass(frozen=True)
 class Deduplicate:
-    """Drops an item that repeats an earlier one or one of the named files: from `same` on by itself, from `near` on
+    """Drops an item that repeats an earlier one or one of the named files. From `same` on it does so by itself, where
+    the answers are the same (as `Distinct` compares them) and the numbers that the questions have; else from `near` on
     where the checker says so. Similarity is Jaccard's, of sets of 5-grams of characters (Broder 1997)."""
 
     section: DuplicatesSection
     asks: int
     prompt: str = SAME_PROMPT
     name: ClassVar[str] = "deduplicate"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
         return {"words": self.prompt, "same": self.section.same, "near": self.section.near}
 
     @cached_property
-    def published(self) -> dict[str, str]:
-        """Texts of the named files. Raises InputError."""
+    def published(self) -> dict[str, _Compared]:
+        """The questions of the named files. Raises InputError."""
         return {
-            f"{file}: {question.id}": question.prompt
+            f"{file}: {question.id}": _Compared(question.prompt, _answer_of(question))
             for file in self.section.against
             for question in questions_of(file)
         }
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        """For each item the earlier texts that are near it, the nearest first and at most `MOST_NEAR`, or one that is
-        the same: name, text, similarity."""
-        texts = {**self.published, **{item: content["question"] for item, content in contents.items()}}
-        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for later, earlier, similarity in near_pairs(texts, self.section.near, self.section.same):
-            if later in contents:
-                found[later].append({"name": earlier, "text": texts[earlier], "similarity": round(similarity, 4)})
-        return {item: sorted(near, key=lambda each: -each["similarity"])[:MOST_NEAR] for item, near in found.items()}
+        """For each item the one that it repeats without a doubt, or else the earlier ones that are near it, the nearest
+        first and at most `MOST_NEAR`: name, similarity, text and answer; `asked` where the checker decides."""
+        own = {item: _Compared(content["question"], content["answer"]) for item, content in contents.items()}
+        every = {**self.published, **own}
+        texts = {name: each.text for name, each in every.items()}
+        kinds = {name: each.kind for name, each in every.items()}
+
+        def told(earlier: str, similarity: float, *, asked: bool) -> dict[str, Any]:
+            return {"name": earlier, "similarity": round(similarity, 4), "asked": asked, **every[earlier]._asdict()}
+
+        repeated = {
+            later: [told(earlier, similarity, asked=False)]
+            for later, earlier, similarity in near_pairs(texts, self.section.same, self.section.same, kinds)
+            if later in own
+        }
+        left = {name: text for name, text in texts.items() if name not in repeated}
+        found = {}
+        for later, pairs in groupby(near_pairs(left, self.section.near), key=itemgetter(0)):
+            if later in own:
+                nearest = nlargest(MOST_NEAR, pairs, key=itemgetter(2))
+                found[later] = [told(earlier, similarity, asked=True) for _, earlier, similarity in nearest]
+        return {**repeated, **found}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         for other in context or ():
             told = f"{other['name']} ({other['similarity']:.2f})"
-            if other["similarity"] >= self.section.same:
+            if not other["asked"]:
                 return Dropped("duplicate", f"repeats {told}")
             parts = [("question 1", other["text"]), ("question 2", content["question"])]
             request = request_for(Same, self.prompt, parts, "Do they ask the same?")
             found = await ask_for(request, Same, ask, self.asks)
             if found.same:
-                return Dropped("duplicate", f"asks the same as {told}: {found.reason}")
+                why = [f"asks the same as {told}: {found.reason}"]
+                if other["answer"] and normal(other["answer"]) != normal(content["answer"]):
+                    why.append(f"answers differ: {one_line(other['answer'], max_chars=_ANSWER_SHOWN)!r}")
+                return Dropped("duplicate", "; ".join(why))
         return Kept(content)
+
+
+def _answer_of(question: Question) -> str:
+    target = question.target
+    if isinstance(target, ChoiceTarget):
+        return "\n".join(question.choices[LETTERS.index(letter)] for letter in target.letters)
+    return target.answer if isinstance(target, ReferenceTarget) else ""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
 from toolablate.experiments.construction.review import Agreement, Review, agreement, said_of
-from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, reviewer_figures
+from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, institutions_of, reviewer_figures
 from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
 from toolablate.experiments.construction.stages import REFUSED, UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, p_told, style_guess, style_told
@@ -83,8 +83,9 @@ class Funnel:
     own. `left_out` are threads that `build threads` could not read. `paid_before` is what was paid for steps that the
     pipeline no longer has, since it or its items changed. `sources` are forums or books, those with most items first;
     `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None without one; `reviewers`
-    have no names, and have decided in all reviews; `proofreading` is the agreement on correct statements, None where
-    nobody is asked. `paper` names the paper whose figures stand beside, and `paper_funnel` is its funnel in words."""
+    have no names, and have decided in all reviews; `institutions` counts them by group; `proofreading` is the
+    agreement on correct statements, None where nobody is asked. `paper` names the paper whose figures stand beside, and
+    `paper_funnel` is its funnel in words."""
 
     rows: int
     repeated: int
@@ -99,6 +100,7 @@ class Funnel:
     agreement: Agreement
     proofreading: Agreement | None
     reviewers: tuple[ReviewerFigures, ...]
+    institutions: Mapping[str, int]
     paper: str
     paper_funnel: str
 
@@ -135,6 +137,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
             )
         )
     contents = (built.published or {}).values()
+    known = Reviewers(Path(pipeline.workbench)).known()
     rows = rows_in(pipeline)
     said = {
         found.stage.name: said_of(bench.decisions(), found.contents, found.stage.reviewers)
@@ -157,7 +160,8 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         paper_funnel=paper.told,
         agreement=agreement(said[built.review.stage.name]),
         proofreading=agreement(said["proofread"]) if "proofread" in said else None,
-        reviewers=tuple(reviewer_figures(by_item, Reviewers(Path(pipeline.workbench)).known())),
+        reviewers=tuple(reviewer_figures(by_item, known)),
+        institutions=institutions_of(by_item, known),
     )
 
 

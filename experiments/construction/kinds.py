@@ -9,13 +9,20 @@ from typing import get_args
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.audit import audit_in
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.duplicates import Deduplicate, Distinct, near_pairs
+from toolablate.experiments.construction.duplicates import Deduplicate, Distinct
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.prompts import prompts_of
 from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
 from toolablate.experiments.construction.question_items import load_question_items
-from toolablate.experiments.construction.question_stages import CLARITY, Assess, Convert, Filter, Kind, label_faults
+from toolablate.experiments.construction.question_stages import (
+    CLARITY,
+    Assess,
+    Convert,
+    Filter,
+    QuestionKind,
+    label_faults,
+)
 from toolablate.experiments.construction.reading import Read
 from toolablate.experiments.construction.review import Review, Reviewed
 from toolablate.experiments.construction.sources.captures import load_capture_items, load_capture_plan
@@ -68,14 +75,14 @@ def rows_in(pipeline: Pipeline) -> int:
     return sum(1 for _ in rows_of(pipeline.items))
 
 
-def require(pipeline: Pipeline) -> None:
-    """What is read, and what is needed later, is looked for before anything is made or paid. Raises InputError."""
-    load_items(pipeline)
+def require(pipeline: Pipeline) -> dict[str, Content]:
+    """What is read, and what is needed later, is looked for before anything is made or paid. Returns the items. Raises
+    InputError."""
+    items = load_items(pipeline)
     prompts_of(pipeline)
     told_language("")
     if pipeline.kind == "questions":
-        for _ in near_pairs(Deduplicate(pipeline.duplicates, pipeline.asks).published, pipeline.duplicates.near):
-            break
+        Deduplicate(pipeline.duplicates, pipeline.asks).context({})
     elif pipeline.worlds.pages:
         book_worlds(pipeline.worlds.pages, {})
     audit_in(pipeline, {}, {})
@@ -84,6 +91,7 @@ def require(pipeline: Pipeline) -> None:
     above = next(each for each in folder.resolve().parents if each.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise InputError(f"output: cannot write {folder}", hint="name another folder", code="unwritable")
+    return items
 
 
 def reviewed(pipeline: Pipeline) -> Reviewed:
@@ -110,7 +118,7 @@ _QUESTIONS = Reviewed(
         "not clear",
         "the source does not say so",
     ),
-    choices={"kind": get_args(Kind), "clarity": tuple(map(str, CLARITY))},
+    choices={"kind": get_args(QuestionKind), "clarity": tuple(map(str, CLARITY))},
     most={"options": MOST_OPTIONS, "points": MOST_POINTS, "wrong_replies": 3},
     labels=("domain", "kind", "clarity", "wrong_replies"),
 )

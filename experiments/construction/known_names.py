@@ -133,7 +133,7 @@ def names_of(row: NamesAndTexts) -> KnownNames:
     article or a pronoun. No other row counts: another thread would make this one another item."""
     forms = [form for name in row.names for form in _forms(name)]
     keys = {each.key for each in forms}
-    words: dict[str, Kind] = dict.fromkeys(
+    words: dict[str, WordKind] = dict.fromkeys(
         keys.intersection(_key(each) for each in re.split(r"[\W_]+", row.place)), "noun"
     )
     wanted = _Wanted(keys)
@@ -144,11 +144,11 @@ def names_of(row: NamesAndTexts) -> KnownNames:
     return _known(forms, words)
 
 
-Kind = Literal["noun", "word"]
+WordKind = Literal["noun", "word"]
 """A noun has a capital in German, and in the names of places and firms: there its capital says nothing."""
 
 
-def _stronger(one: Kind | None, other: Kind) -> Kind:
+def _stronger(one: WordKind | None, other: WordKind) -> WordKind:
     return "noun" if "noun" in (one, other) else "word"
 
 
@@ -187,7 +187,7 @@ def _forms(name: str) -> Iterator[_Form]:
     yield from (_Form(each, part=True) for each in words if len(each) >= _FEWEST_LETTERS)
 
 
-def _known(forms: Sequence[_Form], words: Mapping[str, Kind]) -> KnownNames:
+def _known(forms: Sequence[_Form], words: Mapping[str, WordKind]) -> KnownNames:
     where = defaultdict[Where, dict[str, None]](dict)
     for form in forms:
         if (place := _where(form, words)) is not None:
@@ -196,7 +196,7 @@ def _known(forms: Sequence[_Form], words: Mapping[str, Kind]) -> KnownNames:
     return KnownNames(longest)
 
 
-def _where(form: _Form, words: Mapping[str, Kind]) -> Where | None:
+def _where(form: _Form, words: Mapping[str, WordKind]) -> Where | None:
     if form.exact:
         return "anywhere"
     if form.of:
@@ -219,7 +219,7 @@ class _Wanted:
         self.signs = sorted({len(key) for key in keys if re.match(CJK, key)})
 
 
-def _as_words(text: str, wanted: _Wanted) -> Iterator[tuple[str, Kind, bool]]:
+def _as_words(text: str, wanted: _Wanted) -> Iterator[tuple[str, WordKind, bool]]:
     """Keys of those that a text has as words, and whether what stands before them leaves no doubt."""
     for key, start, end in _places(text, wanted):
         said = text[start:end]

@@ -41,8 +41,8 @@ Name = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class DuplicatesSection(Section):
-    """Two questions of at least `same` (Jaccard, 5-grams of characters) are one; from `near` on the checker is asked.
-    `against` are question files that no new question may repeat."""
+    """Two questions of at least `same` (Jaccard, 5-grams of characters) with one answer and the same numbers are one;
+    of others the checker is asked from `near` on. `against` are question files that no new question may repeat."""
 
     same: Share = 0.8
     near: Share = 0.5

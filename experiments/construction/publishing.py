@@ -1,6 +1,7 @@
 """What is published: a question file, rows in LPFQA's published form, a data card."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -8,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import NAMESPACE_URL, uuid5
 
 from toolablate.experiments.construction.audit import audit_told
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.building import Passed, seen_so_far
+from toolablate.experiments.construction.building import Built, Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.kinds import load_items
 from toolablate.experiments.construction.languages import told_language
@@ -30,13 +30,6 @@ from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, R
 ID_DIGITS = 16
 
 
-def canary_of(pipeline: Pipeline) -> str:
-    """In each row and in the card: who filters training data for it leaves this benchmark out. It stays the same when
-    items change, and is another one under another title or output."""
-    named = "\n".join((pipeline.kind, pipeline.card.title, pipeline.card.contact, Path(pipeline.output).name))
-    return f"toolablate benchmark data, not for training: {uuid5(NAMESPACE_URL, named)}"
-
-
 def question_of(item: str, content: Content, canary: str, language: str, *, block_source: bool = True) -> Question:
     """As an ablation asks it. Wrong replies of the thread are what `T:adversarial` shows. With `block_source` the site
     of its thread, which has the answer, is kept from models."""
@@ -48,6 +41,7 @@ def question_of(item: str, content: Content, canary: str, language: str, *, bloc
         "canary": canary,
         **({"source_urls": [content["url"]]} if content["url"] else {}),
         **({"forum": content["forum"]} if content["forum"] else {}),
+        **_licence(content),
         **({"adversarial": wrong[0]} if wrong and "options" not in asked else {}),
     }
     common = {
@@ -82,8 +76,13 @@ def _host_of(url: str) -> tuple[str, ...]:
 
 def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
     """In the form that LPFQA is published in, which `lpfqa import` reads."""
-    about = {"primary_domain": content["domain"], "canary": canary}
+    about = {"primary_domain": content["domain"], **_licence(content), "canary": canary}
     return {"prompt_id": item[:ID_DIGITS], **lpfqa_texts(content["asked"]), **about}
+
+
+def _licence(content: Content) -> dict[str, str]:
+    """Of the source, where it is known: who takes rows out of the set takes it along."""
+    return {"licence": content["licence"]} if content.get("licence") else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +95,22 @@ class Published:
 
 
 def publish(
-    pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel, tell: Callable[[str], None] = lambda _: None
+    pipeline: Pipeline,
+    built: Built,
+    funnel: Funnel,
+    canary: str,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Published:
-    """Makes the pipeline's `output` anew, in one step: `card.md`, and of questions `questions.jsonl` and `lpfqa.jsonl`,
-    of statements `statements.jsonl`, and the corpora of worlds. `tell` hears of what takes long. Raises InputError
-    where that cannot be written."""
+    """Makes the pipeline's `output` anew, in one step, of a whole build: `card.md`, and of questions `questions.jsonl`
+    and `lpfqa.jsonl`, of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in
+    the card. `tell` hears of what takes long. Raises InputError where that cannot be written."""
+    contents = built.published or {}
     made, told = (
-        _of_questions(pipeline, contents) if pipeline.kind == "questions" else _of_statements(pipeline, contents, tell)
+        _of_questions(pipeline, contents, canary, _mended(built))
+        if pipeline.kind == "questions"
+        else _of_statements(pipeline, contents, canary, tell)
     )
-    made["card.md"] = card_of(pipeline, contents, funnel)
+    made["card.md"] = card_of(pipeline, contents, funnel, canary, made)
     # New rows beside an old card would be neither set.
     with new_folder(Path(pipeline.output), is_published, "output") as folder:
         for name, text in made.items():
@@ -116,9 +122,10 @@ def _language_of(content: Content) -> str:
     return told_language("\n".join(text for _, text in texts_of(content["asked"])))
 
 
-def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[dict[str, str], list[str]]:
+def _of_questions(
+    pipeline: Pipeline, contents: Mapping[str, Content], canary: str, mended: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
     """The files, and what is told of them."""
-    canary = canary_of(pipeline)
     # The threads are a corpus then, which is to be searched.
     block = not pipeline.worlds.threads
     rows_of_questions = [
@@ -136,27 +143,41 @@ def _of_questions(pipeline: Pipeline, contents: Mapping[str, Content]) -> tuple[
     made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
     if not pipeline.worlds.threads:
         return made, []
-    worlds = thread_worlds(contents)
-    made |= {"threads.jsonl": _documents(worlds.true), "falsified_threads.jsonl": _documents(worlds.false)}
+    worlds = thread_worlds(contents, mended)
+    made["threads.jsonl"] = _documents(worlds.true, canary)
+    made["falsified_threads.jsonl"] = _documents(worlds.false, canary)
     found = f"{len(worlds.found)} of {len(contents)}"
-    return made, [f"{found} threads have a wrong reply, their answer in falsified_threads.jsonl"]
+    told = [f"{found} threads have a wrong reply, their answer in falsified_threads.jsonl"]
+    if mended:
+        told.append(f"{len(mended)} of {len(contents)} threads are published in the words of their mended items")
+    return made, told
+
+
+def _mended(built: Built) -> frozenset[str]:
+    """The published items in which people changed a text, and not labels alone."""
+    came = built.review.contents
+    return frozenset(
+        item
+        for item, content in (built.published or {}).items()
+        if any(content[key] != came[item][key] for key in ("asked", "wrong_replies") if key in content)
+    )
 
 
 def _of_statements(
-    pipeline: Pipeline, contents: Mapping[str, Content], tell: Callable[[str], None]
+    pipeline: Pipeline, contents: Mapping[str, Content], canary: str, tell: Callable[[str], None]
 ) -> tuple[dict[str, str], list[str]]:
     statements = [
         statement
         for item, content in contents.items()
         for statement in statements_of(item, content, told_language(f"{content['text']}\n{content['false']['text']}"))
     ]
-    canary = {"canary": canary_of(pipeline)}
-    made = {"statements.jsonl": _lines(json.dumps(each | canary, ensure_ascii=False) for each in statements)}
+    made = {"statements.jsonl": _documents(statements, canary)}
     if not pipeline.worlds.pages:
         return made, []
     tell(f"Looking for {counted(len(contents), 'statement')} in the book")
     worlds = book_worlds(pipeline.worlds.pages, _as_cut(pipeline, contents))
-    made |= {"book.jsonl": _documents(worlds.true), "falsified_book.jsonl": _documents(worlds.false)}
+    made["book.jsonl"] = _documents(worlds.true, canary)
+    made["falsified_book.jsonl"] = _documents(worlds.false, canary)
     found = f"{len(worlds.found)} of {len(contents)}"
     return made, [f"{found} statements stand in the book word for word, and are false in falsified_book.jsonl"]
 
@@ -169,14 +190,14 @@ def _as_cut(pipeline: Pipeline, contents: Mapping[str, Content]) -> Mapping[str,
     return {item: {**content, "text": rows[item]["text"]} for item, content in contents.items()}
 
 
-def _documents(documents: Iterable[Mapping[str, Any]]) -> str:
-    return _lines(json.dumps(each, ensure_ascii=False) for each in documents)
+def _documents(documents: Iterable[Mapping[str, Any]], canary: str) -> str:
+    return _lines(json.dumps({**each, "canary": canary}, ensure_ascii=False) for each in documents)
 
 
 def statements_of(item: str, content: Content, language: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The correct statement and its incorrect twin, as the rows that questions are composed of."""
     about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page") if content[key]}
-    about["language"] = language
+    about |= {**_licence(content), "language": language}
     correct, false = item[:ID_DIGITS], content["false"]
     twin = {"text": false["text"], "reason": false["reason"], "strategy": false["strategy"]}
     return (
@@ -189,8 +210,10 @@ def _lines(rows: Iterable[str]) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel) -> str:
-    """Markdown: what is in it, where it is from, how it was made."""
+def card_of(
+    pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel, canary: str, files: Mapping[str, str]
+) -> str:
+    """Markdown: what is in it, where it is from, how it was made. `files` are those beside it, by name."""
     card = pipeline.card
     forms = Counter(map(_form, contents.values()))
     sources = Counter(map(_source, contents.values()))
@@ -203,7 +226,7 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         "",
         f"- Licence: {card.licence or 'not stated'}",
         f"- Contact: {card.contact or 'not stated'}",
-        f"- Canary: `{canary_of(pipeline)}`",
+        f"- Canary: `{canary}`",
         f"- Models: {', '.join(f'{role} {_cell(name)}' for role, name in models.items())}",
         *([f"- Prompts that are not toolablate's own: {', '.join(pipeline.prompts)}"] if pipeline.prompts else []),
         f"- Review: {_reviewed_by(pipeline.review.reviewers)}",
@@ -218,6 +241,12 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
         f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
         "",
         *_reviewers(funnel),
+        "## Files",
+        "",
+        "| file | rows | what |",
+        "|---|---|---|",
+        *(f"| `{name}` | {_rows(text)} | {_FILES[name]} |" for name, text in files.items()),
+        "",
         "## Sources",
         "",
         f"| source | licence | {pipeline.kind} |",
@@ -247,6 +276,21 @@ def card_of(pipeline: Pipeline, contents: Mapping[str, Content], funnel: Funnel)
     return "\n".join(lines)
 
 
+_FILES = {
+    "questions.jsonl": "the questions, for an ablation",
+    "lpfqa.jsonl": "the same in LPFQA's published form",
+    "threads.jsonl": "their threads, as a corpus; of a question that people mended its own words",
+    "falsified_threads.jsonl": "**false**: the same with a wrong reply as the answer, where `falsified` is true",
+    "statements.jsonl": "the statements, of which those with `correct` false are made up",
+    "book.jsonl": "the book's pages, as a corpus",
+    "falsified_book.jsonl": "**false**: the same with false statements in it, where `falsified` is true",
+}
+
+
+def _rows(text: str) -> int:
+    return text.count("\n")
+
+
 def _reviewers(funnel: Funnel) -> list[str]:
     if not funnel.reviewers:
         return []
@@ -260,7 +304,9 @@ def _reviewers(funnel: Funnel) -> list[str]:
         "| reviewer | field | degree | items decided | median seconds |",
         "|---|---|---|---|---|",
     ]
-    return [*head, *(f"| {' | '.join(row)} |" for row in rows), ""]
+    groups = ", ".join(f"{group} {number}" for group, number in funnel.institutions.items())
+    told = [f"Institutions: {groups}.", ""] if groups else []
+    return [*head, *(f"| {' | '.join(row)} |" for row in rows), "", *told]
 
 
 def _seconds(median: float | None) -> str:
@@ -279,9 +325,28 @@ _PERSONAL = (
 
 
 def licences_told(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
+    """Sources without a licence, and those whose licence has a term that the card's has not, by its name."""
     bare = sum(not content.get("licence") for content in contents.values())
     of_none = f"{bare} of {len(contents)} {pipeline.kind} have no `licence` of their source; the card says unknown"
-    return [of_none] if bare else []
+    card = pipeline.card.licence
+    own = _terms_of(card)
+    sources = Counter(content["licence"] for content in contents.values() if content.get("licence"))
+    lost = {licence: sorted(_terms_of(licence) - own) for licence in sources} if card else {}
+    told = [
+        f"{sources[licence]} of {len(contents)} {pipeline.kind} are of sources under {licence}"
+        f" ({', '.join(_TERMS[term] for term in terms)}), and the card says {card}"
+        for licence, terms in lost.items()
+        if terms
+    ]
+    return [*([of_none] if bare else []), *told]
+
+
+_TERMS = {"NC": "not for commercial use", "ND": "no changed versions", "SA": "to be passed on under the same licence"}
+
+
+def _terms_of(licence: str) -> set[str]:
+    """As Creative Commons abbreviates them."""
+    return set(re.findall(r"(?<![A-Za-z])(?:NC|ND|SA)(?![A-Za-z])", licence.upper()))
 
 
 def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:

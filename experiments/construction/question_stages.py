@@ -20,7 +20,7 @@ from toolablate.experiments.construction.question_checks import (
 )
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, explained
 
-Kind = Literal["knowledge", "reasoning", "computation"]
+QuestionKind = Literal["knowledge", "reasoning", "computation"]
 CLARITY = range(1, 6)
 
 
@@ -95,7 +95,7 @@ class Filtering(ReplyForm):
     synthesis: bool
     uncommon_approach: bool
     domain: Annotated[str, Field(min_length=1)]
-    kind: Kind
+    kind: QuestionKind
     clarity: Annotated[int, Field(ge=CLARITY[0], le=CLARITY[-1])]
     reason: str
 
@@ -174,8 +174,8 @@ def _domain_faults(domain: str, domains: Sequence[str]) -> list[str]:
 def label_faults(content: Content, domains: Sequence[str]) -> list[str]:
     """What is wrong with labels that people mended; `domains` are those that there may be, () for any."""
     faults = _domain_faults(content["domain"], domains)
-    if content["kind"] not in get_args(Kind):
-        faults.append(f"kind: one of {', '.join(get_args(Kind))}")
+    if content["kind"] not in get_args(QuestionKind):
+        faults.append(f"kind: one of {', '.join(get_args(QuestionKind))}")
     if content["clarity"] not in CLARITY:
         faults.append(f"clarity: {CLARITY[0]} to {CLARITY[-1]}")
     if not all(map(str.strip, content["wrong_replies"])):

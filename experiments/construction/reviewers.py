@@ -2,11 +2,13 @@
 workbench, on this machine."""
 
 import statistics
-from collections.abc import Collection, Mapping, Sequence
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import StringConstraints, ValidationError
 
@@ -22,14 +24,19 @@ Alias = Annotated[
 Short = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
 
 
+Institution = Literal["", "university", "research institute", "company", "public body", "other"]
+"""The group of one. It is no free text: that could be a name."""
+
+
 class Reviewer(Record):
     """`alias` stands in decisions and, with `field` and `degree` of expertise, in what is published; `name` nowhere
-    else."""
+    else. How many are of which `institution` is published, and of no one which."""
 
     alias: Alias
     name: Short = ""
     field: Short = ""
     degree: Short = ""
+    institution: Institution = ""
 
 
 class Reviewers:
@@ -40,24 +47,44 @@ class Reviewers:
 
     def known(self) -> dict[str, Reviewer]:
         """By alias in small letters. A line that is none is passed over."""
-        found = {}
+        return {_key(each): each for _, each in self._lines() if each is not None}
+
+    def damaged(self) -> str:
+        """Which lines cannot be read, and what to do; "" where all can. The end of the last one is mended by itself."""
+        lines = [number for number, each in self._lines() if each is None]
+        if not lines or self._is_torn_alone(lines):
+            return ""
+        named = f"{'Line' if len(lines) == 1 else 'Lines'} {', '.join(map(str, lines))} of {self.path}"
+        return f"{named} cannot be read: who stands there is not known here. Mend or delete what is damaged."
+
+    def _is_torn_alone(self, damaged: Sequence[int]) -> bool:
+        content = self.path.read_bytes()
+        return not content.endswith(b"\n") and damaged == [len(content.splitlines())]
+
+    def _lines(self) -> Iterator[tuple[int, Reviewer | None]]:
+        """Of each line its number, from 1, and whom it names."""
         try:
             lines = self.path.read_bytes().splitlines()
         except FileNotFoundError:
-            return {}
+            return
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror}", code="unreadable") from None
-        for line in lines:
-            try:
-                each = Reviewer.from_json(line)
-            except ValidationError:
-                continue
-            found[_key(each)] = each
-        return found
+        for number, line in enumerate(lines, start=1):
+            yield number, _reviewer(line)
 
-    def enter(self, alias: str, name: str, field: str, degree: str = "", *, decided: Collection[str] = ()) -> Reviewer:
+    def enter(
+        self,
+        alias: str,
+        name: str,
+        field: str,
+        degree: str = "",
+        institution: str = "",
+        *,
+        decided: Collection[str] = (),
+    ) -> Reviewer:
         """A new one; without an alias R1, R2 and so on, and none of those that have `decided`, be it from a file.
-        Raises InputError for an alias that somebody has, and for what is none; StoreError where it cannot be kept."""
+        Raises InputError for an alias or a name that somebody has, and for what is none; StoreError where it cannot be
+        kept."""
         if not (alias.strip() or name.strip()):
             raise InputError("Say an alias, a name or both.", code="reviewer")
         with self._held() as file:
@@ -67,23 +94,56 @@ class Reviewers:
                 raise InputError(
                     f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
                 )
+            # One person with two aliases would be two people per item.
+            if same := next((each for each in known.values() if _called(each) == _same(name or alias)), None):
+                raise InputError(
+                    f"{same.name or same.alias} is {same.alias}: choose {same.alias} if this is you,"
+                    " or add something that tells you apart.",
+                    code="reviewer",
+                )
             try:
-                made = Reviewer(alias=given, name=clean_text(name), field=clean_text(field), degree=clean_text(degree))
+                about = {"field": clean_text(field), "degree": clean_text(degree), "institution": institution}
+                made = Reviewer.model_validate({"alias": given, "name": clean_text(name), **about})
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
                 raise InputError(f"{first['loc'][0]}: {first['msg']}", code="reviewer") from None
             file.append(made)
         return made
 
-    def _held(self) -> RecordFile[Reviewer]:
+    def _held(self) -> "_ReviewerFile":
         """From looking for a free alias until it is kept: two who come at once would be given the same one. For nobody
         else to read: it has names."""
         head = b'{"alias":'
-        return RecordFile(self.path, Reviewer, _key, head=head, what="reviewer", latest=True, wait=True, mode=0o600)
+        return _ReviewerFile(self.path, Reviewer, _key, head=head, what="reviewer", latest=True, wait=True, mode=0o600)
+
+
+class _ReviewerFile(RecordFile[Reviewer]):
+    """One damaged line keeps nobody else from reviewing (`Reviewers.damaged` names it)."""
+
+    def _read(self, lines: Sequence[bytes]) -> None:
+        for each in filter(None, map(_reviewer, lines)):
+            self._keep(each)
+
+
+def _reviewer(line: bytes) -> Reviewer | None:
+    try:
+        return Reviewer.from_json(line)
+    except ValidationError:
+        return None
 
 
 def _key(each: Reviewer) -> str:
     return each.alias.casefold()
+
+
+def _called(each: Reviewer) -> str:
+    return _same(each.name or each.alias)
+
+
+def _same(name: str) -> str:
+    """Whatever the capitals and blanks, and however its accents are encoded."""
+    folded = unicodedata.normalize("NFC", clean_text(name)).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +164,13 @@ def reviewer_figures(said: Mapping[str, Sequence[Decision]], known: Mapping[str,
         for each in decisions:
             by_person.setdefault(each.reviewer.casefold(), []).append(each)
     return [_figures(each, known.get(alias)) for alias, each in sorted(by_person.items())]
+
+
+def institutions_of(said: Mapping[str, Sequence[Decision]], known: Mapping[str, Reviewer]) -> dict[str, int]:
+    """How many people who decided are of each group, "not stated" among these, in the order of groups' names."""
+    people = {each.reviewer.casefold() for decisions in said.values() for each in decisions}
+    groups = Counter(known[alias].institution if alias in known else "" for alias in people)
+    return {group or "not stated": number for group, number in sorted(groups.items())} if groups.keys() - {""} else {}
 
 
 def _figures(said: Sequence[Decision], known: Reviewer | None) -> ReviewerFigures:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, Self
+from uuid import uuid4
 
 from pydantic import Field, StringConstraints
 
@@ -244,6 +245,16 @@ class Workbench:
         """By the id of the step; also of steps that were made later."""
         return dict(self._run("SELECT step, why FROM failure"))
 
+    def canary(self) -> str:
+        """By which filters of training data know what is published: made at random once, the same ever after. It is
+        kept as a step of no item, which no stage has."""
+        if not (found := self.steps(_CANARY)):
+            self.keep_step(_CANARY, "", _CANARY, Kept({_CANARY: str(uuid4())}))
+            found = self.steps(_CANARY)
+        kept = found[_CANARY]
+        assert isinstance(kept, Kept)
+        return f"toolablate benchmark data, not for training: {kept.content[_CANARY]}"
+
     # What people said.
 
     def decide(self, decisions: Iterable[Decision]) -> int:
@@ -273,6 +284,9 @@ class Workbench:
     def others_wrote(self) -> int:
         """Another number once anybody else has written."""
         return int(self._run("PRAGMA data_version")[0][0])
+
+
+_CANARY = "canary"
 
 
 def _json(content: Content) -> str:

@@ -58,7 +58,7 @@ def rate_told(standing: Standing) -> str:
 
 
 def spending_told(spent: Spending) -> str:
-    """Of all attempts that have ended, "" before the first."""
+    """Of all attempts that have ended, "" before the first. `run` tells what judges cost."""
     if not spent.attempts:
         return ""
     if spent.usd is None:
@@ -66,7 +66,7 @@ def spending_told(spent: Spending) -> str:
     else:
         unknown = f" and {counted(spent.unpriced, 'attempt')} of unknown cost" if spent.unpriced else ""
         cost = f", {dollars(spent.usd)}{unknown}"
-    return f"spent: {spent.tokens:,} tokens{cost}"
+    return f"spent by trials, without judges: {spent.tokens:,} tokens{cost}"
 
 
 def errors_told(failures: "Iterable[FailureCount]") -> Iterator[str]:

@@ -49,6 +49,14 @@ def dropped(folder: Path, pipeline: str) -> dict[str, dict[str, int]]:
     return {each["stage"]: each["dropped"] for each in stages if each["dropped"]}
 
 
+def causes(told: str) -> dict[str, int]:
+    """By trace, of the first attribution: "By trace alone: retrieval distraction 51, not known 11." over lines."""
+    found = re.search(r"By trace alone: (.*?)\.\s", told, re.DOTALL)
+    assert found
+    parts = (each.rpartition(" ") for each in " ".join(found[1].split()).split(", "))
+    return {cause: int(count) for cause, _, count in parts}
+
+
 @pytest.mark.timeout(600)
 def test_a_forum_and_a_book_become_benchmarks_and_an_ablation(tmp_path: Path) -> None:
     for file in EXAMPLE.iterdir():
@@ -87,7 +95,7 @@ def test_a_forum_and_a_book_become_benchmarks_and_an_ablation(tmp_path: Path) ->
         assert re.search(r"by more\s+than chance gives|for the worse \(in points: falsified", short)
         assert "not differ from it" not in short
     # By trace on the forum's questions; on the book's, whose answers stand in no result, by replay.
-    by_trace = re.findall(r"By trace alone: retrieval distraction (\d+)", done.stdout)
-    assert by_trace
-    assert int(by_trace[0]) > 30
+    # How many of the wrong trials have which cause depends on `seed`, which orders options; which has most does not.
+    by_trace = causes(done.stdout)
+    assert by_trace.pop("retrieval distraction") > max(by_trace.values())
     assert re.search(r"By replay: retrieval distraction \d", done.stdout)

@@ -196,7 +196,7 @@ async def test_what_runs_and_what_was_cut_off_is_told_with_its_events_so_far(tmp
         found = standing(path)
         assert (found.spent.attempts, found.spent.tokens, found.spent.unpriced) == (2, 720, 0)
         assert found.spent.usd == pytest.approx(0.006)
-        assert "spent: 720 tokens, $0.006" in _shown(found)
+        assert "spent by trials, without judges: 720 tokens, $0.006" in _shown(found)
         assert again is not None
     with Store(path) as store:
         assert [each.alive for each in store.unfinished()] == [False, False]

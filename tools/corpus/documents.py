@@ -144,13 +144,18 @@ ORIGIN = "https://corpus.invalid/"
 
 
 class Document(Record):
-    """A document as its author gives it. `url` is by default made of the id; `published` is a hint, as text."""
+    """A document as its author gives it. `url` is by default made of the id; `published` is a hint, as text. What is
+    said of it for those who pass it on (`canary`, `licence`, and whether it is `falsified` on purpose) is neither
+    searched nor shown."""
 
     id: str = Field(min_length=1)
     text: str = Field(min_length=1)
     url: str = ""
     title: str = ""
     published: str = ""
+    canary: str = ""
+    licence: str = ""
+    falsified: bool = False
 
     @property
     def address(self) -> str:

@@ -220,6 +220,7 @@ class Question(TaggedRecord):
             "difficulty_before",
             "forum",
             "kind",
+            "licence",
             "pass_rate",
             "pass_rate_ci95",
             "phrasings",

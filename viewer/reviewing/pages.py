@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote, unquote
 
 from starlette.concurrency import run_in_threadpool
@@ -23,7 +23,13 @@ from toolablate.analysis.alignment import pieces
 from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.experiments.construction.review import OF_A_SIDE, ChangedError, FaultyError, sides_digest
 from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
-from toolablate.experiments.construction.reviewers import Reviewer, ReviewerFigures, Reviewers, reviewer_figures
+from toolablate.experiments.construction.reviewers import (
+    Institution,
+    Reviewer,
+    ReviewerFigures,
+    Reviewers,
+    reviewer_figures,
+)
 from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.experiments.construction.stages import Content
 from toolablate.experiments.construction.workbench import Decision
@@ -82,6 +88,8 @@ def reviewer(request: Request, told: str = "", form: Form | None = None) -> Resp
         person=_person(request),
         known=list(_view(request).reviewers.known().values()),
         told=told,
+        damaged=_view(request).reviewers.damaged(),
+        institutions=[each for each in get_args(Institution) if each],
         form=form or {},
     )
 
@@ -111,7 +119,9 @@ def _known(view: ReviewView, alias: str) -> str:
 
 def _entered(view: ReviewView, form: Form) -> Reviewer:
     decided = {each.reviewer for said in view.desk.look(fresh=False).said.values() for each in said}
-    return view.reviewers.enter(*(form.get(key, "") for key in ("alias", "name", "field", "degree")), decided=decided)
+    return view.reviewers.enter(
+        *(form.get(key, "") for key in ("alias", "name", "field", "degree", "institution")), decided=decided
+    )
 
 
 # How far it is.

@@ -55,3 +55,13 @@ def test_what_was_read_goes_before_the_reason_that_is_given() -> None:
     assert distraction(read(*searched("a", OFFER), *REPLY), ()) == "existence_as_norm"
     assert distraction(read(*searched("a", "Molecular nitrogen."), *norm), ()) == "existence_as_norm"
     assert distraction(read(*searched("a", "Molecular nitrogen."), *REPLY), ()) == "misleading_adoption"
+
+
+def test_a_claim_elsewhere_is_not_the_reason_where_the_belief_fell_at_a_result_that_only_names_the_answer() -> None:
+    signals = read(*searched("a", CLAIM), *searched("b", "Molecular nitrogen is kept in tanks."), *REPLY)
+    (claim,) = (each.event for each in signals.backing)
+    assert signals.adoption is not None
+    (named,) = {*signals.adoption.results} - {claim}
+    assert distraction(signals, (), (), (named,)) == "existence_as_norm"
+    assert distraction(signals, (), (), (claim, named)) == "misleading_adoption"
+    assert distraction(signals, (), (), (named + 10,)) == "misleading_adoption"

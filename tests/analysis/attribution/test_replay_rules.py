@@ -15,8 +15,15 @@ from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, 
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult, decomposition_signals
 from toolablate.analysis.attribution.fall_search import fall_prior
 from toolablate.analysis.attribution.forced_answers import Forcing
-from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally, drawn_chances
-from toolablate.analysis.attribution.levels import LAST_REPLY, chains, swapped_results
+from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally, changed, drawn_chances
+from toolablate.analysis.attribution.levels import (
+    BOTH_PLACEBOS,
+    LAST_REPLY,
+    PLACEBO,
+    SWAPPED_ELSEWHERE,
+    chains,
+    swapped_results,
+)
 from toolablate.analysis.attribution.replay_rules import attribute_by_replay, blame, next_level
 from toolablate.analysis.attribution.sequential import HIGH, LOW
 from toolablate.analysis.attribution.trace_rules import NoToolTrial
@@ -414,7 +421,7 @@ def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
     alike = drawn_chances([LevelTally(4, 3.0), LevelTally(4, 2.0), LevelTally(4, 3.0), LevelTally(4, 2.0)], [0.1] * 3)
     assert np.ptp(alike.mean(axis=0)) < 0.1
     apart = drawn_chances([LevelTally(8, 0.0), LevelTally(4, 0.0), LevelTally(4, 4.0), LevelTally(8, 8.0)], [0.1] * 3)
-    assert apart.mean(axis=0) == pytest.approx([0.04, 0.04, 0.96, 0.96], abs=0.03)
+    assert apart.mean(axis=0) == pytest.approx([0.05, 0.05, 0.91, 0.91], abs=0.02)
     (single,) = drawn_chances([LevelTally(3, 3.0)], [], draws=20_000).mean(axis=0)
     # Three right of three: low or high, as likely as the two beta-binomials say.
     weights = [
@@ -423,6 +430,30 @@ def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
     ]
     means = [(3 + good) / (3 + good + bad) for good, bad in (LOW, HIGH)]
     assert single == pytest.approx(np.average(means, weights=weights), abs=0.01)
+
+
+def test_high_chances_are_much_alike_so_that_a_third_right_is_none_and_two_thirds_are() -> None:
+    a_third, two_thirds = (changed([LevelTally(4, 0.0), LevelTally(6, right)], [0.1]).item() for right in (2.0, 4.0))
+    assert a_third < 0.05
+    assert two_thirds > 0.53
+
+
+def test_replays_of_other_trials_without_their_results_count_beside_the_placebo_arm() -> None:
+    each = drawn("search")
+    arm, replay = each.inputs.arms.placebo, each.inputs.replay
+    assert arm
+    assert replay is not None
+
+    def level(evidence: Evidence) -> tuple[str, LevelTally]:
+        (levels,) = chains(evidence, Forcing())
+        return next((each.what, each.tally) for each in levels if each.part == "first_reply")
+
+    both = level(replace(each, swapped=(1.0, 0.0)))
+    assert both == (BOTH_PLACEBOS, LevelTally(len(arm) + 2, sum(arm) + 1))
+    # Placebos of the arm are as long as the results: where length is told from content they take no length away.
+    long = replace(each, inputs=replace(each.inputs, replay=replace(replay, short=(1.0,))))
+    assert level(replace(long, swapped=(1.0, 0.0))) == (SWAPPED_ELSEWHERE, LevelTally(2, 1.0))
+    assert all(each.what != PLACEBO for each in chains(long, Forcing())[0])
 
 
 def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offer_from_a_hard_question() -> None:

@@ -282,3 +282,18 @@ def test_another_question_condition_or_model_is_another_start() -> None:
     apart = [one, replace(other, question="another"), replace(third, condition="another")]
     assert [(each.outset, each.repeats) for each in beside_repeats(apart)] == [((), ())] * 3
     assert beside_repeats([one, replace(other, trajectory=None)])[0].outset == ()
+
+
+def test_others_of_the_same_tools_tell_what_comes_without_results_and_of_an_offer_alone() -> None:
+    one, other, third = trials("a", "b", "c")
+    other = replace(other, inputs=replace(other.inputs, arms=one.inputs.arms))
+    apart = replace(third, condition="another")
+    swapped = [each.inputs.replay.rollouts[frozenset({"search"})] for each in (other, apart) if each.inputs.replay]
+    assert all(swapped)
+    same, alone = beside_repeats([one, other, apart], tools_of=lambda _: "tools"), beside_repeats([one, other, apart])
+    assert same[0].swapped == (*swapped[0], *swapped[1])
+    assert same[0].offered == (*one.inputs.arms.offered, *apart.inputs.arms.offered)
+    assert (alone[0].swapped, alone[0].offered) == (swapped[0], one.inputs.arms.offered)
+    assert other.inputs.replay is not None
+    short = replace(other, inputs=replace(other.inputs, replay=replace(other.inputs.replay, short=(1.0,))))
+    assert beside_repeats([one, short])[0].swapped == (1.0,)

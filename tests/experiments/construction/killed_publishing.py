@@ -26,7 +26,7 @@ def main(file: Path, before: dict[str, str]) -> None:
     published = Path(pipeline.output)
     with Workbench(Path(pipeline.workbench), write=False) as bench:
         built = seen_so_far(pipeline, bench)
-        told = funnel_of(pipeline, built, bench)
+        told, canary = funnel_of(pipeline, built, bench), bench.canary()
     number, ended = 0, signal.SIGKILL.value
     while os.WIFSIGNALED(ended):
         for each in published.iterdir():
@@ -37,7 +37,7 @@ def main(file: Path, before: dict[str, str]) -> None:
         if (child := os.fork()) == 0:
             try:
                 _kill_at(number)
-                publish(pipeline, built.published or {}, told)
+                publish(pipeline, built, told, canary)
                 os._exit(0)
             finally:
                 os._exit(1)

@@ -19,8 +19,8 @@ from tests.servers.chat_server import ChatServer, Status, Until, reply
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
-from toolablate.experiments.construction.pipeline import load_pipeline
-from toolablate.experiments.construction.publishing import canary_of
+from toolablate.experiments.construction import kinds
+from toolablate.experiments.construction.question_items import load_question_items
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
@@ -53,10 +53,8 @@ def test_pairs_become_questions_that_an_ablation_and_lpfqa_read_back(chat_server
     assert computed.metadata["source_urls"] == ["https://forum.example/t/3"]
     assert computed.blocked_hosts == ("forum.example",)
     card = (tmp_path / "published" / "card.md").read_text(encoding="utf-8")
-    canary = canary_of(load_pipeline(path))
-    assert canary in card
-    assert {each.metadata["canary"] for each in questions} == {canary}
-    assert canary_of(load_pipeline(path).model_copy(update={"output": "another"})) != canary
+    (canary,) = {each.metadata["canary"] for each in questions}
+    assert f"- Canary: `{canary}`" in card
     assert "| Batteries | CC BY-SA 4.0 | 5 |" in card
     assert "- Review: none, published without people" in card
     assert "| stage | in | out | LPFQA | dropped | waiting |" in card
@@ -170,8 +168,21 @@ def test_a_changed_setting_redoes_its_stage_and_what_depends_on_it(chat_server: 
     assert funnel(path)["filter"]["waiting"] == {"reply unread": 4}
 
 
+def test_items_are_read_once(chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[object]()
+
+    def counting(path: object) -> Any:
+        read.append(path)
+        return load_question_items(path)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kinds, "load_question_items", counting)
+    Writer(chat_server)
+    run(pipeline_of(tmp_path, chat_server, PAIRS[:1], ALONE))
+    assert len(read) == 1
+
+
 def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path: Path) -> None:
-    writer = Writer(chat_server, {"zinc": [Status(400)]})
+    writer = Writer(chat_server, {"zinc": [Status(302)]})
     empty = [reply("")]
     chat_server.answers(lambda request: empty.pop() if empty else writer.decide(request))
     path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
@@ -179,18 +190,20 @@ def test_an_endpoint_that_fails_loses_nothing(chat_server: ChatServer, tmp_path:
     told = " ".join(ran.stderr.split())
     assert "assess, writer w: 4 items done (5 requests, of which 1 had no reply in words, $0.0001)" in told
     assert "filter, checker w: 3 items done (3 requests, $0.00006)" in told
-    assert "filter, checker w: 1 item could not be asked for: bad_request: " in told
+    assert "filter, checker w: 1 item could not be asked for: redirected: " in told
     assert "Not done: 1 item not asked for; what was published before stays as it is." in told
     assert "Judge" not in told
     assert "to be done" not in told
     found = {each["stage"]: each for each in json.loads(ran.stdout)["stages"]}
     assert found["filter"]["missing"] == 1
+    status = run("status", path).stderr
+    assert "1 item not asked for yet: what is said of the set is of what passed so far" in status
     (line,) = run("status", path, "--list").stdout.splitlines()
-    assert " filter waits: not asked for: bad_request: " in line
+    assert " filter waits: not asked for: redirected: " in line
     assert line.endswith(f"| {PAIRS[2]['question'][:20]}{line[-40:]}")
     (left,) = json.loads(run("status", path, "--list", "--json").stdout)
     assert left["waiting"] == "not asked for"
-    assert left["note"].startswith("bad_request: ")
+    assert left["note"].startswith("redirected: ")
     assert found["review"]["kept"] == 3
     assert not (tmp_path / "published").exists(), "a part would take the place of the whole"
     assert funnel(path)["review"]["kept"] == 4
@@ -303,6 +316,21 @@ def test_of_two_alike_the_bad_one_does_not_take_the_good_one_with_it(chat_server
     found = funnel(pipeline_of(tmp_path, chat_server, [bad, PAIRS[0]], ALONE))
     assert found["filter"]["dropped"] == {"not accurate": 1}
     assert found["review"]["kept"] == 1
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_of_sources_that_contradict_each_other_the_checker_decides(
+    same: bool, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    question = "What colour has permanganate in alkaline water after a day of light?" + " SAME" * same
+    pairs = [{**PAIRS[0], "question": question, "answer": answer} for answer in ("It is colourless", "Brown, MnO2")]
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, pairs, ALONE)
+    found = funnel(path)["deduplicate"]
+    assert (found["requests"], found["dropped"]) == (1, {"duplicate": 1} if same else {})
+    rows = json.loads(run("status", path, "--list", "--json").output)
+    notes = [each["note"] for each in rows if each["stage"] == "deduplicate"]
+    assert [note.endswith(": ; answers differ: 'It is colourless'") for note in notes] == [True] * same
 
 
 def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """What a build publishes, and what its output may have in it."""
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,10 +14,12 @@ from tests.experiments.construction import killed_publishing
 from tests.experiments.construction.writing import ALONE, PAIRS, Writer, pipeline_of, run
 from tests.servers.chat_server import ChatServer
 
+from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.construction.pipeline import load_pipeline
 from toolablate.experiments.construction.publishing import licences_told
+from toolablate.tools import CorpusPages, CorpusSearch, SearchQuery, open_corpus
 from toolablate.traces.errors import InputError
 
 
@@ -100,6 +104,59 @@ def test_a_build_that_is_killed_while_it_publishes_leaves_the_old_or_the_new_set
     assert all(re.fullmatch(r"published|\.published\.\w+\.part", name) for name in left), left
 
 
+def test_the_canary_is_of_one_workbench_and_stays(chat_server: ChatServer, tmp_path: Path) -> None:
+    def canary(name: str, pairs: list[dict[str, Any]]) -> str:
+        Writer(chat_server)
+        (tmp_path / name).mkdir(exist_ok=True)
+        run(pipeline_of(tmp_path / name, chat_server, pairs, ALONE))
+        card = (tmp_path / name / "published/card.md").read_text(encoding="utf-8")
+        (found,) = re.findall("- Canary: `(.+)`", card)
+        return found
+
+    # Of two with equal cards, each has its own, also where the items are the same.
+    first, second = canary("first", PAIRS[:2]), canary("second", PAIRS[:2])
+    assert first != second
+    assert canary("first", PAIRS[1:]) == first
+
+
+def test_rows_have_the_licence_of_their_source(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    licences = ["CC BY-SA 4.0", "", "CC BY-NC 4.0"]
+    pairs = [{**pair, "licence": licence} for pair, licence in zip(PAIRS[:3], licences, strict=True)]
+    run(pipeline_of(tmp_path, chat_server, pairs, ALONE))
+    questions = load_questions(tmp_path / "published/questions.jsonl")
+    assert [each.metadata.get("licence", "") for each in questions] == licences
+    lines = (tmp_path / "published/lpfqa.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line).get("licence", "") for line in lines] == licences
+    for one, other in zip(questions, load_lpfqa(tmp_path / "published/lpfqa.jsonl"), strict=True):
+        assert (one.id, one.target, one.choices) == (other.id, other.target, other.choices)
+
+
+def test_corpora_say_whose_they_are_and_which_of_them_is_false(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    pairs = [PAIRS[0], {**PAIRS[1], "replies": []}, {**PAIRS[2], "licence": ""}]
+    run(pipeline_of(tmp_path, chat_server, pairs, f"{ALONE}[worlds]\nthreads = true\n"))
+    published = tmp_path / "published"
+    (canary,) = {each.metadata["canary"] for each in load_questions(published / "questions.jsonl")}
+    for name, marked in (("threads", [None] * 3), ("falsified_threads", [True, None, True])):
+        path = published / f"{name}.jsonl"
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        assert [row.get("falsified") for row in rows] == marked
+        assert {row["canary"] for row in rows} == {canary}
+        assert [row.get("licence") for row in rows] == ["CC BY-SA 4.0", "CC BY-SA 4.0", None]
+        corpus = open_corpus(path, cache=tmp_path / "cache")
+        search = CorpusSearch(corpus)
+        for words in ("lithium", "falsified", "canary", canary.rpartition(" ")[2], "CC BY-SA"):
+            found = asyncio.run(search.search(SearchQuery(words, 5))).reply.results
+            assert len(found) == (words == "lithium"), "of the text alone"
+        for row in rows:
+            page = asyncio.run(CorpusPages(corpus).read(row["url"]))
+            assert (page.title, page.text.strip()) == (row["title"], row["text"].strip()), "none is shown"
+    card = (published / "card.md").read_text(encoding="utf-8")
+    assert "| `threads.jsonl` | 3 | their threads, as a corpus;" in card
+    assert "| `falsified_threads.jsonl` | 3 | **false**: the same with a wrong reply as the answer" in card
+
+
 def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
     pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS, ALONE))
     contents = {"a": {"licence": "CC BY 4.0"}, "b": {}}
@@ -107,6 +164,23 @@ def test_items_without_a_licence_are_told(chat_server: ChatServer, tmp_path: Pat
         "1 of 2 questions have no `licence` of their source; the card says unknown"
     ]
     assert licences_told(pipeline, {"a": contents["a"]}) == []
+
+
+def test_a_card_s_licence_without_a_source_s_terms_is_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    card = '[card]\nlicence = "CC BY-SA 4.0"\n'
+    pipeline = load_pipeline(pipeline_of(tmp_path, chat_server, PAIRS, f"{ALONE}{card}"))
+    contents = {
+        "a": {"licence": "CC BY-SA 4.0"},
+        "b": {"licence": "CC BY-NC-SA 4.0"},
+        "c": {"licence": "cc-by-nd-4.0"},
+        "d": {"licence": "CC BY 4.0"},
+    }
+    assert licences_told(pipeline, contents) == [
+        "1 of 4 questions are of sources under CC BY-NC-SA 4.0 (not for commercial use), and the card says CC BY-SA 4.0",
+        "1 of 4 questions are of sources under cc-by-nd-4.0 (no changed versions), and the card says CC BY-SA 4.0",
+    ]
+    no_card = pipeline.model_copy(update={"card": pipeline.card.model_copy(update={"licence": ""})})
+    assert licences_told(no_card, contents) == []
 
 
 @pytest.mark.parametrize(

@@ -307,6 +307,42 @@ def test_an_item_whose_request_is_refused_waits_and_the_others_are_published(
     assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 2
 
 
+PLAIN = [Status(400, {"message": "cannot parse this request"}), Status(403, {"message": "not allowed here"})]
+
+
+@pytest.mark.parametrize("refusal", PLAIN)
+def test_a_plain_refusal_is_of_its_item_where_another_item_was_answered(
+    refusal: Any, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    def is_odd(request: dict[str, Any]) -> bool:
+        return "magnesium" in request["messages"][1]["content"]
+
+    writer = Writer(chat_server)
+    chat_server.answers(lambda request: refusal if is_odd(request) else writer.decide(request))
+    path = pipeline_of(tmp_path, chat_server, PAIRS, ALONE)
+    found = funnel(path)["assess"]
+    assert (found["waiting"], found["missing"]) == ({"request refused": 1}, 0)
+    assert len(load_questions(tmp_path / "published" / "questions.jsonl")) == 3
+    (line,) = run("status", path, "--list").stdout.splitlines()
+    assert refusal.error["message"] in line
+    asked = len(chat_server.requests)
+    assert "could not be asked" not in run(path).output
+    assert len(chat_server.requests) == asked
+    # Alone it is known by what others were told before.
+    assert "could not be asked" not in run(path, "--again").output
+    assert len(chat_server.requests) == asked + 1
+    assert funnel(path)["assess"]["waiting"] == {"request refused": 1}
+
+
+@pytest.mark.parametrize("refusal", PLAIN)
+def test_a_plain_refusal_of_all_is_the_endpoint_s(refusal: Any, chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], ALONE)
+    chat_server.answers(lambda _: refusal)
+    found = funnel(path, code=1)["assess"]
+    assert (found["waiting"], found["missing"]) == ({}, 2)
+    assert not (tmp_path / "published").exists()
+
+
 def test_an_endpoint_that_refuses_one_request_after_the_other_is_given_up(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:

@@ -68,6 +68,50 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
     assert run("decide", path).output == "", "nothing waits"
 
 
+def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    told = "said Orla Kemp of Delft"
+    pairs: list[dict[str, Any]] = [
+        {
+            **pair,
+            "title": f"Swelling, {told}",
+            "question": f"{pair['question']} {told}",
+            "answer": f"{pair['answer']} {told}",
+            "replies": [f"{pair['replies'][0]} {told}", f"{pair['replies'][1]} {told}"],
+        }
+        for pair in PAIRS[:3]
+    ]
+    path = pipeline_of(tmp_path, chat_server, pairs, "[review]\nreviewers = 1\n[worlds]\nthreads = true\n")
+    run(path)
+    rows = [json.loads(line) for line in run("decide", path).output.splitlines()]
+    clean, hidden, labelled = rows
+    mends = [
+        {"question": "Which additive keeps a cell stable?", "wrong_replies": ["Plain water does it"]},
+        {"wrong_replies": []},
+        {"domain": "Physics"},
+    ]
+    decided(
+        path,
+        *(
+            {"item": row["item"], "reviewer": "ann", "verdict": "mend", "content": mend}
+            for row, mend in zip(rows, mends, strict=True)
+        ),
+    )
+    assert "2 of 3 threads are published in the words of their mended items" in run(path).output
+    for name in ("threads.jsonl", "falsified_threads.jsonl", "questions.jsonl", "lpfqa.jsonl"):
+        for line in (tmp_path / "published" / name).read_text(encoding="utf-8").splitlines():
+            assert told not in line or (labelled["item"][:16] in line and "threads" in name), line
+    true, false = (
+        {row["id"]: row for row in map(json.loads, (tmp_path / "published" / name).read_text().splitlines())}
+        for name in ("threads.jsonl", "falsified_threads.jsonl")
+    )
+    right = f"Accepted answer: {clean['content']['right']}\n\n{clean['content']['explanation']}"
+    assert true[clean["item"]]["text"] == f"Which additive keeps a cell stable?\n\n{right}"
+    wrong = "Which additive keeps a cell stable?\n\nAccepted answer: Plain water does it"
+    assert (false[clean["item"]]["text"], false[clean["item"]]["falsified"]) == (wrong, True)
+    assert true[hidden["item"]] == false[hidden["item"]]
+
+
 @pytest.mark.parametrize(
     ("row", "told"),
     [

@@ -165,6 +165,38 @@ def test_who_came_to_decide_what_is_agreed_by_now_goes_on_with_the_next(site: Si
     assert "What I had written" in answer.text
 
 
+def test_of_institutions_the_card_has_counts_alone(site: Site, path: Path) -> None:
+    mabel = Person(site, "mabel", institution="company")
+    assert "<option selected>" not in mabel.page.text
+    people = [mabel, Person(site, "bob", institution="company"), Person(site, "cleo", institution="Acme Ltd")]
+    assert people.pop().page.status_code == 400, "a group, and no name"
+    for person in people:
+        person.says(person.next(), "accept")
+    found = json.loads(run("status", path, "--json").stdout)
+    assert found["institutions"] == {"company": 2}
+    assert "company" not in json.dumps(found["reviewers"])
+    run(path)
+    card = (path.parent / "published" / "card.md").read_text(encoding="utf-8")
+    assert "Institutions: company 2." in card
+    assert "company |" not in card
+    assert "company" not in (path.parent / "published" / "questions.jsonl").read_text(encoding="utf-8")
+
+
+def test_one_person_in_two_browsers_is_no_second_reviewer(site: Site, path: Path) -> None:
+    first = Person(site, name="Eva Long")
+    again = Person(site, name="eva  long", field="Chemistry")
+    assert again.page.status_code == 400
+    assert "Eva Long is R1: choose R1 if this is you, or add something that tells you apart." in again.page.text
+    assert 'value="eva  long"' in again.page.text
+    assert 'value="Chemistry"' in again.page.text, "nothing of what was written is lost"
+    again.post("/reviewer", known="R1")
+    item = first.next()
+    for person in (first, again):
+        person.says(item, "accept")
+    assert {each.reviewer for each in decisions(path)} == {"R1"}
+    assert funnel(path)["review"]["waiting"] == {"review": 4}
+
+
 def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, path: Path) -> None:
     mabel = Person(site, "mabel", "Mabel of Delft", field="Electro|chemistry", degree="PhD")
     bob = Person(site, name="Bob of Leiden")

@@ -1,12 +1,16 @@
 """Who reviews: aliases that nobody else has, and profiles that are not lost."""
 
+import fcntl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from toolablate.experiments import record_file
 from toolablate.experiments.construction.reviewers import Reviewers
+from toolablate.traces.errors import InputError
 
 
 @pytest.fixture
@@ -14,23 +18,38 @@ def reviewers(tmp_path: Path) -> Reviewers:
     return Reviewers(tmp_path / "w.sqlite")
 
 
-def test_two_who_come_at_once_have_aliases_of_their_own(reviewers: Reviewers) -> None:
-    given = []
+def test_two_who_come_at_once_have_aliases_of_their_own(reviewers: Reviewers, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, waits = list[str](), threading.Event()
     other = threading.Thread(target=lambda: given.append(reviewers.enter("", "Bob", "").alias))
 
+    def locking(file: int, how: int) -> None:
+        if threading.current_thread() is other:
+            waits.set()
+        fcntl.flock(file, how)
+
     class WhileAnotherEnters(list[str]):
-        """Asked for while an alias is looked for."""
+        """Asked for while an alias is looked for: until the other one has come to the lock, or without one to the end."""
 
         def __iter__(self) -> Iterator[str]:
             other.start()
-            # Whoever has to wait for this one is not waited for.
-            other.join(0.5)
+            while not waits.wait(0.01) and other.is_alive():
+                pass
             return super().__iter__()
 
+    monkeypatch.setattr(record_file, "fcntl", SimpleNamespace(**{**vars(fcntl), "flock": locking}))
     given.append(reviewers.enter("", "Ann", "", decided=WhileAnotherEnters()).alias)
     other.join()
     assert sorted(given) == ["R1", "R2"]
     assert {each.name for each in reviewers.known().values()} == {"Ann", "Bob"}
+
+
+def test_a_damaged_line_is_named_and_keeps_nobody_from_entering(reviewers: Reviewers) -> None:
+    reviewers.enter("ann", "Ann", "")
+    with reviewers.path.open("ab") as file:
+        file.write(b"{damaged\n")
+    reviewers.enter("bob", "Bob", "")
+    assert list(reviewers.known()) == ["ann", "bob"]
+    assert reviewers.damaged().startswith(f"Line 2 of {reviewers.path} cannot be read")
 
 
 @pytest.mark.parametrize("odd", ["Ann\u2028Lee", "Ann\x85Lee"])
@@ -47,3 +66,22 @@ def test_a_line_that_a_kill_left_unfinished_costs_no_other_reviewer(reviewers: R
     reviewers.enter("cleo", "Cleo", "")
     assert list(reviewers.known()) == ["ann", "cleo"]
     assert reviewers.path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("first", "again"),
+    [
+        (("", "Eva Long"), ("", "Eva Long")),
+        (("", "Ann Smith"), ("", " ann  smith ")),
+        (("", "Zo\u00eb Lee"), ("zoe", "Zoe\u0308 LEE")),
+        (("Eva Long", ""), ("", "eva long")),
+        (("", "Eva Long"), ("Eva Long", "")),
+    ],
+    ids=["the same", "capitals and blanks", "encoded otherwise", "as an alias", "as an alias now"],
+)
+def test_one_name_has_one_alias(first: tuple[str, str], again: tuple[str, str], reviewers: Reviewers) -> None:
+    made = reviewers.enter(*first, "")
+    with pytest.raises(InputError, match=rf" is {made.alias}: choose {made.alias} if this is you, or add something"):
+        reviewers.enter(*again, "")
+    assert list(reviewers.known().values()) == [made]
+    assert reviewers.enter("", f"{first[1] or first[0]} of Delft", "").alias != made.alias

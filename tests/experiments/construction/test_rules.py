@@ -552,7 +552,8 @@ def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
         **{"kind": "knowledge", "clarity": 5},
     }
     built = question_of("a" * 64, content, "canary 1", "en")
-    for change in ({"kind": "reasoning"}, {"clarity": 4}, {"forum": "Labs"}, {"domain": "Physics"}, {}):
+    terms = {"licence": "CC BY-SA 4.0"}
+    for change in ({"kind": "reasoning"}, {"clarity": 4}, {"forum": "Labs"}, {"domain": "Physics"}, terms, {}):
         assert question_of("a" * 64, {**content, **change}, "canary 2", "en").identity() == built.identity(), change
     other = {**content, "asked": {**content["asked"], "question": "Which liquid?"}}
     assert question_of("a" * 64, other, "canary 1", "en").identity() != built.identity()
@@ -597,15 +598,45 @@ def test_of_many_questions_alike_each_is_compared_with_few() -> None:
     draws = random.Random(0)
     words = ["".join(draws.choices("abcdefghij", k=6)) for _ in range(60)]
     said = " ".join(words)
-    alike = {f"item {number}": {"question": f"{said} {number}"} for number in range(60)}
+    alike = {f"item {number}": {"question": f"{said} {'x' * number}", "answer": "water"} for number in range(60)}
     found = Deduplicate(DuplicatesSection(), asks=1).context(alike)
-    assert [len(near) for near in found.values()] == [1] * 59
+    assert [[each["asked"] for each in near] for near in found.values()] == [[False]] * 59
+    numbered = {f"item {number}": {"question": f"{said} {number}", "answer": "water"} for number in range(60)}
+    found = Deduplicate(DuplicatesSection(), asks=1).context(numbered)
+    assert max(len(near) for near in found.values()) == MOST_NEAR
     doubtful = {
-        f"item {number}": {"question": f"{' '.join(words[:45])} {' '.join(draws.sample(words[45:], 15))} {number}"}
+        f"item {number}": {
+            "question": f"{' '.join(words[:45])} {' '.join(draws.sample(words[45:], 15))} {number}",
+            "answer": "water",
+        }
         for number in range(60)
     }
     found = Deduplicate(DuplicatesSection(same=0.99, near=0.4), asks=1).context(doubtful)
     assert max(len(near) for near in found.values()) == MOST_NEAR
+
+
+ACID = "What is the pH of a solution of acetic acid of concentration {} mol/L at 25 °C, if its Ka is 1.8e-5?"
+ALKENE = "Of cis- and trans-1,2-dichloroethene, which isomer has the {} boiling point at one atmosphere, and why?"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "asked"),
+    [
+        ((ACID.format("0.10"), "2.88"), (ACID.format("0.0010"), "3.91"), [True]),
+        ((ACID.format("0.10"), "2.88"), (ACID.format("0.10").replace("What is", "Give"), " 2.88."), [False]),
+        ((ACID.format("0.10"), "acidic"), (ACID.format("0.0010"), "acidic"), [True]),
+        ((ALKENE.format("higher"), "cis"), (ALKENE.format("lower"), "trans"), [True]),
+        (("What colour has it then?", "Colourless"), ("What colour has it then?", "Brown, MnO2"), [True]),
+        (("What colour has it then?", "Colourless"), ("What colour  has it then", "colourless."), [False]),
+        (("What colour has it then?", "Colourless"), ("Why do tyres wear out?", "Colourless"), []),
+    ],
+)
+def test_what_repeats_another_without_a_doubt_has_its_answer_and_its_numbers(
+    one: tuple[str, str], other: tuple[str, str], asked: list[bool]
+) -> None:
+    contents = {name: {"question": said, "answer": answer} for name, (said, answer) in {"1": one, "2": other}.items()}
+    found = Deduplicate(DuplicatesSection(), asks=1).context(contents)
+    assert [each["asked"] for each in found.get("2", ())] == asked
 
 
 def test_questions_of_the_same_words_are_told_apart_by_their_options() -> None:

@@ -47,7 +47,8 @@ def decide(request: dict[str, Any]) -> Any:
 
 def pipeline_of(folder: Path, server: ChatServer, more: str = "[review]\nreviewers = 0\n") -> Path:
     rows = [
-        {"text": text, "discipline": "Engineering", "book": "GLPK", "page": str(n)} for n, text in enumerate(STATEMENTS)
+        {"text": text, "discipline": "Engineering", "book": "GLPK", "page": str(n), "licence": "GFDL"}
+        for n, text in enumerate(STATEMENTS)
     ]
     (folder / "statements.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     path = folder / "book.toml"
@@ -62,8 +63,10 @@ def pipeline_of(folder: Path, server: ChatServer, more: str = "[review]\nreviewe
 
 def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, tmp_path: Path) -> None:
     pages = [
-        {"text": text.partition("\n")[2].replace(" of the ", "\n  of the "), "title": "p"} for text in STATEMENTS[:2]
+        {"text": text.partition("\n")[2].replace(" of the ", "\n  of the "), "title": "p", "licence": "GFDL"}
+        for text in STATEMENTS[:2]
     ]
+    pages.append({"text": "An index, which is the same in both.", "title": "i"})
     (tmp_path / "pages.jsonl").write_text("\n".join(map(json.dumps, pages)), encoding="utf-8")
     worlds = '[review]\nreviewers = 0\n[worlds]\npages = "pages.jsonl"\n'
     path = pipeline_of(tmp_path, chat_server, worlds)
@@ -78,14 +81,19 @@ def test_statements_get_false_twins_and_a_book_of_each(chat_server: ChatServer, 
     statements = load_statements(published / "statements.jsonl")
     assert [each.correct for each in statements] == [True, False] * 3
     assert {each.text for each in statements if not each.correct} == set(FALSE.values())
+    assert {each.licence for each in statements} == {"GFDL"}
     assert all(each.reason and each.strategy and each.book for each in statements if not each.correct)
-    true, false = (
-        [json.loads(line)["text"] for line in (published / name).read_text(encoding="utf-8").splitlines()]
-        for name in ("book.jsonl", "falsified_book.jsonl")
-    )
-    assert true == [page["text"] for page in pages]
-    assert false == [FALSE["vertex"].partition("\n")[2], FALSE["equal"].partition("\n")[2]]
-    canaries = {json.loads(line)["canary"] for line in (published / "statements.jsonl").read_text().splitlines()}
+    rows = {
+        name: [json.loads(line) for line in (published / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+        for name in ("statements", "book", "falsified_book")
+    }
+    true, false = rows["book"], rows["falsified_book"]
+    assert [row["text"] for row in true] == [page["text"] for page in pages]
+    twins = [FALSE["vertex"].partition("\n")[2], FALSE["equal"].partition("\n")[2]]
+    assert [row["text"] for row in false] == [*twins, pages[2]["text"]]
+    assert [row.get("falsified") for row in true + false] == [None] * 3 + [True, True, None]
+    assert [row.get("licence") for row in true] == [row.get("licence") for row in false] == ["GFDL", "GFDL", None]
+    canaries = {row["canary"] for of_file in rows.values() for row in of_file}
     assert len(canaries) == 1
     assert canaries.pop() in (published / "card.md").read_text(encoding="utf-8")
     assert "3 statements: 3 falsified by concept" in (published / "card.md").read_text(encoding="utf-8")
@@ -269,6 +277,16 @@ def test_lines_of_a_twin_are_as_long_as_those_of_its_book(tmp_path: Path) -> Non
     assert " ".join(text.split()).replace(said, twin) == " ".join(worlds.false[0]["text"].split())
     assert lines[:3] == text.splitlines()[:3]
     assert max(map(len, lines[:-4])) <= max(map(len, text.splitlines()))
+
+
+def test_a_list_in_the_false_book_keeps_its_lines(tmp_path: Path) -> None:
+    """Of a twin that was written as one line, as models do."""
+    text = "Seals keep water in. They are of three kinds.\n• lip seals, of rubber\n• face seals\n• packings.\nSo much."
+    said = text.partition("in. ")[2].removesuffix("\nSo much.")
+    (tmp_path / "book.jsonl").write_text(json.dumps({"text": text}), encoding="utf-8")
+    twin = " ".join(said.split()).replace("lip seals, of rubber", "lip seals, of felt")
+    worlds = book_worlds(tmp_path / "book.jsonl", {"a": {"text": said, "false": {"text": twin}}})
+    assert worlds.false[0]["text"] == text.replace("of rubber", "of felt")
 
 
 def test_a_statement_over_two_pages_has_its_twin_on_the_first(tmp_path: Path) -> None:
