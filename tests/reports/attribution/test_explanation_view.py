@@ -389,7 +389,7 @@ def test_where_the_rates_of_a_store_decide_they_are_told() -> None:
     told = explained(shares=shares, mechanism="sampling_noise", distraction=None)
     step: Step = ("search", "at_the_fall")
     rates = ChangeRates(store={step: FittedRate(step, 0.6, 0.04, 50)})
-    assert "about so many are changed by drawing again 3, by taking away “what its search found” 4." in part(
+    assert "about so many are changed by drawing again 10, by taking away “what its search found” 4." in part(
         explanation(told, rates=rates), "What speaks against it"
     )
 
