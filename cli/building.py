@@ -314,6 +314,7 @@ def threads_command(forums: Path) -> None:
         fetch_threads,
         load_forums,
     )
+    from toolablate.experiments.environment.recording import KEYS
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
     from toolablate.traces.terminal_text import one_line
@@ -325,7 +326,9 @@ def threads_command(forums: Path) -> None:
     async def fetch() -> None:
         async for name, thread in fetch_threads(plan, approved):
             if isinstance(thread, ForumUnreadableError):
-                failed.append(f"{name}: {thread}")
+                key = f" ({KEYS[thread.code]})" if thread.code in KEYS else ""
+                then = "it is not read before that changes" if thread.for_good else "the same command goes on"
+                failed.append(f"{name}: {thread}{key}; {then}.")
             elif isinstance(thread, LeftOut):
                 left_out.append(thread)
             else:
@@ -339,7 +342,7 @@ def threads_command(forums: Path) -> None:
         line = one_line(f"{each.forum}: left out: {each.reason}", max_chars=1_000)
         console.print(line, style="yellow", markup=False, soft_wrap=True)
     for line in failed:
-        console.print(f"{line}; the same command goes on.", style="yellow", markup=False, soft_wrap=True)
+        console.print(line, style="yellow", markup=False, soft_wrap=True)
     for forum in plan.forums:
         if not forum.is_open(approved):
             console.print(forum.waits_told(forums), style="yellow", markup=False, soft_wrap=True)

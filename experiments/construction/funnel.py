@@ -215,8 +215,8 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
         letters = ", ".join(f"{letter} {count}" for letter, count in checks.letters.items())
         yield f"Right options: {letters}{p_told(checks.letters_p, 'uneven')}"
         yield (
-            f"Right option the longest: {checks.longest} of {checks.questions}, by chance"
-            f" {checks.longest_expected:.1f}{p_told(checks.longest_p, 'not by chance')}"
+            f"Right option the longest: {checks.longest} of {checks.longest_of} with a single longest one,"
+            f" by chance {checks.longest_expected:.1f}{p_told(checks.longest_p, 'not by chance')}"
         )
     if told := style_told(funnel.style, "questions" if checks.questions else "statements"):
         yield told

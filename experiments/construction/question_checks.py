@@ -370,12 +370,13 @@ class Check(NoContext):
 
 @dataclass(frozen=True, slots=True)
 class SetChecks:
-    """Of all multiple-choice questions: how often the right option is the longest, beside what chance gives, with the
-    two-sided p-value of that; how often each letter is right, with the p-value that all are alike. None where there are
-    too few questions to tell (under 20)."""
+    """Of all multiple-choice questions: how often the right option is the longest, of `longest_of` questions in which
+    one option alone is, beside what chance gives, with the two-sided p-value of that; how often each letter is right,
+    with the p-value that all are alike. None where there are too few questions to tell (under 20)."""
 
     questions: int
     longest: int
+    longest_of: int
     longest_expected: float
     longest_p: float | None
     letters: Mapping[str, int]
@@ -397,7 +398,7 @@ def sum_of_chances(chances: Sequence[float]) -> "NDArray[np.float64]":
 
 def checks_of(asked: Iterable[Mapping[str, Any]]) -> SetChecks:
     """Where the longest options tie in length none is the longest. P-values are exact: of a Poisson-binomial sum, and
-    of 10,000 draws (seed 0) of letters by the options that there are, compared by their largest excess."""
+    of 10,000 draws (seed 0) of letters by the options that each question has, compared by their chi-square."""
     import numpy as np
 
     rows = [each for each in asked if "options" in each]
@@ -407,17 +408,23 @@ def checks_of(asked: Iterable[Mapping[str, Any]]) -> SetChecks:
         right = lengths[LETTERS.index(letter_of(row))]
         longest += right == max(lengths) and lengths.count(max(lengths)) == 1
         chances.append(1 / len(lengths) if lengths.count(max(lengths)) == 1 else 0.0)
-    letters = Counter(letter_of(row) for row in rows)
-    expected = float(sum(chances))
+    right_ones = Counter(letter_of(row) for row in rows)
+    letters = {
+        letter: right_ones[letter] for letter in LETTERS[: max((len(row["options"]) for row in rows), default=0)]
+    }
+    told, expected = sum(map(bool, chances)), float(sum(chances))
     if len(rows) < _FEWEST:
-        return SetChecks(len(rows), longest, expected, None, dict(sorted(letters.items())), None)
+        return SetChecks(len(rows), longest, told, expected, None, letters, None)
     counts = sum_of_chances(chances)
     longest_p = float(counts[counts <= counts[longest] * (1 + 1e-9)].sum())
     rng = np.random.default_rng(0)
-    sizes = np.array([len(row["options"]) for row in rows])
-    mean = np.array([(1 / sizes[sizes > place]).sum() for place in range(sizes.max())])
-    drawn = rng.integers(0, sizes, size=(10_000, len(sizes)))
-    excess = np.stack([(drawn == place).sum(1) for place in range(sizes.max())], 1) - mean
-    seen = np.array([letters[LETTERS[place]] for place in range(sizes.max())]) - mean
-    letters_p = float((1 + (excess.max(1) >= seen.max() - 1e-9).sum()) / 10_001)
-    return SetChecks(len(rows), longest, expected, min(1.0, longest_p), dict(sorted(letters.items())), letters_p)
+    sizes = Counter(len(row["options"]) for row in rows)
+    drawn = np.zeros((10_000, len(letters)))
+    even = np.zeros(len(letters))
+    for size, count in sorted(sizes.items()):
+        drawn[:, :size] += rng.multinomial(count, [1 / size] * size, size=10_000)
+        even[:size] += count / size
+    apart = ((drawn - even) ** 2 / even).sum(1)
+    seen = ((np.array(list(letters.values())) - even) ** 2 / even).sum()
+    letters_p = float((1 + (apart >= seen - 1e-9).sum()) / 10_001)
+    return SetChecks(len(rows), longest, told, expected, min(1.0, longest_p), letters, letters_p)

@@ -127,11 +127,13 @@ class LeftOut:
 
 class ForumUnreadableError(Exception):
     """A forum that cannot be read on, with why; what was read of it before is kept. `code` is that of a `FetchError`,
-    "no_json", or "" where JSON was read that is of another form."""
+    "no_json", or "" where JSON was read that is of another form. `for_good` tells that nothing was asked, since
+    the plan or robots.txt keeps it from being asked: the same plan never will."""
 
-    def __init__(self, message: str, code: str = "") -> None:
+    def __init__(self, message: str, code: str = "", *, for_good: bool = False) -> None:
         super().__init__(message)
         self.code = code
+        self.for_good = for_good
 
 
 async def threads_of(
@@ -197,7 +199,8 @@ class _Json:
             body = (await follow(address, self._client, self._policy)).body
             found = kind.model_validate(json.loads(body))
         except FetchError as error:
-            raise ForumUnreadableError(error.message, error.code) from None
+            for_good = error.policy and not error.transient
+            raise ForumUnreadableError(error.message, error.code, for_good=for_good) from None
         except ValidationError as error:
             raise ForumUnreadableError(f"{url} {_another_form(error)}") from None
         # A number of thousands of digits is a ValueError of no other kind.

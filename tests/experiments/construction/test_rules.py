@@ -15,7 +15,7 @@ from typing import Any
 
 import lxml.html  # type: ignore[import-untyped]
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, Distinct, _grams, near_pairs
@@ -320,13 +320,41 @@ def test_checks_over_a_set_find_a_bias_and_rarely_what_chance_does() -> None:
     sets = [checks_of(drawn(0, 0)) for _ in range(400)]
     limit = int(binom.ppf(0.99, 400, 0.05))
     assert sum((each.longest_p or 0) < 0.05 for each in sets) <= limit
-    assert sum((each.letters_p or 0) < 0.05 for each in sets) <= limit
+    found = sum((each.letters_p or 0) < 0.05 for each in sets)
+    assert int(binom.ppf(0.01, 400, 0.05)) <= found <= limit
     biased = checks_of(drawn(0.5, 0.4))
     assert biased.longest_p is not None
     assert biased.letters_p is not None
     assert max(biased.longest_p, biased.letters_p) < 0.001
     assert biased.letters[LETTERS[0]] > 20
     assert checks_of(drawn(0, 0)[:19]).longest_p is None
+
+
+def test_letters_are_all_told_and_a_letter_that_is_never_right_is_uneven() -> None:
+    def of_letters(counts: list[int]) -> list[dict[str, object]]:
+        options = ["iron", "zinc", "lead", "gold", "tungsten"]
+        return [
+            {"options": options, "right": option}
+            for option, count in zip(options, counts, strict=True)
+            for _ in range(count)
+        ]
+
+    # No letter is right much too often.
+    never = checks_of(of_letters([0, 15, 15, 15, 15]))
+    assert never.letters == {"A": 0, "B": 15, "C": 15, "D": 15, "E": 15}
+    assert never.letters_p == pytest.approx(chi2.sf(15, 4), rel=0.3)
+    assert checks_of(of_letters([12] * 5)).letters_p == 1.0
+    assert checks_of([]).letters == {}
+    # The fifth letter is that of few questions: it is measured by these.
+    short = [{"options": ["iron", "zinc"], "right": each} for each in ("iron", "zinc") * 20]
+    assert (checks_of([*short, *of_letters([1, 1, 1, 1, 1])]).letters_p or 0) > 0.9
+
+
+def test_the_longest_option_is_told_of_questions_that_have_one() -> None:
+    tied = [{"options": ["iron", "zinc", "lead"], "right": "lead"}] * 13
+    told = checks_of([*tied, *([{"options": ["iron", "zinc", "copper"], "right": "copper"}] * 8)])
+    assert (told.questions, told.longest, told.longest_of) == (21, 8, 8)
+    assert told.longest_expected == pytest.approx(8 / 3)
 
 
 def test_a_workbench_has_one_writer_and_is_no_other_file(tmp_path: Path) -> None:
