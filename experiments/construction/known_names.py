@@ -14,9 +14,9 @@ from urllib.parse import quote, unquote
 CJK = r"[\u3040-\u30ff\u3400-\u9fff]"
 LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
 
-Where = Literal["anywhere", "capital", "within", "addressed"]
+Where = Literal["anywhere", "capital", "within", "addressed", "titled"]
 """`capital`: written with capitals. `within`: so, and not where a sentence or a heading would. `addressed`: next to
-what is said to a person or of one."""
+what is said to a person or of one. `titled`: beside a title or form of address."""
 _FEWEST_LETTERS, _FEWEST_SIGNS, _MOST_WORDS = 3, 2, 4
 _SEEN = 60
 """Signs on either side, by which a name is told from a word."""
@@ -38,6 +38,12 @@ _GREETED_IN_CHINESE, _SPOKE_IN_CHINESE = (
     re.compile(r"(?:谢谢|感谢|多谢|你好|您好)[,，]?$"),
     re.compile(r"说|写道|老师|同学|您好|回复"),
 )
+_TITLE = re.compile(
+    r"(?:^|[^\w.])(?:(?:Mr|MR|Mrs|MRS|Ms|Mx|Miss|Mister|Sir|Dr|DR|Prof|PROF|Professor|Doctor|Doktor|Herrn?|HERRN?|Frau|FRAU"
+    r"|Mme|Mlle|Monsieur|Madame|Señora?|Sra|Signora?)\.?|(?<!\d )(?<!\d)M\.)"
+    r"\s+(?:(?:med|rer|nat|phil|ing|h|c)\.\s?){0,4}$"
+)
+_TITLE_BEHIND = re.compile(r"\s?(?:先生|女士|小姐|さん|様)")
 _SIGNED = re.compile(r"[.!?,)…\]][ \t]*\n\s*(?:--+|[—–])?[ \t]*$")
 _ARTICLE = re.compile(
     r"(?:^|\W)(?:the|an?|der|die|das|den|dem|des|eine?[mnrs]?|les?|la|une?|el|los|las|il|gli)\s+$", re.IGNORECASE
@@ -57,7 +63,7 @@ _PERSONS_PAGE = re.compile(r"(?<=/)(?:u|users?|members?|profiles?|people)/(?:\d+
 @dataclass(frozen=True, slots=True)
 class KnownNames:
     """Forms of names, by where they mean a person. A blank in one stands for any sign that handles have in place of a
-    blank, or for nothing."""
+    blank, or for nothing; "?" for any letter, with or without a point."""
 
     where: Mapping[Where, tuple[str, ...]] = field(default_factory=dict)
 
@@ -80,13 +86,19 @@ class KnownNames:
 
     def found_in(self, text: str, known: str = "") -> list[str]:
         """What is taken out of a text that was made of `known`, and is not spelled so there: what a law is called after
-        was left."""
-        found = [each[0] for where, form in self._forms_in(text) for each in _meant(text, form, where)]
-        return [each for each in dict.fromkeys(found) if not re.search(rf"\b{re.escape(each)}\b", known)]
+        was left, and none with a title."""
+        found = [
+            each[0]
+            for where, form in self._forms_in(text)
+            for each in _meant(text, form, where)
+            if _is_titled(text, each.start(), each.end()) or not re.search(rf"\b{re.escape(each[0])}\b", known)
+        ]
+        return list(dict.fromkeys(found))
 
     def left_in(self, text: str) -> list[str]:
         """Words of a text without names that are a name where they mean a person."""
-        return list(dict.fromkeys(form for _, form in self._forms_in(text) if _spelled(form).search(text)))
+        forms = (form for where, form in self._forms_in(text) if where != "titled")
+        return list(dict.fromkeys(form for form in forms if _spelled(form).search(text)))
 
     def without_in_address(self, url: str, title: str) -> str:
         """As forums write names into the addresses of threads: in small letters, with other signs for blanks. Each
@@ -108,10 +120,10 @@ class KnownNames:
 
     def _forms_in(self, text: str) -> Iterator[tuple[Where, str]]:
         """Those that may be in it, without a pattern for each."""
-        said = _bare(text)
+        said = _folded(text)
         for where, forms in self.where.items():
             for form in forms:
-                if _bare(form).partition(" ")[0] in said:
+                if _folded(form.partition(" ")[0]) in said:
                     yield where, form
 
 
@@ -132,7 +144,7 @@ def names_of(row: NamesAndTexts) -> KnownNames:
     where the question has it in small letters (who asks does not know yet who will reply), or where it follows a small
     article or a pronoun. No other row counts: another thread would make this one another item."""
     forms = [form for name in row.names for form in _forms(name)]
-    keys = {each.key for each in forms}
+    keys = {each.key for each in forms if not each.titled}
     words: dict[str, WordKind] = dict.fromkeys(
         keys.intersection(_key(each) for each in re.split(r"[\W_]+", row.place)), "noun"
     )
@@ -154,10 +166,12 @@ def _stronger(one: WordKind | None, other: WordKind) -> WordKind:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A `part` of a name; one with an initial is `of` the whole."""
+    """A `part` of a name, which is too short for any place but beside a title where it is `titled`; one with an initial
+    or in another order is `of` the whole."""
 
     text: str
     part: bool = False
+    titled: bool = False
     exact: bool = False
     of: str = ""
 
@@ -171,6 +185,8 @@ def _forms(name: str) -> Iterator[_Form]:
     if re.search(CJK, name):
         if len(name) >= _FEWEST_SIGNS:
             yield _Form(name)
+            # The family's name comes first.
+            yield from (_Form(name[:size], titled=True) for size in (1, 2) if size < len(name) <= 4)
         return
     words = re.findall(r"(?:[^\W\d_]|['’])+", re.sub(r"(?<=[^\W\dA-Z_])(?=[A-Z])", " ", name))
     # With signs that no word has.
@@ -183,8 +199,13 @@ def _forms(name: str) -> Iterator[_Form]:
     if len(words) > 1 and whole != name:
         yield _Form(whole)
     if len(words) == 2 and min(map(len, words)) >= _FEWEST_LETTERS:
-        yield from (_Form(text, of=whole) for text in (f"{first[0]} {last}", f"{first} {last[0]}"))
-    yield from (_Form(each, part=True) for each in words if len(each) >= _FEWEST_LETTERS)
+        initial = first[0]
+        found = [f"{initial} {last}", f"{first} {last[0]}", f"{first} ? {last}", f"{initial} ? {last}"]
+        found += [f"{last}, {initial}.", f"{last}, {initial} ?."]
+        # Of a handle the words may be two nouns that follow each other.
+        found += [f"{last} {first}", f"{last}, {first}"] if name == whole and whole.istitle() else []
+        yield from (_Form(text, of=whole) for text in found)
+    yield from (_Form(each, part=True, titled=len(each) < _FEWEST_LETTERS) for each in words if len(each) > 1)
 
 
 def _known(forms: Sequence[_Form], words: Mapping[str, WordKind]) -> KnownNames:
@@ -197,6 +218,8 @@ def _known(forms: Sequence[_Form], words: Mapping[str, WordKind]) -> KnownNames:
 
 
 def _where(form: _Form, words: Mapping[str, WordKind]) -> Where | None:
+    if form.titled:
+        return "titled"
     if form.exact:
         return "anywhere"
     if form.of:
@@ -256,6 +279,8 @@ def _meant(text: str, form: str, where: Where) -> Iterator[re.Match[str]]:
 
 
 def _is_meant(text: str, found: re.Match[str], form: str, where: Where) -> bool:
+    if where == "titled":
+        return _is_titled(text, found.start(), found.end())
     if _is_addressed(text, found.start(), found.end()):
         return True
     if where == "addressed" or (form.istitle() and form.isalpha() and _EPONYM.match(text, found.end())):
@@ -269,7 +294,15 @@ def _is_within(text: str, start: int) -> bool:
     return bool(_IN_A_SENTENCE.search(before)) and not _ARTICLE.search(before)
 
 
+def _is_titled(text: str, start: int, end: int) -> bool:
+    """With a capital: "the Prof will know"."""
+    said, before = text[start : start + 1], text[max(0, start - _SEEN) : start]
+    return (said.isupper() and bool(_TITLE.search(before))) or bool(_TITLE_BEHIND.match(text, end))
+
+
 def _is_addressed(text: str, start: int, end: int) -> bool:
+    if _is_titled(text, start, end):
+        return True
     before, after = text[max(0, start - _SEEN) : start], text[end : end + _SEEN]
     if before.endswith(("@", "＠")) or (_GREETED.search(before) and _GREETING_ENDS.match(after)):
         return True
@@ -282,13 +315,17 @@ def _is_addressed(text: str, start: int, end: int) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _spelled(form: str) -> re.Pattern[str]:
-    """In Unicode's composed and decomposed form, with either apostrophe."""
+    """In Unicode's composed and decomposed form, with either apostrophe, and umlauts as two letters or one."""
     if re.search(CJK, form):
         return re.compile(re.escape(form))
     words = form.split(" ")
     blank = rf"[\s._-]{'*' if min(map(len, words)) >= _FEWEST_LETTERS else '+'}"
     forms = {
-        blank.join(re.sub("['’]", "['’]", re.escape(unicodedata.normalize(each, word))) for word in words)
+        blank.join(
+            _INITIALS.get(word) or re.sub("['’]", "['’]", re.escape(unicodedata.normalize(each, word)))
+            for word in spelled
+        )
+        for spelled in (words, list(map(_in_two_letters, words)), list(map(_in_one_letter, words)))
         for each in ("NFC", "NFD")
     }
     return re.compile(rf"(?<!{LETTER})(?:{'|'.join(sorted(forms))})(?!{LETTER}|[\u0300-\u036f])", re.IGNORECASE)
@@ -312,6 +349,25 @@ def _without_segment(path: str, spelled: re.Pattern[str]) -> str:
 
 def _without_accents(text: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+
+
+_INITIALS = {"?": r"[^\W\d_]\.?", "?.": r"[^\W\d_]\."}
+_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue"}
+
+
+def _in_two_letters(word: str) -> str:
+    return unicodedata.normalize("NFC", word).casefold().translate(str.maketrans(_UMLAUTS))
+
+
+def _in_one_letter(word: str) -> str:
+    """ "Samül" is written by nobody, so that it does no harm."""
+    return re.sub("[aou]e", lambda found: unicodedata.normalize("NFC", f"{found[0][0]}\u0308"), word.casefold())
+
+
+def _folded(text: str) -> str:
+    """Umlauts in either form, and letters with and without accents, are the same."""
+    plain = (text if text.isascii() else _without_accents(text)).casefold().replace("’", "'")
+    return re.sub("(?<=[aou])e", "", plain)
 
 
 def _bare(text: str) -> str:

@@ -32,7 +32,7 @@ _NOBODY = (
 _PROFILE = re.compile(
     r"/(?:users?|members?|profiles?|people|u|in)/[^/]|[?&;](?:uid|user_id|member|memberid)=\d|/[@~]"
     r"|/(?:users?|members?|profiles?)[-.]\d|\b(?:profile|member)\.(?:php|asp|aspx)\?|[?&;]mode=viewprofile\b"
-    r"|[?&;]action=profile\b"
+    r"|[?&;]action=profile\b|\borcid\.org/\d{4}-\d|\bscholar\.google\.[a-z.]{2,6}/citations\?(?:[^#]{0,200}&)?user=\w"
     # What stands there first is an account. Of a host of code, further parts are projects.
     rf"|(?:^|//|\bwww\.|\bm\.){_OF_PEOPLE_ALONE}/(?!(?:{_NOBODY})(?![\w-]))[\w.-]{{2}}"
     r"|(?:^|//|\bwww\.)(?:github|gitlab|bitbucket|codeberg)\.(?:com|org)/[\w.-]{1,64}/?$",

@@ -21,7 +21,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, Distinct, _grams, near_pairs
 from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of
 from toolablate.experiments.construction.languages import told_language
-from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.personal_data import personal_data_in, without_personal_data
 from toolablate.experiments.construction.pipeline import DuplicatesSection
 from toolablate.experiments.construction.publishing import question_of
 from toolablate.experiments.construction.question_checks import _lists_options, checks_of, faults_of
@@ -73,6 +73,10 @@ THREADS = DATA / "web_forum_gold.jsonl.gz"
         ("f.example/memberlist.php?mode=viewprofile&u=5 or /u/jdoe", "[profile] or [profile]"),
         ("as /users/17/jdoe says, f.example/users/17/jdoe", "as [profile] says, [profile]"),
         ("https://f.example/user-17.html", "[profile]"),
+        (
+            "https://orcid.org/0000-0002-1825-0097, https://scholar.google.com/citations?hl=en&user=qc6CJjYAAAAJ.",
+            "[profile], [profile].",
+        ),
         ("IP: 84.12.7.3, my IP address is 84.12.7.3", "IP: [ip], my IP address is [ip]"),
         # What a question is about stays.
         ("look at each dot product at the dot com price", "look at each dot product at the dot com price"),
@@ -86,6 +90,7 @@ THREADS = DATA / "web_forum_gold.jsonl.gz"
                 "https://x.com/search?q=seal, twitter.com/hashtag/seal and x.com/i/events/1",
                 "twitter.com/home, x.com/explore",
                 "https://x.org/wiki/Seals",
+                "https://scholar.google.com/citations?view_op=search_venues, https://orcid.org/about",
                 "facebook.com/groups/seals",
             )
         ),
@@ -140,6 +145,29 @@ def test_names_in_addresses_give_way(url: str, clean: str) -> None:
         (["jsmith", "jo-smith_42"], "jsmith's algorithm, jo-smith_42's method", "[name]'s algorithm, [name]'s method"),
         (["Anne Gray"], "@Anne Gray: a gray cat", "[name]: a gray cat"),
         (["Anne Gray"], "Anne\u0301s gray cat at 3 a gray", "Anne\u0301s gray cat at 3 a gray"),
+        (
+            ["Marlow Quist"],
+            "He asks Mr. Quist, MRS QUIST, Herrn Prof. Quist",
+            "He asks Mr. [name], MRS [name], Herrn Prof. [name]",
+        ),
+        (["alice_quist"], "Kann Frau Dr. Quist helfen? M. Quist dit", "Kann Frau Dr. [name] helfen? M. [name] dit"),
+        (["Marlow Quist", "王芳"], "Quist 先生和王女士", "[name] 先生和[name]女士"),
+        (["Hans Müller"], "Hallo Herr Mueller hier, nicht Müllers Korn", "Hallo Herr [name] hier, nicht Müllers Korn"),
+        (["Hans Mueller"], "Müller Hans, HANS MÜLLER und das Müller-Ding", "[name], [name] und das Müller-Ding"),
+        (["Marlow Quist"], "Quist, M. (2011); Quist, M. J. and Quist, Marlow", "[name] (2011); [name] and [name]"),
+        (["Marlow Quist"], "Marlow C. Quist, M. C. Quist, marlow c quist", "[name], [name], marlow c quist"),
+        (["Wei Li"], "Dr. Li, an LI cell, Li+", "Dr. [name], an LI cell, Li+"),
+        (
+            ["Will_Power"],
+            "The Prof will say. Power, W and Power will Miss it",
+            "The Prof will say. Power, W and Power will Miss it",
+        ),
+        (
+            ["Wasser_Pumpe", "王芳"],
+            "Die Pumpe Wasser, mit Pumpe, Wasser, 国王的",
+            "Die Pumpe Wasser, mit Pumpe, Wasser, 国王的",
+        ),
+        (["Quist Copper"], "It is 2 M. Copper is not.", "It is 2 M. Copper is not."),
         (["Ohm"], "Thanks Ohm, by Ohm's law it is 3", "Thanks [name], by Ohm's law it is 3"),
     ],
 )
@@ -173,6 +201,12 @@ def test_a_name_that_is_an_ordinary_word_goes_where_it_means_a_person(
 ) -> None:
     names = known([name], question, [text], "Physics 物理 physics.f.example")
     assert without_personal_data(text, names) == clean
+
+
+def test_a_title_before_a_name_that_the_material_has_as_a_word_is_found() -> None:
+    material = "Quist's law holds, says [name]."
+    assert personal_data_in("Mr. Quist is right by Quist's law.", material, known(["Marlow Quist"])) == ["Quist"]
+    assert personal_data_in("It is Quist's law.", material, known(["Marlow Quist"])) == []
 
 
 def test_words_that_stay_and_may_be_a_name_are_told() -> None:
