@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolablate.cli.building_material import capture_command, pages_command
+from toolablate.cli.building_material import capture_command, pages_command, regions_command
 from toolablate.traces import options
 from toolablate.traces.commands import SuggestingGroup
 
@@ -58,6 +58,7 @@ def build_group() -> None:
 
 
 build_group.add_command(pages_command)
+build_group.add_command(regions_command)
 build_group.add_command(capture_command)
 
 

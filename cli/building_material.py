@@ -1,4 +1,4 @@
-"""`toolablate build pages` and `build capture`: what pipelines are built from."""
+"""`toolablate build pages`, `build regions` and `build capture`: what pipelines are built from."""
 
 from pathlib import Path
 
@@ -57,6 +57,50 @@ def pages_command(book: Path, output: Path, title: str, regions: Path | None, di
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(each.kind for each in found).most_common())
     click.echo(f"{counted(len(found), 'region')}{f' ({kinds})' if kinds else ''}: {regions}", err=True)
     click.echo(seen_in(pages), err=True)
+
+
+@click.command("regions", epilog=options.example("toolablate build regions books.toml"))
+@click.argument("plan", type=options.FilePath(dir_okay=False))
+@click.option("--accept", is_flag=True, help="Accept all that is proposed and nobody has looked at, and serve no page.")
+@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it is free.")
+@click.option("--no-open", is_flag=True, help="Open no browser.")
+@click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
+def regions_command(plan: Path, accept: bool, port: int | None, no_open: bool, as_json: bool) -> None:
+    """Cut regions out of the books in PLAN, as the items of a pipeline of statements with a `reader`: a model that sees
+    reads statements off their pictures.
+
+    \b
+      output = "regions.jsonl"
+      [[books]]
+      file = "book.pdf"
+      discipline = "Engineering"   # field, subfield
+      title = "Graphs"             # edition, language, licence
+      offset = 12                  # pages of the file before its page 1
+
+    Proposes regions by how lines are set, and over numbers of formulas and references masks, which the model sees as
+    grey. Then it serves pages on which people accept, change and delete them, and draw others, on scans too: on this
+    machine only, until Ctrl-C. Only what is accepted is read.
+    """
+    from toolablate.experiments.construction.sources.cut_regions import CutBooks, load_regions_plan
+    from toolablate.reports.numbers import counted
+    from toolablate.viewer.keeping.serving import address_shown, listening, require_view
+
+    def tell(line: str) -> None:
+        click.echo(line, err=True)
+
+    loaded = load_regions_plan(plan)
+    if not accept:
+        require_view()
+    with CutBooks(loaded, tell) as cut:
+        if accept:
+            cut.accept_all()
+        states = [each.state for each in cut.regions.values()]
+        tell(f"{counted(len(states), 'region')}, {states.count('accepted')} accepted: {loaded.output}")
+        if not accept:
+            from toolablate.viewer.reviewing.regions import serve_regions
+
+            with listening(port or 0) as listener, address_shown(open_it=not no_open, as_json=as_json) as ready:
+                serve_regions(cut, plan, listener, ready)
 
 
 @click.command("capture", epilog=options.example("toolablate build capture captures.toml"))

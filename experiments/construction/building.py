@@ -15,7 +15,17 @@ from toolablate.experiments.construction.json_replies import EMPTY, StaysUnreadE
 from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.review import Review
-from toolablate.experiments.construction.stages import REFUSED, UNREAD, Content, Kept, Outcome, Role, Stage, Waiting
+from toolablate.experiments.construction.stages import (
+    REFUSED,
+    UNREAD,
+    Content,
+    Kept,
+    Outcome,
+    Role,
+    Stage,
+    Waiting,
+    going_on,
+)
 from toolablate.experiments.construction.workbench import Paid, Workbench
 from toolablate.experiments.pair_judging import PairWork, cost_told, end_told, estimated_requests, have_asked
 from toolablate.experiments.running.grading import JudgeCalls
@@ -80,7 +90,14 @@ class Passed:
 
     @property
     def kept(self) -> dict[str, Content]:
-        return {item: each.content for item, each in self.outcomes.items() if isinstance(each, Kept)}
+        """What goes on to the next stage."""
+        found: dict[str, Content] = {}
+        for item, each in self.outcomes.items():
+            if isinstance(each, Kept):
+                for part, content in going_on(item, each.content):
+                    # Of equal statements of two regions the first counts.
+                    found.setdefault(part, content)
+        return found
 
     @property
     def contents(self) -> dict[str, Content]:

@@ -51,9 +51,10 @@ PAPERS = {
 @dataclass(frozen=True, slots=True)
 class StageFigures:
     """Items: `came` = `kept` + `dropped` + `waiting` + `missing`, where `missing` are those whose model could not be
-    asked. `unread` counts what was wrong with the last reply of those that wait for one that can be used, the commonest
-    first. Requests, US dollars (None where one is unknown) and seconds are those of these items' steps as they are now.
-    `paper` is what the paper had in and out there, "" where it does not say.
+    asked; but of regions that are read `kept` counts the statements that were. `unread` counts what was wrong with the
+    last reply of those that wait for one that can be used, the commonest first. Requests, US dollars (None where one is
+    unknown) and seconds are those of these items' steps as they are now. `paper` is what the paper had in and out
+    there, "" where it does not say.
     """
 
     stage: str
@@ -138,6 +139,7 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         )
     contents = (built.published or {}).values()
     known = Reviewers(Path(pipeline.workbench)).known()
+    takes_apart = pipeline.reads and pipeline.kind == "statements"
     rows = rows_in(pipeline)
     said = {
         found.stage.name: said_of(bench.decisions(), found.contents, found.stage.reviewers)
@@ -151,7 +153,8 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         left_out=tuple(left_out_of(Path(pipeline.items))),
         stages=tuple(stages),
         paid_before=sum(paid.values(), before),
-        sources=_sources(built.stages[0].contents.values(), contents),
+        # A region may hold several statements, and they are what is counted at the end.
+        sources=_sources(built.stages[takes_apart].contents.values(), contents),
         domains=_counted(each["domain" if pipeline.kind == "questions" else "discipline"] for each in contents),
         checks=checks_of(each["asked"] for each in contents if "asked" in each),
         style=style_guess(groups_of(contents)),

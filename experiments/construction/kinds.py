@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -24,11 +25,13 @@ from toolablate.experiments.construction.question_stages import (
     label_faults,
 )
 from toolablate.experiments.construction.reading import Read
+from toolablate.experiments.construction.region_reading import ReadRegion
 from toolablate.experiments.construction.review import Review, Reviewed
 from toolablate.experiments.construction.sources.captures import load_capture_items, load_capture_plan
+from toolablate.experiments.construction.sources.cut_regions import load_region_items
 from toolablate.experiments.construction.sources.forum_threads import load_forums
 from toolablate.experiments.construction.sources.proposals import ProposedForum
-from toolablate.experiments.construction.stages import Content, Stage
+from toolablate.experiments.construction.stages import Content, Kept, Stage, going_on
 from toolablate.experiments.construction.statement_stages import (
     STRATEGIES,
     CheckTwin,
@@ -50,7 +53,8 @@ def load_items(pipeline: Pipeline) -> dict[str, Content]:
     if pipeline.of_forums:
         return _proposals(Path(pipeline.items))
     if pipeline.reads:
-        return load_capture_items(pipeline.items)
+        load = load_capture_items if pipeline.kind == "questions" else load_region_items
+        return load(pipeline.items)
     return load_question_items(pipeline.items) if pipeline.kind == "questions" else load_statement_items(pipeline.items)
 
 
@@ -71,7 +75,9 @@ def forums_in(path: Path) -> Sequence[ProposedForum]:
 
 
 def rows_in(pipeline: Pipeline) -> int:
-    """Of `items`; of equal rows each counts."""
+    """Of `items`; of equal rows each counts. A region has a row for each change, and is one."""
+    if pipeline.reads and pipeline.kind == "statements":
+        return len(load_items(pipeline))
     return sum(1 for _ in rows_of(pipeline.items))
 
 
@@ -151,7 +157,7 @@ PROOFREAD = Reviewed(
 )
 _STATEMENTS = Reviewed(
     "false",
-    ("text", "book", "page", "licence"),
+    ("text", "book", "page", "section", "licence", "tiles"),
     _faults_of_twin,
     fields={"transformed_content": "text", "incorrect_reason": "reason"},
     reasons=("it is true", "true or false by one's view", "anyone can tell", "not clear", "the correct one is wrong"),
@@ -169,20 +175,28 @@ _FORUMS = Reviewed(
 )
 
 
+def _ever_read(bench: Workbench) -> dict[str, Content]:
+    """All statements that were ever read off regions, also by another model or off what was changed since."""
+    read = (each for each in bench.steps(ReadRegion.name).values() if isinstance(each, Kept))
+    return {part: content for each in read for part, content in going_on("", each.content)}
+
+
 def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
     """Raises InputError where a prompt of the pipeline's own cannot be used."""
     if pipeline.of_forums:
         return (Review(_FORUMS, pipeline.review.reviewers, bench.decisions),)
     asks, prompts = pipeline.asks, prompts_of(pipeline)
     if pipeline.kind == "statements":
+        correct = partial(_ever_read, bench) if pipeline.reads else partial(load_statement_items, pipeline.items)
         return (
+            *([ReadRegion(asks, Path(pipeline.items).parent, prompts["read_region"])] if pipeline.reads else []),
             StandsAlone(),
             Specify(asks, prompts["specify"]),
             *_proofreading(pipeline, bench),
             Falsify(asks, prompts["falsify"]),
-            CheckTwin(pipeline.items),
+            CheckTwin(correct),
             _review(pipeline, bench),
-            CheckTwin(pipeline.items, "distinct"),
+            CheckTwin(correct, "distinct"),
         )
     strict = pipeline.filter
     return (

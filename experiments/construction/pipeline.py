@@ -32,9 +32,18 @@ def is_published(file: Path) -> bool:
 
 
 PromptName = Literal[
-    "read", "assess", "filter", "deduplicate", "convert_options", "convert_short_answer", "specify", "falsify"
+    "read",
+    "assess",
+    "filter",
+    "deduplicate",
+    "convert_options",
+    "convert_short_answer",
+    "read_region",
+    "specify",
+    "falsify",
 ]
-_OF_STATEMENTS = ("specify", "falsify")
+_OF_STATEMENTS = ("read_region", "specify", "falsify")
+_OF_READERS = ("read", "read_region")
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Name = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
@@ -94,8 +103,8 @@ class Pipeline(Section):
     """A validated pipeline; paths in it are absolute.
 
     `items` is a JSONL of questions with answers, or of statements of textbooks, by `kind`; with a `reader` in `roles`,
-    of captured pages that questions are read from. `workbench` is the SQLite
-    file of all that was made of them, `output` the folder of what is published. `asks` is how often a model is asked
+    of captured pages or regions of books that these are read from. `workbench` is the SQLite file of all that was made
+    of them, `output` the folder of what is published. `asks` is how often a model is asked
     at most until a reply can be used, and `request_chars` how long a request may be; `seed` is that of the order of
     options. `prompts` are text files in the place of toolablate's own.
     """
@@ -146,8 +155,8 @@ class Pipeline(Section):
         for name in self.prompts:
             if (name in _OF_STATEMENTS) != (self.kind == "statements"):
                 raise ValueError(f"prompts.{name}: no stage of {self.kind} has it")
-            if name == "read" and not self.reads:
-                raise ValueError("prompts.read: no stage has it without a `reader` in `roles`")
+            if name in _OF_READERS and not self.reads:
+                raise ValueError(f"prompts.{name}: no stage has it without a `reader` in `roles`")
         return self
 
     @model_validator(mode="after")
@@ -168,8 +177,6 @@ class Pipeline(Section):
     def _a_reader_sees(self) -> Self:
         if not self.reads:
             return self
-        if self.kind != "questions":
-            raise ValueError('roles.reader: reads threads off pictures; allowed with kind = "questions"')
         model = self.model_of("reader")
         if isinstance(model, OpenAIModel) and model.capabilities.images is False:
             raise ValueError(f"roles.reader: model {model.name!r} is declared to see no images; name one that does")
@@ -177,7 +184,7 @@ class Pipeline(Section):
 
     @property
     def reads(self) -> bool:
-        """Whether items are captured pages, which a model reads first."""
+        """Whether items are captured pages or regions of books, which a model reads first."""
         return "reader" in self.roles
 
     def model_of(self, role: Role) -> JudgeModel:

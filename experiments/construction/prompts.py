@@ -20,6 +20,7 @@ from toolablate.experiments.construction.question_stages import (
     ShortAnswer,
 )
 from toolablate.experiments.construction.reading import READ_PROMPT, Reading
+from toolablate.experiments.construction.region_reading import READ_REGION_PROMPT, RegionReading
 from toolablate.experiments.construction.statement_stages import (
     FALSIFY_PROMPT,
     SPECIFY_PROMPT,
@@ -46,6 +47,7 @@ PROMPTS: Mapping[PromptName, Prompt] = {
     "deduplicate": Prompt(SAME_PROMPT, Same),
     "convert_options": Prompt(OPTIONS_PROMPT, Choices),
     "convert_short_answer": Prompt(SHORT_ANSWER_PROMPT, ShortAnswer),
+    "read_region": Prompt(READ_REGION_PROMPT, RegionReading),
     "specify": Prompt(SPECIFY_PROMPT, Specifications),
     "falsify": Prompt(FALSIFY_PROMPT, Falsified),
 }

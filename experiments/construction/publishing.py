@@ -196,7 +196,8 @@ def _documents(documents: Iterable[Mapping[str, Any]], canary: str) -> str:
 
 def statements_of(item: str, content: Content, language: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The correct statement and its incorrect twin, as the rows that questions are composed of."""
-    about = {key: content[key] for key in ("discipline", "field", "subfield", "book", "page") if content[key]}
+    keys = ("discipline", "field", "subfield", "book", "page", "section")
+    about = {key: content[key] for key in keys if content.get(key)}
     about |= {**_licence(content), "language": language}
     correct, false = item[:ID_DIGITS], content["false"]
     twin = {"text": false["text"], "reason": false["reason"], "strategy": false["strategy"]}
@@ -395,7 +396,7 @@ def _published_ids(pipeline: Pipeline) -> frozenset[str]:
 
 
 def _left_at(item: str, stages: Sequence[Passed]) -> str:
-    if item not in stages[0].contents:
+    if not any(item in each.contents for each in stages):
         return "no row of `items` has their texts"
     last = [each for each in stages if item in each.contents][-1]
     if last is stages[-1]:

@@ -59,7 +59,7 @@ class Read(NoContext):
     folder: Path
     prompt: str
     name: ClassVar[str] = "read"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[Role] = "reader"
 
     def settings(self) -> Mapping[str, Any]:
@@ -125,20 +125,22 @@ def reading_faults(found: Reading, seen: str) -> list[str]:
         faults.append("answers: more than one is accepted")
     if found.has_answer and not found.answers:
         faults.append("has_answer is true, and there are no answers")
-    on_page = _grams(seen)
+    on_page = grams_of(seen)
     read = {"question": found.question, "explanation": found.explanation}
     read |= {f"answers.{number}": each.text for number, each in enumerate(found.answers)}
     if on_page:
-        faults += [f"{key}: is not what the page says" for key, text in read.items() if not _is_on(text, on_page)]
+        faults += [f"{key}: is not what the page says" for key, text in read.items() if not is_on(text, on_page)]
     return faults
 
 
-def _is_on(text: str, page: frozenset[str]) -> bool:
-    grams = _grams(_FORMULA.sub(" ", text))
+def is_on(text: str, page: frozenset[str]) -> bool:
+    """Whether most of a text stands on a page, of which these are the sequences of letters. Formulas, which no text
+    layer has as a model writes them, do not count, nor what would only be beside each other without them."""
+    grams = frozenset[str]().union(*map(grams_of, _FORMULA.split(text)))
     return not grams or len(grams & page) >= MOSTLY * len(grams)
 
 
-def _grams(text: str) -> frozenset[str]:
+def grams_of(text: str) -> frozenset[str]:
     """Of letters and digits alone: blanks and punctuation are not read alike."""
     said = re.sub(r"[\W_]+", "", text.casefold())
     return frozenset(said[at : at + _GRAM] for at in range(len(said) - _GRAM + 1))

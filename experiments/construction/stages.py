@@ -1,12 +1,13 @@
 """What a stage is: what it makes of an item depends on the item's content, its settings and replies alone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
+from toolablate.traces.records import digest_json
 
 Role = Literal["writer", "checker", "reader"]
 """Who is asked: the `writer` assesses and converts, the `checker` filters and compares, the `reader` sees pictures of
@@ -16,7 +17,7 @@ Content = Mapping[str, Any]
 """What an item is by now, as JSON."""
 
 ABOUT = frozenset(
-    ("url", "forum", "licence", "discipline", "field", "subfield", "page", "boxes", "names", "maybe_names")
+    ("url", "forum", "licence", "discipline", "field", "subfield", "page", "boxes", "section", "names", "maybe_names")
 )
 """Where an item is from and by whom, under which terms, on what subject: no part of what models and people work on.
 Where that alone is corrected, an item stays the one that was paid for and decided on."""
@@ -26,9 +27,23 @@ def worked_on(content: Content) -> Content:
     return {key: value for key, value in content.items() if key not in ABOUT}
 
 
+PARTS = "parts"
+"""What a stage that takes items apart makes of one: under this key, the contents of those that go on."""
+
+
+def going_on(item: str, content: Content) -> Iterator[tuple[str, Content]]:
+    """What of a kept item goes on to the next stage, by id: itself, or its parts, whose ids are those of rows of
+    statements with this text and book."""
+    if PARTS not in content:
+        yield item, content
+    for part in content.get(PARTS, ()):
+        yield digest_json({"text": part["text"], "book": part["book"]}), part
+
+
 def beginning(content: Content) -> str:
     """The text by which a person knows an item."""
-    return next((content[key] for key in ("title", "question", "text", "url") if content.get(key, "").strip()), "")
+    keys = ("title", "question", "text", "url", "book")
+    return next((content[key] for key in keys if content.get(key, "").strip()), "")
 
 
 def explained(content: Content) -> str:

@@ -2,7 +2,7 @@
 check what came."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import ceil, floor
 from pathlib import Path
@@ -314,10 +314,10 @@ def _stem(word: str) -> str:
 
 @dataclass(frozen=True)
 class CheckTwin:
-    """Drops an incorrect statement that is a correct one of `items`, also where that one was dropped or waits, or was
-    mended; or of which there are two. As `distinct` it looks at what people mended."""
+    """Drops an incorrect statement that is one of the `correct` ones, by id, also where that one was dropped or waits,
+    or was mended; or of which there are two. As `distinct` it looks at what people mended."""
 
-    items: str
+    correct: Callable[[], Mapping[str, Content]]
     name: str = "check"
     version: ClassVar[int] = 2
     role: ClassVar[None] = None
@@ -326,8 +326,7 @@ class CheckTwin:
         return {}
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        rows = load_statement_items(self.items)
-        correct = {normal(content["text"]): item for item, content in (*contents.items(), *rows.items())}
+        correct = {normal(content["text"]): item for item, content in (*contents.items(), *self.correct().items())}
         seen: dict[str, str] = {}
         found = {}
         for item, content in contents.items():

@@ -46,6 +46,8 @@ def _command_of(content: Mapping[str, Any]) -> str:
         return "run"
     if "items" in content:
         return "build"
+    if "books" in content:
+        return "build regions"
     forums = content.get("forums")
     first = forums[0] if isinstance(forums, list) and forums and isinstance(forums[0], dict) else {}
     if "kind" in first:

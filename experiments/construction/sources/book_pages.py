@@ -74,7 +74,7 @@ def read_book(path: str) -> Book:
 def pages_of(path: Path) -> Iterator[BookPage]:
     """All pages, those without text too. Raises InputError for a file that is no PDF, or needs a password."""
     pages: list[BookPage] = []
-    with _opened(path) as document:
+    with opened_book(path) as document:
         sections = _sections(document)
         section = ""
         for index in range(len(document)):
@@ -97,12 +97,12 @@ def body_size(pages: Sequence[BookPage]) -> float:
 
 def title_of(path: Path) -> str:
     """As the file says, else its name. Raises InputError likewise."""
-    with _opened(path) as document:
+    with opened_book(path) as document:
         return " ".join(plain_text(document.get_metadata_value("Title")).split()) or path.stem
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def opened_book(path: Path) -> Iterator[Any]:
     try:
         with path.open("rb") as file:
             if b"%PDF-" not in file.read(1_024):
@@ -140,7 +140,7 @@ def _page(document: Any, index: int, section: str) -> BookPage:
         shown = page.get_textpage()
     except pypdfium2.PdfiumError:
         return BookPage(index, number, section, "", ())  # one broken page does not spoil the others
-    place = _Place(page, shown)
+    place = Place(page, shown)
     letters = with_scripts([*with_accents(place.letters(_GLYPH_OF_NO_LETTER.sub(BULLET, shown.get_text_range())))])
     lines = _with_bullets(_joined(_lines(place, letters)), _small_shapes(page, shown))
     shown.close()
@@ -150,7 +150,7 @@ def _page(document: Any, index: int, section: str) -> BookPage:
     return BookPage(index, number, section, "\n".join(said), tuple(lines))
 
 
-def _lines(place: "_Place", letters: Sequence[Letter]) -> Iterator[Line]:
+def _lines(place: "Place", letters: Sequence[Letter]) -> Iterator[Line]:
     written = "".join(each.sign for each in letters)
     at = 0
     for piece in re.split(f"(\r\n|{BROKEN_WORD}(?:\r\n)?)", written):
@@ -169,7 +169,7 @@ _FINE = 100
 _FAR = 1_000.0
 
 
-class _Place:
+class Place:
     """Asks PDFium where characters of a page stand, and how they are set."""
 
     def __init__(self, page: Any, shown: Any) -> None:
@@ -184,12 +184,10 @@ class _Place:
 
     def letters(self, written: str) -> Iterator[Letter]:
         """Of the page's text. A hyphen at a line's end, as PDFium writes it, is none."""
-        found: list[tuple[str, int, int]] = []
-        unit = 0
-        for sign in written:
-            at = int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._shown, unit))
-            unit += 1 + (sign > "\uffff")
-            found.append((sign, at, 0 if at < 0 or sign.isspace() or sign == BROKEN_WORD else self._drawn_with(at)))
+        found = [
+            (sign, at, 0 if at < 0 or sign.isspace() or sign == BROKEN_WORD else self._drawn_with(at))
+            for sign, at in self.signs(written)
+        ]
         for place in range(1, len(found) - 1):
             sign, at, _ = found[place]
             if sign == " " and found[place - 1][2] == found[place + 1][2]:
@@ -197,6 +195,13 @@ class _Place:
         for drawn, together in groupby(found, key=itemgetter(2)):
             stretch = [(sign, at) for sign, at, _ in together]
             yield from self._placed(stretch) if drawn else (Letter(*each) for each in stretch)
+
+    def signs(self, written: str) -> Iterator[tuple[str, int]]:
+        """Of the page's text, each with its place among the page's characters, below 0 where it is none."""
+        unit = 0
+        for sign in written:
+            yield sign, int(self._pdfium.FPDFText_GetCharIndexFromTextIndex(self._shown, unit))
+            unit += 1 + (sign > "\uffff")
 
     def _drawn_with(self, at: int) -> int:
         """What is drawn at once has one size and one baseline."""
@@ -208,7 +213,7 @@ class _Place:
         since a page has thousands."""
         first, last = stretch[0][1], stretch[-1][1]
         size, (_, baseline) = self._size_of(first), self._origin(first)
-        _, top, _, bottom = self._ink(first)
+        _, top, _, bottom = self.ink(first)
         # Large signs of LaTeX hang from their baseline.
         baseline = bottom if top >= baseline and bottom - baseline > 0.7 * size else baseline
         accented = {
@@ -218,7 +223,7 @@ class _Place:
             left = right = 0.0
             if at in (first, last) or place in accented:
                 left = self._origin(at)[0]
-                right = max(left, self._ink(at)[2])
+                right = max(left, self.ink(at)[2])
             yield Letter(sign, at, left, right, baseline, size)
 
     def line(self, letters: Sequence[Letter], broken: bool) -> Line | None:
@@ -258,7 +263,7 @@ class _Place:
         self._pdfium.FPDFText_GetCharOrigin(self._shown, at, x, y)
         return self._seen(x.value, y.value)
 
-    def _ink(self, at: int) -> Box:
+    def ink(self, at: int) -> Box:
         left, right, bottom, top = self._sides_of_one
         self._pdfium.FPDFText_GetCharBox(self._shown, at, left, right, bottom, top)
         return self.box_of(left.value, top.value, right.value, bottom.value)
@@ -320,7 +325,7 @@ def _small_shapes(page: Any, shown: Any) -> list[Box]:
     """Where something small is drawn: browsers that print draw the bullets of lists."""
     import pypdfium2.raw as pdfium
 
-    place = _Place(page, shown)
+    place = Place(page, shown)
     found = []
     for shape in islice(page.get_objects([pdfium.FPDF_PAGEOBJ_PATH], max_depth=1), _MOST_SHAPES):
         left, bottom, right, top = sides = [ctypes.c_float() for _ in range(4)]

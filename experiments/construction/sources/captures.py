@@ -156,7 +156,7 @@ async def _captured(
     except FetchError as error:
         return error
     await asyncio.to_thread(_archive, archive, found.given, chromium.policy.language)
-    tiles = [_keep(rows.path.parent / TILES, tile) for tile in found.tiles]
+    tiles = [keep_picture(rows.path.parent, tile) for tile in found.tiles]
     about = {"url": url, "title": found.title, "forum": forum.name, "licence": forum.licence}
     rows.append(about | {"text": found.text, "tiles": tiles})
     return found
@@ -171,8 +171,10 @@ def _archive(archive: Archive, given: Sequence[Exchange], language: str) -> None
             archive.keep_exchange(key, exchange, refresh=True)
 
 
-def _keep(folder: Path, tile: Picture) -> str:
-    """Writes it under its digest, and returns that name."""
+def keep_picture(beside: Path, tile: Picture) -> str:
+    """Writes it under its digest into the folder of tiles, and returns that name. Raises InputError where it cannot be
+    written."""
+    folder = beside / TILES
     name = f"{hashlib.sha256(tile.content).hexdigest()}.{_ENDINGS[tile.mime]}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -229,7 +231,9 @@ def pictures_of(folder: Path, names: Sequence[str]) -> tuple[Picture, ...]:
 
 def _picture(path: Path) -> Picture:
     def refused(why: str) -> InputError:
-        return InputError(f"{path}: {why}", hint="capture the page anew, or restore the file", code="bad_tile")
+        return InputError(
+            f"{path}: {why}", hint="capture the page or cut the region anew, or restore the file", code="bad_tile"
+        )
 
     try:
         content = path.read_bytes()
