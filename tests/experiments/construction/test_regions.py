@@ -209,7 +209,6 @@ ASKED_AGAIN: dict[str, Change] = {
     "no name": with_content(lambda text: text.partition("\n")[2]),
     "extra key": lambda said: json.dumps({**said, "note": ""}),
     "injected": lambda said: "PWNED",
-    "empty": lambda said: "",
 }
 DROPPED: dict[str, tuple[Change, str, str]] = {
     "figure": (json.dumps, "filter", "needs a figure"),
@@ -242,7 +241,7 @@ class Reader:
             image, text = user
             assert "Read this region." in text["text"]
             assert re.search(r"<pages \w+>\n1\n</pages", text["text"])
-            return self._read(self.regions[image["image_url"]["url"]])
+            return self._read(self.regions[image["image_url"]["url"]], again=len(request["messages"]) > 2)
         if "- independent:" in system:
             return reply(json.dumps({"independent": True, "clear": True, "concise": True, "reason": ""}))
         said = re.search(r"<statement \w+>\n(.*)\n</statement", user, re.DOTALL)
@@ -250,7 +249,7 @@ class Reader:
         false = said[1].replace("always", "in one case of seven only")
         return reply(json.dumps({"strategy": "scope", "transformed_content": false, "incorrect_reason": "in all"}))
 
-    def _read(self, name: str) -> Any:
+    def _read(self, name: str, *, again: bool) -> Any:
         if self.stops is not None and sum(self.asked.values()) >= self.stops:
             return Hang()
         self.asked[name] += 1
@@ -263,7 +262,7 @@ class Reader:
         if name == "always wrong":
             return reply("no")
         if name in ASKED_AGAIN:
-            return reply(ASKED_AGAIN[name](said) if self.asked[name] == 1 else json.dumps(said))
+            return reply(json.dumps(said) if again else ASKED_AGAIN[name](said))
         return reply((DROPPED[name] if name in DROPPED else KEPT[name])[0](said))
 
 
@@ -340,8 +339,7 @@ def test_a_build_that_is_killed_while_regions_are_read_has_the_same_funnel(
     assert found["read"]["came"] == len(NAMES)
     assert found["read"]["kept"] == STATEMENTS
     assert found["filter"]["kept"] == STATEMENTS - 1 == found["distinct"]["kept"]
-    paid = found["read"]["requests"]
-    assert paid == len(KEPT) + len(DROPPED) + 2 * len(ASKED_AGAIN) + 3
+    assert found["read"]["requests"] == len(KEPT) + len(DROPPED) + 2 * len(ASKED_AGAIN) + 3
 
 
 def _read(workbench: Path) -> int:
