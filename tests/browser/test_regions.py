@@ -112,7 +112,7 @@ def test_what_is_drawn_stays_where_it_cannot_be_kept(site: Site, browse: Browse,
     form.locator("[data-boxes]").fill("")
 
 
-def test_a_finger_draws_and_the_bar_accepts(site: Site, browse: Browse) -> None:
+def test_a_finger_draws_and_the_bar_accepts(site: Site, browse: Browse, look_at: LookAt) -> None:
     page = browse(site, "/page/0/2", phone=True)
     page.get_by_label("New region").first.check()
     svg = page.locator("svg").first
@@ -129,6 +129,7 @@ def test_a_finger_draws_and_the_bar_accepts(site: Site, browse: Browse) -> None:
     touch("touchMove", 0.5, 0.2)
     touch("touchMove", 0.9, 0.22)
     touch("touchEnd", 0, 0)
+    look_at(page, "regions-phone")
     page.get_by_role("button", name="Accept the chosen").click()
     _said(page, "Kept.")
     (kept,) = _regions(site, "accepted")

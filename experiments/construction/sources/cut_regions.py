@@ -168,7 +168,7 @@ class CutBooks:
 
     def of(self, book: CutBook, page: int | None = None) -> list[Region]:
         """A book's regions that are not deleted, in its order; with a `page`, by its index, those on it."""
-        found = [each for each in self.regions.values() if each.book == book.name and each.state != "deleted"]
+        found = [each for each in list(self.regions.values()) if each.book == book.name and each.state != "deleted"]
         on = [each for each in found if page is None or any(box.page - 1 == page for box in each.boxes)]
         return sorted(on, key=lambda each: (each.boxes[0].page, each.boxes[0].box[1], each.boxes[0].box[0]))
 
