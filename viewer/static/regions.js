@@ -133,7 +133,7 @@ for (const page of pages) {
     } else if (owner) {
       const already = owner.of === form && part?.kind === owner.kind && part.at === owner.at;
       choose(owner.of, { kind: owner.kind, at: owner.at });
-      owner.of.scrollIntoView({ block: "nearest" });
+      reveal(owner.of);
       // By finger a box is moved once it is chosen: until then the page is scrolled.
       if (already || event.pointerType === "mouse") {
         drag = { page, start, owner, box: read(owner.of, owner.kind)[owner.at].box };
@@ -226,7 +226,16 @@ function next() {
   const found = all[(all.indexOf(form) + 1) % all.length];
   choose(found);
   found.focus({ preventScroll: true });
-  found.scrollIntoView({ block: "nearest" });
+  reveal(found);
+  const rect = document.querySelector(".regions-sheet rect.chosen");
+  const { top, bottom } = rect?.getBoundingClientRect() ?? { top: innerHeight / 2, bottom: innerHeight / 2 };
+  if (top < 120 || bottom > innerHeight) rect.scrollIntoView({ block: "center" });
+}
+
+// In its list alone: the page stays under the pointer.
+function reveal(of) {
+  const [seen, around] = [of.getBoundingClientRect(), list.getBoundingClientRect()];
+  if (seen.top < around.top || seen.bottom > around.bottom) list.scrollTop += seen.top - around.top;
 }
 
 function press(name) {

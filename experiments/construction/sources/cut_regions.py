@@ -4,7 +4,7 @@ of a pipeline that a model reads off them."""
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,9 +15,10 @@ from pydantic import Field, ValidationError, model_validator
 from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.plan_files import load_plan
-from toolablate.experiments.construction.sources.apart import OF_A_BOOK, OF_A_PAGE, apart, read_apart
+from toolablate.experiments.construction.sources.apart import OF_A_BOOK, OF_A_PAGE, DocumentReader, apart, read_apart
 from toolablate.experiments.construction.sources.book_crops import Crop, Part, crop, numbers_in, page_picture, sizes_of
 from toolablate.experiments.construction.sources.book_pages import Box, read_book
+from toolablate.experiments.construction.sources.book_regions import Region as Proposal
 from toolablate.experiments.construction.sources.book_regions import regions_of
 from toolablate.experiments.construction.sources.captures import TileName, keep_picture
 from toolablate.experiments.construction.stages import Content, worked_on
@@ -138,7 +139,7 @@ class CutBooks:
 
     def __init__(self, plan: RegionsPlan, tell: Callable[[str], None] = lambda _: None) -> None:
         self._folder = Path(plan.output).parent
-        opened = [self._opened(about, tell) for about in plan.books]
+        opened = asyncio.run(_opened(plan.books, tell))
         self.books = tuple(book for book, _ in opened)
         if len({book.name for book in self.books}) < len(self.books):
             raise InputError("books: two have one title", hint="give each a title", code="bad_plan")
@@ -167,7 +168,7 @@ class CutBooks:
 
     def of(self, book: CutBook, page: int | None = None) -> list[Region]:
         """A book's regions that are not deleted, in its order; with a `page`, by its index, those on it."""
-        found = [each for each in self.regions.values() if each.book == book.name and each.state != "deleted"]
+        found = [each for each in list(self.regions.values()) if each.book == book.name and each.state != "deleted"]
         on = [each for each in found if page is None or any(box.page - 1 == page for box in each.boxes)]
         return sorted(on, key=lambda each: (each.boxes[0].page, each.boxes[0].box[1], each.boxes[0].box[0]))
 
@@ -231,33 +232,6 @@ class CutBooks:
         if self.regions.get(region.id) != region:
             self._file.append(region)
 
-    def _opened(self, about: BookFile, tell: Callable[[str], None]) -> tuple[CutBook, list[Region]]:
-        tell(f"Reading {about.file} ...")
-        read = read_apart(about.file, OF_A_BOOK, read_book, about.file)
-        sizes = read_apart(about.file, OF_A_BOOK, sizes_of, about.file)
-        title = about.title.strip() or read.title
-        name = f"{title}, {about.edition}" if about.edition else title
-        pages = tuple(
-            CutPage(_number(about, page.index, page.number), page.section, *size)
-            for page, size in zip(read.pages, sizes, strict=True)
-        )
-        book = CutBook(about, name, pages)
-        found = list(regions_of(read.pages))
-        masks = read_apart(about.file, OF_A_BOOK, numbers_in, about.file, [list(each.boxes) for each in found])
-        proposed = []
-        for each, over in zip(found, masks, strict=True):
-            boxes = tuple(_part(part, _AROUND) for part in each.boxes)
-            proposed.append(
-                Region(
-                    id=_id(book, boxes),
-                    boxes=boxes,
-                    masks=tuple(map(_part, over[:MOST_MASKS])),
-                    kind=each.kind,
-                    **book.of(boxes),
-                )
-            )
-        return book, proposed
-
     def _propose(self, book: CutBook, proposed: Sequence[Region]) -> None:
         for each in proposed:
             if each.id not in self.regions:
@@ -266,6 +240,36 @@ class CutBooks:
         for each in list(self.regions.values()):
             if each.book == book.name and all(box.page <= len(book.pages) for box in each.boxes):
                 self._keep(each.model_copy(update=book.of(each.boxes)))
+
+
+async def _opened(books: Sequence[BookFile], tell: Callable[[str], None]) -> list[tuple[CutBook, list[Region]]]:
+    """Each with the regions that code proposes."""
+    async with apart(OF_A_BOOK) as reader:
+        return [await _one_opened(about, reader, tell) for about in books]
+
+
+async def _one_opened(
+    about: BookFile, reader: DocumentReader, tell: Callable[[str], None]
+) -> tuple[CutBook, list[Region]]:
+    file = about.file
+    tell(f"Reading {file} ...")
+    read = await reader.call(file, read_book, file)
+    sizes = await reader.call(file, sizes_of, file)
+    title = about.title.strip() or read.title
+    pages = tuple(
+        CutPage(_number(about, page.index, page.number), page.section, *size)
+        for page, size in zip(read.pages, sizes, strict=True)
+    )
+    book = CutBook(about, f"{title}, {about.edition}" if about.edition else title, pages)
+    found = list(regions_of(read.pages))
+    masks = await reader.call(file, numbers_in, file, [list(each.boxes) for each in found])
+    return book, [_proposed(book, each, over) for each, over in zip(found, masks, strict=True)]
+
+
+def _proposed(book: CutBook, found: Proposal, masks: Sequence[Part]) -> Region:
+    boxes = tuple(_part(part, _AROUND) for part in found.boxes)
+    over = tuple(map(_part, masks[:MOST_MASKS]))
+    return Region(id=_id(book, boxes), boxes=boxes, masks=over, kind=found.kind, **book.of(boxes))
 
 
 _AROUND = 2.0
@@ -330,7 +334,7 @@ def load_region_items(path: str | Path) -> dict[str, Content]:
     return items
 
 
-def _accepted(regions: Iterator[Region] | Any) -> Iterator[Content]:
+def _accepted(regions: Iterable[Region]) -> Iterator[Content]:
     for each in regions:
         if each.state == "accepted" and each.tiles:
             row = each.model_dump(mode="json", exclude={"id", "state", "masks", "kind"})
