@@ -352,11 +352,11 @@ def _without_accents(text: str) -> str:
 
 
 _INITIALS = {"?": r"[^\W\d_]\.?", "?.": r"[^\W\d_]\."}
-_UMLAUTS = {"ä": "ae", "ö": "oe", "ü": "ue"}
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 def _in_two_letters(word: str) -> str:
-    return unicodedata.normalize("NFC", word).casefold().translate(str.maketrans(_UMLAUTS))
+    return unicodedata.normalize("NFC", word).casefold().translate(_UMLAUTS)
 
 
 def _in_one_letter(word: str) -> str:
