@@ -13,7 +13,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.experiments.construction.known_names import NO_NAMES, KnownNames
-from toolablate.experiments.construction.languages import another_language
+from toolablate.experiments.construction.languages import another_language, surely_another
 from toolablate.experiments.construction.personal_data import addresses_in, personal_data_in
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
 from toolablate.traces.records import ChoiceTarget, Rubric
@@ -79,12 +79,28 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     faults = [] if question.strip() else ["question: is blank"]
     if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
+    faults += _language_faults(asked, question)
     names = KnownNames.read(content.get("names", {}))
     known = "\n".join(content.get(key, "") for key in ("title", "question", "answer", "explanation"))
     for key, text in texts_of(asked):
         faults += personal_faults(key, text, known, names)
     faults += _option_faults(asked) if "options" in asked else _answer_faults(asked)
     return faults or _form_faults(asked)
+
+
+def _language_faults(asked: Mapping[str, Any], question: str) -> list[str]:
+    """Of what is published beside the question. Few words may be terms or names that a language takes from another."""
+    return [
+        f"{key}: in another language than the question"
+        for key, text in texts_of(asked)
+        if key in ("options", "answer", "points")
+        and len(re.findall(r"[^\W\d_]+", text)) >= _FEWEST_WORDS * len(text.splitlines())
+        and surely_another(text, question)
+    ]
+
+
+_FEWEST_WORDS = 4
+"""Of a line that is prose."""
 
 
 def _answer_faults(asked: Mapping[str, Any]) -> list[str]:
@@ -357,7 +373,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

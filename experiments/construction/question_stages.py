@@ -232,7 +232,7 @@ class Convert(NoContext):
     short_answer_prompt: str
     seed: int
     name: ClassVar[str] = "convert"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:

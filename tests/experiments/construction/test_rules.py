@@ -23,7 +23,7 @@ from toolablate.experiments.construction.known_names import KnownNames, NamesAnd
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.personal_data import personal_data_in, without_personal_data
 from toolablate.experiments.construction.pipeline import DuplicatesSection
-from toolablate.experiments.construction.publishing import question_of
+from toolablate.experiments.construction.publishing import _language_of, question_of
 from toolablate.experiments.construction.question_checks import _lists_options, checks_of, faults_of
 from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.statement_stages import _bare
@@ -574,6 +574,38 @@ def test_an_answer_that_the_question_offers_beside_another_is_not_given_away(
 ) -> None:
     asked = {"question": question, "answer": answer, "points": ["names it"], "explanation": ""}
     assert faults_of({"question": question}, asked) == (["question: holds the answer"] if faulty else [])
+
+
+ARABIC = "لماذا تنتفخ خلايا الليثيوم بعد صيف طويل في سيارة مغلقة، وأي مادة مضافة تمنع ذلك؟"
+ENGLISH = "The salt decomposes above four volts and the gas makes the cell swell."
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        ({"answer": ENGLISH, "points": ["لأن الملح يتحلل فوق أربعة فولت وينتفخ الغاز"]}, ["answer"]),
+        ({"answer": "لأن الملح يتحلل فوق أربعة فولت وينتفخ الغاز", "points": [ENGLISH]}, ["points"]),
+        ({"options": [f"{ENGLISH} {n}" for n in "vwxyz"], "right": f"{ENGLISH} z"}, ["options"]),
+        ({"answer": "Lithium hexafluorophosphate", "points": ["LiPF6 (lithium salt)"]}, []),
+        (
+            {
+                "options": ["Escherichia coli", "TCP", "LiPF6", "ethylene carbonate", "Bacillus subtilis"],
+                "right": "TCP",
+            },
+            [],
+        ),
+    ],
+)
+def test_what_is_published_beside_a_question_is_in_its_language(change: dict[str, Any], keys: list[str]) -> None:
+    asked = {"question": ARABIC, "explanation": "", **change}
+    faults = faults_of({"question": ARABIC}, asked)
+    assert [each.partition(":")[0] for each in faults if "language" in each] == keys
+
+
+def test_a_language_is_told_of_what_is_asked_alone() -> None:
+    asked = {"question": ARABIC, "answer": "LiPF6", "points": ["LiPF6"], "explanation": ENGLISH * 9}
+    assert _language_of({"asked": asked}) == "ar"
+    assert _language_of({"asked": {"question": "Welche?", "options": ["Die Pumpe ist es.", "Das Ventil"]}}) == "de"
 
 
 def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
