@@ -19,6 +19,7 @@ from scipy.stats import binom
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, Distinct, _grams, near_pairs
+from toolablate.experiments.construction.funnel import _faults
 from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.personal_data import personal_data_in, without_personal_data
@@ -641,6 +642,53 @@ def test_options_that_lpfqas_form_would_not_give_back_are_a_fault(change: dict[s
     asked = {**asked, "explanation": "", **change}
     faults = faults_of({"question": asked["question"]}, asked)
     assert [fault.partition(":")[0] for fault in faults] == ([key] if key else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"options": [*OPTIONS[:4], "a film\n\nof it"]}, ["options: this one has a blank line", "'a film\\n\\nof it'"]),
+        ({"options": [*OPTIONS[:4], "is it a film?"]}, ["options: this one would be read as the question", "'is it a"]),
+        ({"options": [*OPTIONS[:4], "```\na film\n```"]}, ["options: write this one without fences", "a film"]),
+        (
+            {"options": ["water\nC. ice", *OPTIONS[1:]], "right": OPTIONS[2]},
+            ["options: this one has several lines", "ice"],
+        ),
+        ({"question": "Which?\nA. x\nB. y"}, ["question: has lines that would be read as options"]),
+    ],
+)
+def test_an_option_that_would_not_be_read_back_is_named_with_why(change: dict[str, Any], told: list[str]) -> None:
+    asked = {"question": QUESTION, "options": OPTIONS, "right": OPTIONS[0], "explanation": "", **change}
+    (fault,) = faults_of({"question": asked["question"]}, asked)
+    assert fault.startswith(told[0])
+    assert told[-1] in fault
+
+
+def test_all_names_of_a_text_are_told_at_once() -> None:
+    names = known(["Marlow Quist", "Anne Gray"]).kept()
+    asked = {"question": QUESTION, "options": OPTIONS, "right": OPTIONS[0], "explanation": "As Anne Gray and M. Quist."}
+    (fault,) = faults_of({"question": QUESTION, "names": names}, asked)
+    assert fault.startswith("explanation: leave out 'Anne Gray', 'M. Quist': ")
+    many = "".join(f"jo{n}@mail.example " for n in range(30))
+    (fault,) = faults_of({"question": QUESTION}, asked | {"explanation": many})
+    assert "'jo9@mail.example' and 20 more: " in fault
+
+
+def test_faults_are_counted_by_their_kind() -> None:
+    names = "explanation: leave out {}: each may be a person's address, number or name"
+    twice = "options: two are the same: {}"
+    faults = [
+        *(names.format(name) for name in ("'Bob'", "'Ann', \"O'Brien\"", "'jo' and 3 more")),
+        f"{names.format(repr('Bob'))}; {twice.format(repr('a film'))}",
+        *(twice.format(option) for option in ("'a film'", "'it\\'s'")),
+        twice.format("'x'").replace("options", "points"),
+    ]
+    assert _faults(faults) == {
+        names.format("'…'"): 3,
+        twice.format("'…'"): 2,
+        f"{names.format(repr('Bob'))}; {twice.format(repr('a film'))}": 1,
+        "points: two are the same: 'x'": 1,
+    }
 
 
 @pytest.mark.parametrize(
