@@ -183,12 +183,19 @@ def source_of(content: Content) -> str:
 
 
 def _faults(faults: Iterable[str]) -> dict[str, int]:
-    """Those that differ in a number or a quoted text are one, under the first of them."""
-    first: dict[str, str] = {}
-    return _counted([first.setdefault(_VARIED.sub("", each), each) for each in faults])
+    """Those that differ in numbers or quoted texts are one: under the first of them, without texts that differ."""
+    kinds: dict[str, list[str]] = {}
+    for each in faults:
+        kinds.setdefault(_NUMBER.sub("", _QUOTED.sub(_SOME, each)), []).append(each)
+    told = {found[0] if len(set(found)) == 1 else _QUOTED.sub(_SOME, found[0]): len(found) for found in kinds.values()}
+    return dict(Counter(told).most_common())
 
 
-_VARIED = re.compile(r"\d+|'[^']*'|\"[^\"]*\"")
+_NUMBER = re.compile(r"\d+")
+# No apostrophe is a quote's end or beginning: "a person's address". Several texts are one.
+_TEXT = r"(?:(?<!\w)'(?:[^'\\]|\\.)*'|(?<!\w)\"(?:[^\"\\]|\\.)*\")"
+_QUOTED = re.compile(rf"{_TEXT}(?:, {_TEXT})*(?: and \d+ more)?")
+_SOME = "'…'"
 
 
 def funnel_json(funnel: Funnel) -> dict[str, Any]:

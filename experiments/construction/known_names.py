@@ -88,12 +88,18 @@ class KnownNames:
         """What is taken out of a text that was made of `known`, and is not spelled so there: what a law is called after
         was left, and none with a title."""
         found = [
-            each[0]
+            each.span()
             for where, form in self._forms_in(text)
             for each in _meant(text, form, where)
             if _is_titled(text, each.start(), each.end()) or not re.search(rf"\b{re.escape(each[0])}\b", known)
         ]
-        return list(dict.fromkeys(found))
+        # Of "M. Quist" the part is no name of its own.
+        whole, last = list[str](), 0
+        for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+            if end > last:
+                whole.append(text[start:end])
+                last = end
+        return list(dict.fromkeys(whole))
 
     def left_in(self, text: str) -> list[str]:
         """Words of a text without names that are a name where they mean a person."""

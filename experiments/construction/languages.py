@@ -14,8 +14,12 @@ short or too full of formulas to tell, and none is taken for another language.""
 
 def another_language(text: str, original: str) -> bool:
     """Also where the alphabet is the same, if both are long enough to tell. Raises InputError without the extra."""
-    if language_of(text) != language_of(original):
-        return True
+    return language_of(text) != language_of(original) or surely_another(text, original)
+
+
+def surely_another(text: str, original: str) -> bool:
+    """Of a text that may be a formula or a foreign term, which a share of letters takes for another language. Raises
+    InputError without the extra."""
     (found, surely), (expected, as_surely) = (_identifier().classify(each)[:2] for each in (text, original))
     return bool(found != expected and min(surely, as_surely) >= _SURE)
 

@@ -17,7 +17,7 @@ from toolablate.experiments.construction.funnel import Funnel, agreement_told, r
 from toolablate.experiments.construction.kinds import load_items
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
-from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered, texts_of
+from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
 from toolablate.experiments.construction.review import by_item, said_of
 from toolablate.experiments.construction.stages import Content, Dropped, Role
 from toolablate.experiments.construction.style_guess import style_told
@@ -119,7 +119,9 @@ def publish(
 
 
 def _language_of(content: Content) -> str:
-    return told_language("\n".join(text for _, text in texts_of(content["asked"])))
+    """That of what is asked: the explanation is not published, and may be in another."""
+    asked = content["asked"]
+    return told_language("\n".join((asked["question"], *asked.get("options", ()))))
 
 
 def _of_questions(

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +13,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.benchmarks.questions import language_of
 from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.experiments.construction.known_names import NO_NAMES, KnownNames
-from toolablate.experiments.construction.languages import another_language
+from toolablate.experiments.construction.languages import another_language, surely_another
 from toolablate.experiments.construction.personal_data import addresses_in, personal_data_in
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome
 from toolablate.traces.records import ChoiceTarget, Rubric
@@ -79,12 +79,28 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     faults = [] if question.strip() else ["question: is blank"]
     if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
+    faults += _language_faults(asked, question)
     names = KnownNames.read(content.get("names", {}))
     known = "\n".join(content.get(key, "") for key in ("title", "question", "answer", "explanation"))
     for key, text in texts_of(asked):
         faults += personal_faults(key, text, known, names)
     faults += _option_faults(asked) if "options" in asked else _answer_faults(asked)
     return faults or _form_faults(asked)
+
+
+def _language_faults(asked: Mapping[str, Any], question: str) -> list[str]:
+    """Of what is published beside the question. Few words may be terms or names that a language takes from another."""
+    return [
+        f"{key}: in another language than the question"
+        for key, text in texts_of(asked)
+        if key in ("options", "answer", "points")
+        and len(re.findall(r"[^\W\d_]+", text)) >= _FEWEST_WORDS * len(text.splitlines())
+        and surely_another(text, question)
+    ]
+
+
+_FEWEST_WORDS = 4
+"""Of a line that is prose."""
 
 
 def _answer_faults(asked: Mapping[str, Any]) -> list[str]:
@@ -135,11 +151,44 @@ def _form_faults(asked: Mapping[str, Any]) -> list[str]:
     if _is_read_back(asked, lpfqa_texts(asked)):
         return []
     if "options" in asked:
-        return [
-            "options: cannot be told apart again where question and options are one text: write each in a line without"
-            " fences, and list none in the question"
+        plain = [f"text {number}" for number in range(len(asked["options"]))]
+        others = {**asked, "options": plain, "right": plain[0]}
+        if not _is_read_back(others, lpfqa_texts(others)):
+            return ["question: has lines that would be read as options: write it without letters of a list"]
+        return [f"options: {_why_not_read(option)}: {option!r}" for option in _not_read(asked)[:_TOLD]] or [
+            "options: cannot be told apart again where question and options are one text: write each in a line"
         ]
     return ["answer: cannot be told from the points again: leave out headings in brackets, and list no options"]
+
+
+def _not_read(asked: Mapping[str, Any]) -> list[str]:
+    """The options without which the others are read back, or else those that are not among plain ones."""
+    options = asked["options"]
+
+    def is_read(kept: Collection[int]) -> bool:
+        tried = [text if place in kept else f"text {place}" for place, text in enumerate(options)]
+        other = {**asked, "options": tried, "right": tried[options.index(asked["right"])]}
+        return _is_read_back(other, lpfqa_texts(other))
+
+    places = range(len(options))
+    without = [options[place] for place in places if is_read({*places} - {place})]
+    return without[:1] or [options[place] for place in places if not is_read({place})]
+
+
+_WHY_NOT_READ = (
+    (re.compile(r"```"), "write this one without fences"),
+    (re.compile(r"\n\s*\n"), "this one has a blank line, which would end it: leave that out"),
+    (re.compile(r"\n"), "this one has several lines: write it in one"),
+    (re.compile(r"[?？]"), "this one would be read as the question: write it without a question mark"),
+    (re.compile(r"</?[a-z]{1,10}\s?/?>", re.IGNORECASE), "this one has a tag: leave it out"),
+)
+
+
+def _why_not_read(option: str) -> str:
+    return next(
+        (told for pattern, told in _WHY_NOT_READ if pattern.search(option)),
+        "this one cannot be told from the next where all are one text: write it in other words",
+    )
 
 
 def _is_read_back(asked: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
@@ -164,13 +213,23 @@ def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
 def personal_faults(key: str, text: str, known: str = "", names: KnownNames = NO_NAMES) -> list[str]:
     """What came in has no such thing any more: who writes it made it up, or knows more than the material says."""
     found = personal_data_in(text, known, names)
-    return [f"{key}: leave out {found[0]!r}, which may be a person's address, number or name"] if found else []
+    return [f"{key}: leave out {_listed(found)}: each may be a person's address, number or name"] if found else []
 
 
 def address_faults(key: str, text: str, known: str) -> list[str]:
     """Addresses of the web that a model made up."""
     found = addresses_in(text, known)
-    return [f"{key}: leave out {found[0]!r}, an address that is not in the material"] if found else []
+    return [f"{key}: leave out {_listed(found)}: no such address is in the material"] if found else []
+
+
+_TOLD = 10
+"""Of what is wrong in one text: each that is not told costs another request."""
+
+
+def _listed(found: Sequence[str]) -> str:
+    told = list(dict.fromkeys(found))
+    more = f" and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+    return f"{', '.join(map(repr, told[:_TOLD]))}{more}"
 
 
 def _option_faults(asked: Mapping[str, Any]) -> list[str]:
@@ -357,7 +416,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

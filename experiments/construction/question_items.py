@@ -1,6 +1,7 @@
 """What comes in: questions with answers, one in a row, without personal data."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -54,9 +55,13 @@ def load_question_items(path: str | Path) -> dict[str, Content]:
     if not rows:
         raise InputError(f"items: there is no row in {path}", code="no_items")
     items: dict[str, Content] = {}
+    forums = {row["forum"]: row["forum"] for row in rows}
     for row in rows:
-        items.setdefault(digest_json(worked_on(row)), content_of(row, names_of(names_and_texts(row))))
-    return items
+        names = names_of(names_and_texts(row))
+        items.setdefault(digest_json(worked_on(row)), content_of(row, names) | {"forum": row["forum"]})
+        forums[row["forum"]] = without_personal_data(forums[row["forum"]], names)
+    # A forum is one, whoever wrote in which of its threads.
+    return {item: {**content, "forum": forums[content["forum"]]} for item, content in items.items()}
 
 
 def names_and_texts(row: Content) -> NamesAndTexts:
@@ -66,7 +71,7 @@ def names_and_texts(row: Content) -> NamesAndTexts:
     return NamesAndTexts(row["names"], f"{row['title']}\n{row['question']}", others, place)
 
 
-def content_of(row: Content, names: KnownNames) -> Content:
+def content_of(row: Content, names: KnownNames) -> dict[str, Any]:
     """An item without personal data. `names` are kept for what models and people write of it, and `maybe_names` are
     words in it that may be one."""
     clean = {key: without_personal_data(row[key], names) for key in _CLEANED}

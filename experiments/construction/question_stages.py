@@ -18,7 +18,7 @@ from toolablate.experiments.construction.question_checks import (
     texts_of,
     without_letters,
 )
-from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, explained
+from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role
 
 QuestionKind = Literal["knowledge", "reasoning", "computation"]
 CLARITY = range(1, 6)
@@ -59,7 +59,7 @@ class Assess(NoContext):
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         replies: Sequence[str] = content["replies"]
-        parts = [("question", _titled(content)), ("answer", explained(content))]
+        parts = _material(content)
         parts += [(f"reply {number}", text) for number, text in enumerate(replies, start=1)]
 
         def faults(found: Assessment) -> list[str]:
@@ -76,6 +76,12 @@ class Assess(NoContext):
             return Dropped("disputed answer", found.reason)
         wrong = [replies[number - 1] for number in dict.fromkeys(found.wrong_replies)]
         return Kept({**content, "wrong_replies": wrong})
+
+
+def _material(content: Content) -> list[tuple[str, str]]:
+    """The explanation has marks of its own: else it is taken for a part of the answer, and published so."""
+    explanation = [("explanation", content["explanation"])] if content["explanation"] else []
+    return [("question", _titled(content)), ("answer", content["answer"]), *explanation]
 
 
 def _titled(content: Content) -> str:
@@ -148,7 +154,7 @@ class Filter(NoContext):
         def faults(found: Filtering) -> list[str]:
             return _domain_faults(found.domain, self.domains)
 
-        parts = [("question", _titled(content)), ("answer", explained(content))]
+        parts = _material(content)
         request = request_for(Filtering, self.prompt, parts, "Judge this question.")
         found = await ask_for(request, Filtering, ask, self.asks, faults)
         said = found.model_dump()
@@ -232,14 +238,14 @@ class Convert(NoContext):
     short_answer_prompt: str
     seed: int
     name: ClassVar[str] = "convert"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
         return {"words": [self.options_prompt, self.short_answer_prompt], "seed": self.seed}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        parts = [("question", _titled(content)), ("answer", explained(content))]
+        parts = _material(content)
         parts += [("wrong reply", text) for text in content["wrong_replies"]]
         made = (
             await self._choices(item, content, parts, ask)

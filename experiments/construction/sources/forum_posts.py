@@ -23,7 +23,9 @@ from toolablate.traces.errors import InputError
 _STRUCK = ("s", "strike", "del")
 _DROPPED = ("script", "style", "template", "svg", "iframe", "select", "textarea", "button", "head", "nav", *_STRUCK)
 _UNSAID_STYLE = re.compile(r"display\s*:\s*none|line-through", re.IGNORECASE)
-_NAMED_BLOCKS = block_tags - {"del", "ins"} | {"article", "aside", "figure", "footer", "header", "main", "section"}
+_NAMED_BLOCKS = block_tags - {"del", "ins"} | {
+    *("article", "aside", "details", "figure", "footer", "header", "main", "section", "summary")
+}
 _MOST_NODES = 200_000
 
 

@@ -164,6 +164,11 @@ async def threads_of(
             return
 
 
+_CLASSES = "concat(' ', @class, ' ')"
+_SPOILERS = f".//*[contains({_CLASSES}, ' spoiler ') or contains({_CLASSES}, ' spoiled ')]"
+"""Of Discourse and Stack Exchange. `details` stay: what is folded there is long, such as a log, and no secret."""
+
+
 def said_in(written: str) -> str:
     """The text of a post that is HTML; "" where there is none."""
     try:
@@ -171,6 +176,8 @@ def said_in(written: str) -> str:
     except (ParserError, ValueError):
         return ""
     drop_what_is_not_said(post)
+    for spoiler in post.xpath(_SPOILERS):
+        spoiler.drop_tree()
     return text_of(post, quotes_marked=True)
 
 

@@ -104,6 +104,27 @@ def test_who_is_to_be_named_nowhere_is_not_named_by_forum_and_address(chat_serve
     assert not any("carter" in text for text in written)
 
 
+def test_a_forum_has_one_name_in_all_its_rows(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    forums = ["Bench of bob_carter", "Bench of bob_carter", "Bench of bob_carter", "Bob Carter's seals"]
+    names = [[], ["Bob Carter"], ["Anne Gray"], ["Anne Gray"]]
+    pairs = [{**pair, "forum": forums[n], "names": names[n]} for n, pair in enumerate(PAIRS)]
+    run(pipeline_of(tmp_path, chat_server, pairs, ALONE))
+    found = [each.metadata["forum"] for each in load_questions(tmp_path / "published" / "questions.jsonl")]
+    assert found == [*["Bench of [name]"] * 3, "Bob Carter's seals"]
+
+
+def test_the_explanation_of_an_answer_stands_apart_from_it(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    run(pipeline_of(tmp_path, chat_server, [PAIRS[0], {**PAIRS[1], "explanation": ""}], ALONE))
+    asked = [each["messages"][1]["content"] for each in chat_server.requests]
+    found = {repr(re.findall(r"<(answer|explanation) \w+>\n(.*)\n</\1 ", text)) for text in asked}
+    assert found == {
+        repr([("answer", "The lithium salt number 3"), ("explanation", "The others decompose.")]),
+        repr([("answer", "The sodium salt number 4")]),
+    }
+
+
 def test_what_fails_a_stage_is_dropped_with_its_reason(chat_server: ChatServer, tmp_path: Path) -> None:
     marks = ("NOQUESTION", "NOANSWER", "DISPUTED", "POOR", "EASY")
     pairs = [

@@ -488,6 +488,13 @@ def test_what_is_struck_out_or_hidden_is_not_said() -> None:
     assert said_in("<p>Dry it.<b style='color:red; DISPLAY : none'>Burn it.</b> <i hidden>Ha.</i>Then wait.") == (
         "Dry it. Then wait."
     )
+    spoilers = (
+        "It is <span class='spoiler'>tin</span><span class='a spoiled'>lead</span>.<div class='spoiler'>Zinc</div>"
+    )
+    assert said_in(f"{spoilers}<blockquote class='spoiler'>Iron</blockquote>") == "It is ."
+    assert said_in("<span class='spoilers'>Tin</span><details><summary>The log</summary>Lead</details>") == (
+        "Tin\nThe log\nLead"
+    )
 
 
 @pytest.mark.parametrize(

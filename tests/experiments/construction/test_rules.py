@@ -19,11 +19,12 @@ from scipy.stats import binom, chi2
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, Distinct, _grams, near_pairs
+from toolablate.experiments.construction.funnel import _faults
 from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.personal_data import personal_data_in, without_personal_data
 from toolablate.experiments.construction.pipeline import DuplicatesSection
-from toolablate.experiments.construction.publishing import question_of
+from toolablate.experiments.construction.publishing import _language_of, question_of
 from toolablate.experiments.construction.question_checks import _lists_options, checks_of, faults_of
 from toolablate.experiments.construction.stages import Kept
 from toolablate.experiments.construction.statement_stages import _bare
@@ -604,6 +605,38 @@ def test_an_answer_that_the_question_offers_beside_another_is_not_given_away(
     assert faults_of({"question": question}, asked) == (["question: holds the answer"] if faulty else [])
 
 
+ARABIC = "لماذا تنتفخ خلايا الليثيوم بعد صيف طويل في سيارة مغلقة، وأي مادة مضافة تمنع ذلك؟"
+ENGLISH = "The salt decomposes above four volts and the gas makes the cell swell."
+
+
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        ({"answer": ENGLISH, "points": ["لأن الملح يتحلل فوق أربعة فولت وينتفخ الغاز"]}, ["answer"]),
+        ({"answer": "لأن الملح يتحلل فوق أربعة فولت وينتفخ الغاز", "points": [ENGLISH]}, ["points"]),
+        ({"options": [f"{ENGLISH} {n}" for n in "vwxyz"], "right": f"{ENGLISH} z"}, ["options"]),
+        ({"answer": "Lithium hexafluorophosphate", "points": ["LiPF6 (lithium salt)"]}, []),
+        (
+            {
+                "options": ["Escherichia coli", "TCP", "LiPF6", "ethylene carbonate", "Bacillus subtilis"],
+                "right": "TCP",
+            },
+            [],
+        ),
+    ],
+)
+def test_what_is_published_beside_a_question_is_in_its_language(change: dict[str, Any], keys: list[str]) -> None:
+    asked = {"question": ARABIC, "explanation": "", **change}
+    faults = faults_of({"question": ARABIC}, asked)
+    assert [each.partition(":")[0] for each in faults if "language" in each] == keys
+
+
+def test_a_language_is_told_of_what_is_asked_alone() -> None:
+    asked = {"question": ARABIC, "answer": "LiPF6", "points": ["LiPF6"], "explanation": ENGLISH * 9}
+    assert _language_of({"asked": asked}) == "ar"
+    assert _language_of({"asked": {"question": "Welche?", "options": ["Die Pumpe ist es.", "Das Ventil"]}}) == "de"
+
+
 def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
     """A new contact address would otherwise pay for a pilot's trials again."""
     options = ["water", "ether", "acetone", "benzene", "hexane"]
@@ -638,6 +671,53 @@ def test_options_that_lpfqas_form_would_not_give_back_are_a_fault(change: dict[s
     asked = {**asked, "explanation": "", **change}
     faults = faults_of({"question": asked["question"]}, asked)
     assert [fault.partition(":")[0] for fault in faults] == ([key] if key else [])
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"options": [*OPTIONS[:4], "a film\n\nof it"]}, ["options: this one has a blank line", "'a film\\n\\nof it'"]),
+        ({"options": [*OPTIONS[:4], "is it a film?"]}, ["options: this one would be read as the question", "'is it a"]),
+        ({"options": [*OPTIONS[:4], "```\na film\n```"]}, ["options: write this one without fences", "a film"]),
+        (
+            {"options": ["water\nC. ice", *OPTIONS[1:]], "right": OPTIONS[2]},
+            ["options: this one has several lines", "ice"],
+        ),
+        ({"question": "Which?\nA. x\nB. y"}, ["question: has lines that would be read as options"]),
+    ],
+)
+def test_an_option_that_would_not_be_read_back_is_named_with_why(change: dict[str, Any], told: list[str]) -> None:
+    asked = {"question": QUESTION, "options": OPTIONS, "right": OPTIONS[0], "explanation": "", **change}
+    (fault,) = faults_of({"question": asked["question"]}, asked)
+    assert fault.startswith(told[0])
+    assert told[-1] in fault
+
+
+def test_all_names_of_a_text_are_told_at_once() -> None:
+    names = known(["Marlow Quist", "Anne Gray"]).kept()
+    asked = {"question": QUESTION, "options": OPTIONS, "right": OPTIONS[0], "explanation": "As Anne Gray and M. Quist."}
+    (fault,) = faults_of({"question": QUESTION, "names": names}, asked)
+    assert fault.startswith("explanation: leave out 'Anne Gray', 'M. Quist': ")
+    many = "".join(f"jo{n}@mail.example " for n in range(30))
+    (fault,) = faults_of({"question": QUESTION}, asked | {"explanation": many})
+    assert "'jo9@mail.example' and 20 more: " in fault
+
+
+def test_faults_are_counted_by_their_kind() -> None:
+    names = "explanation: leave out {}: each may be a person's address, number or name"
+    twice = "options: two are the same: {}"
+    faults = [
+        *(names.format(name) for name in ("'Bob'", "'Ann', \"O'Brien\"", "'jo' and 3 more")),
+        f"{names.format(repr('Bob'))}; {twice.format(repr('a film'))}",
+        *(twice.format(option) for option in ("'a film'", "'it\\'s'")),
+        twice.format("'x'").replace("options", "points"),
+    ]
+    assert _faults(faults) == {
+        names.format("'…'"): 3,
+        twice.format("'…'"): 2,
+        f"{names.format(repr('Bob'))}; {twice.format(repr('a film'))}": 1,
+        "points: two are the same: 'x'": 1,
+    }
 
 
 @pytest.mark.parametrize(
