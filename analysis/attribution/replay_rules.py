@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -378,6 +379,8 @@ def attribute_by_replay(evidence: Evidence, rates: ChangeRates | None = None) ->
     """
     if not is_wrong_and_replayed(evidence):
         return None
+    # Where the belief falls is likelier by what is known of mechanisms than by early answers alone, and these by it.
+    evidence = replace(evidence, flip=likeliest_fall(evidence, blame(evidence, rates)))
     shares = blame(evidence, rates)
     mechanism = blamed(shares)
     shown = {each: round(min(share, 1.0), 4) for each, share in shares.items() if share >= SHOWN}

@@ -13,7 +13,7 @@ from toolablate.analysis.attribution.belief import Probe, belief_steps, trajecto
 from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import KINDS, Evidence, PivotalResult, decomposition_signals
-from toolablate.analysis.attribution.fall_search import fall_prior
+from toolablate.analysis.attribution.fall_search import fall_prior, likeliest_fall
 from toolablate.analysis.attribution.forced_answers import Forcing
 from toolablate.analysis.attribution.level_chances import FIRST_LOW, LevelTally, changed, drawn_chances
 from toolablate.analysis.attribution.levels import (
@@ -189,10 +189,21 @@ def test_one_kind_of_tool_interacts_with_nothing() -> None:
 @pytest.mark.parametrize("name", ["search", "budget", "availability"])
 def test_a_label_has_the_shares_of_all_that_is_likelier_than_a_hundredth(name: str) -> None:
     each = drawn(name, 0.8, 0.2)
-    found, shares = label(each), blame(each)
+    found, shares = label(each), blame(replace(each, flip=likeliest_fall(each, blame(each))))
     assert found.shares == {mechanism: round(share, 4) for mechanism, share in shares.items() if share >= 0.01}
     assert found.shares[found.mechanism] == found.confidence == max(found.shares.values())
     assert 0.95 <= sum(found.shares.values()) <= 1.001
+
+
+@pytest.mark.parametrize("name", ["search", "code"])
+def test_a_label_goes_by_the_fall_that_its_page_shows_and_not_by_early_answers_alone(name: str) -> None:
+    each = drawn(name, 0.8, 0.2)
+    shown = likeliest_fall(each, blame(each))
+    assert shown is not None
+    assert (
+        label(replace(each, flip=None)).shares[label(each).mechanism]
+        > blame(replace(each, flip=None))[label(each).mechanism]
+    )
 
 
 def test_counts_of_corrected_answers_are_told_as_they_were_asked_for() -> None:
