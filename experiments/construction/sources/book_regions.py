@@ -114,6 +114,7 @@ class _Block:
 
 _LONGEST_HEADING = 3
 _MARKER = re.compile(r"(?:[•◦▪‣●○■·–—−*-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?=\s)")
+_BULLETS = "•◦▪‣●○■"
 _ENDED = re.compile(r"[.:;,!?。：；，！？][\"'”’)\]]*$|\b(?:and|or)$")
 _SENTENCE_END = re.compile(r"[.:!?。：！？][\"'”’)\]]*$")
 
@@ -159,9 +160,13 @@ def _blocks(pages: Sequence[BookPage], leading: float) -> Iterator[_Block]:
 
 
 def _marker(line: Line, before: Line | None) -> str:
-    """That an item of a list begins with. A dash may begin a line by chance: what is before has no end then."""
+    """That an item of a list begins with. Other signs than bullets may begin a line by chance: what is before has no
+    end then."""
     found = _MARKER.match(line.text)
-    return found[0] if found and (before is None or _ENDED.search(before.text) or before.mono) else ""
+    if not found:
+        return ""
+    sure = found[0] in _BULLETS or before is None or _ENDED.search(before.text) or before.mono
+    return found[0] if sure else ""
 
 
 def _begins(line: Line, block: Sequence[Line], marker: str, leading: float) -> bool:
@@ -288,7 +293,9 @@ def _region(kind: Kind, name: str, blocks: Sequence[_Block], said: str = "") -> 
     lines = [f"{block.marker} {block.text}".strip() if together else said or block.text for block in blocks]
     text = "\n".join(lines)
     fewest = FEWEST_CHARS / 3 if _CHINESE.search(text) else FEWEST_CHARS
-    whole = _WHOLE.search(text) and not any(map(_EXPECTS, lines[1:])) and not _BEGINS_SMALL.match(text)
+    # Items that are words or parts of sentences often have no stop.
+    unstopped = together and not any(_ENDED.search(line) for line in lines[1:])
+    whole = (unstopped or _WHOLE.search(text)) and not any(map(_EXPECTS, lines[1:])) and not _BEGINS_SMALL.match(text)
     if not (name and whole and fewest <= len(text) <= MOST_CHARS and _is_prose(text)):
         return
     boxes: dict[int, Box] = {}

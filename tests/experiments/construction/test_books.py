@@ -184,6 +184,20 @@ def test_lists_whose_bullets_are_drawn_are_lists(turned: bool, tmp_path: Path) -
     ]
 
 
+def test_items_without_a_stop_are_one_statement_with_what_introduces_them(tmp_path: Path) -> None:
+    path = tmp_path / "unstopped.pdf"
+    items = ("the mass of the body", "its volume and its entropy", "its inner energy")
+    page = [(50.0, 40.0, "B", 14.0, "2.1 Heat"), *lines(64, "The following quantities are extensive:")]
+    for number, item in enumerate(items):
+        page += lines(84 + 20 * number, item, left=70)
+    page += lines(160, "Other words follow here, and say what else there is to say.")
+    path.write_bytes(book([page], dots=[(58, 83 + 20 * number) for number in range(3)]))
+    (found,) = regions_of(list(pages_of(path)))
+    assert found.text == "\n".join(
+        ("Heat:", "The following quantities are extensive:", *(f"• {item}" for item in items))
+    )
+
+
 def run_in(top: float, head: str, *rest: str) -> list[Set]:
     """A paragraph that begins in bold type, in one line with what follows."""
     return [(50, top, "B", 10, head), (50 + 7 * len(head), top, "R", 10, rest[0]), *lines(top + 12, *rest[1:])]
