@@ -22,7 +22,7 @@ from tests.experiments.construction.test_reading import words
 from tests.experiments.construction.writing import funnel, run
 from tests.servers.chat_server import ChatServer, Hang, reply
 
-from toolablate.experiments.construction.sources.book_crops import MASK
+from toolablate.experiments.construction.sources.book_crops import MASK, numbers_in
 from toolablate.experiments.construction.sources.captures import TILES, pictures_of
 from toolablate.experiments.construction.sources.cut_regions import (
     CutBooks,
@@ -107,6 +107,12 @@ def test_numbers_of_formulas_and_references_are_masked_by_proposal(tmp_path: Pat
     assert "(2.1)" not in region.text
     assert "(1914)" in region.text
     assert len(region.masks) == 2
+
+
+def test_arguments_indices_and_intervals_are_no_numbers_of_formulas_or_references(tmp_path: Path) -> None:
+    page = lines(60, "so that V = f (3)", "for x in [1, 2] the array ind[1] holds y", "and x = [1], as said in (2.1)")
+    path = plan_of(tmp_path, [page]).with_name("trees.pdf")
+    assert numbers_in(str(path), [[(0, (0.0, 0.0, 400.0, 600.0))]]) == [[]]
 
 
 @pytest.mark.deep
