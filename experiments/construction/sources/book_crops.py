@@ -30,6 +30,8 @@ SCALE = 2.0
 """Pixels of a point: 144 dpi."""
 MOST_PIXELS = 4_500_000
 """Of a picture in grey, so that also a scan's has less bytes than a model takes."""
+_MOST_DRAWN = 40_000_000
+"""Pixels of a page."""
 MASK = 128
 """The grey of a mask."""
 
@@ -62,6 +64,9 @@ def crop(path: str, boxes: Sequence[Part], masks: Sequence[Part]) -> Crop:
     scale = _scale([(right - left, bottom - top) for _, (left, top, right, bottom) in boxes])
     pieces, texts = [], []
     with opened_book(Path(path)) as document:
+        # A page is drawn whole: of a poster's a region is less sharp.
+        largest = max(math.prod(document.get_page_size(index)) for index, _ in boxes)
+        scale = min(scale, math.sqrt(_MOST_DRAWN / largest))
         for index, box in boxes:
             over = [mask for at, mask in masks if at == index]
             with _shown(document, index) as page:
