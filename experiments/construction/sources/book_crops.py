@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,8 @@ SCALE = 2.0
 """Pixels of a point: 144 dpi."""
 MOST_PIXELS = 4_500_000
 """Of a picture in grey, so that also a scan's has less bytes than a model takes."""
+_MOST_DRAWN = 40_000_000
+"""Pixels of a page."""
 MASK = 128
 """The grey of a mask."""
 
@@ -61,6 +64,9 @@ def crop(path: str, boxes: Sequence[Part], masks: Sequence[Part]) -> Crop:
     scale = _scale([(right - left, bottom - top) for _, (left, top, right, bottom) in boxes])
     pieces, texts = [], []
     with opened_book(Path(path)) as document:
+        # A page is drawn whole: of a poster's a region is less sharp.
+        largest = max(math.prod(document.get_page_size(index)) for index, _ in boxes)
+        scale = min(scale, math.sqrt(_MOST_DRAWN / largest))
         for index, box in boxes:
             over = [mask for at, mask in masks if at == index]
             with _shown(document, index) as page:
@@ -85,10 +91,14 @@ def numbers_in(path: str, regions: Sequence[Sequence[Part]]) -> list[list[Part]]
 
 
 _NUMBER = re.compile(
-    # Of a formula, at the end of its line; of a reference.
-    r"(?<=\S)[ \t]+(?P<formula>[(（]\d{1,2}(?:[.-]\d{1,3})*[a-z]?[)）])[ \t]*(?=\r|\n|$)"
-    r"|(?P<reference>\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])"
+    # Of a formula, at the end of its line; of a reference. An index stands at its name, as in ind[1], and an interval
+    # behind a sign or a word that says so.
+    r"(?<=\S)[ \t]+(?P<formula>[(（][1-9]\d?(?:[.-]\d{1,3})*[a-z]?[)）])[ \t]*(?=\r|\n|$)"
+    r"|(?<=[^\W\d_])(?<!\bin)(?<!\bon)(?<!\bto)(?<!\bover)(?<!\brange)(?<!interval)[,.;]?[ \t]+"
+    r"(?P<reference>\[[1-9]\d{0,2}(?:\s*[,–-]\s*[1-9]\d{0,2})*\])"
 )
+_GAP = 1.5
+"""Of a number's height, from a formula to its number: an argument stands nearer."""
 _SIGN_OF_A_FORMULA = re.compile(r"[=<>≤≥≈≡∈+−∑∏∫→≠]")
 
 
@@ -103,12 +113,13 @@ def _numbers(document: Any, index: int) -> Iterator[Box]:
                 continue
             start, end = found.span("formula" if found["formula"] else "reference")
             boxes = [place.ink(at) for _, at in signs[start:end] if at >= 0]
-            if boxes:
-                whole = boxes[0]
-                for each in boxes[1:]:
-                    whole = around(whole, each)
-                left, top, right, bottom = whole
-                yield left - 1, top - 1, right + 1, bottom + 1
+            if not boxes:
+                continue
+            left, top, right, bottom = reduce(around, boxes)
+            before = signs[found.start() - 1][1]
+            if found["formula"] and before >= 0 and left - place.ink(before)[2] < _GAP * (bottom - top):
+                continue
+            yield left - 1, top - 1, right + 1, bottom + 1
         shown.close()
 
 

@@ -15,7 +15,7 @@ from tests.experiments.construction.writing import ALONE, Writer, run
 from tests.servers.chat_server import ChatServer, Json, Status, reply
 
 from toolablate.cli import group
-from toolablate.experiments.construction.reading import ReadAnswer, settled
+from toolablate.experiments.construction.reading import ReadAnswer, grams_of, is_on, settled
 from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Picture
@@ -163,6 +163,13 @@ class Reader:
         self.asked[name] += 1
         steps = self.steps[name]
         return steps.pop(0) if len(steps) > 1 else steps[0]
+
+
+def test_what_stands_beside_each_other_without_formulas_alone_does_not_count() -> None:
+    """Formulas are written otherwise in a text layer: of short words between them little would be left."""
+    read = "Let $$x_1$$ be in $$G$$ and $$y^2$$ out of $$H$$ where $$z$$ is not $$0$$."
+    assert is_on(read, grams_of("Let x1 be in G and y2 out of H where z is not 0."))
+    assert not is_on(read, grams_of("Seien x1 und y2 in G und z nicht in H, so ist z gleich null."))
 
 
 @pytest.mark.deep

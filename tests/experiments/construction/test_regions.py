@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from tests.experiments.construction.reviewing import Person, reviewing
 from tests.experiments.construction.test_books import PAGES, Set, book, lines
 from tests.experiments.construction.test_reading import words
 from tests.experiments.construction.writing import funnel, run
 from tests.servers.chat_server import ChatServer, Hang, reply
 
-from toolablate.experiments.construction.sources.book_crops import MASK
+from toolablate.experiments.construction.sources.book_crops import MASK, numbers_in
 from toolablate.experiments.construction.sources.captures import TILES, pictures_of
 from toolablate.experiments.construction.sources.cut_regions import (
     CutBooks,
@@ -107,6 +108,12 @@ def test_numbers_of_formulas_and_references_are_masked_by_proposal(tmp_path: Pat
     assert "(2.1)" not in region.text
     assert "(1914)" in region.text
     assert len(region.masks) == 2
+
+
+def test_arguments_indices_and_intervals_are_no_numbers_of_formulas_or_references(tmp_path: Path) -> None:
+    page = lines(60, "so that V = f (3)", "for x in [1, 2] the array ind[1] holds y", "and x = [1], as said in (2.1)")
+    path = plan_of(tmp_path, [page]).with_name("trees.pdf")
+    assert numbers_in(str(path), [[(0, (0.0, 0.0, 400.0, 600.0))]]) == [[]]
 
 
 @pytest.mark.deep
@@ -310,6 +317,22 @@ def test_each_reply_of_a_reader_has_its_one_fate(chat_server: ChatServer, tmp_pa
     asked = len(chat_server.requests)
     run(path)
     assert len(chat_server.requests) == asked
+
+
+def test_reviewers_see_the_picture_beside_the_statement(chat_server: ChatServer, tmp_path: Path) -> None:
+    path = pipeline_of(tmp_path, chat_server)
+    path.write_text(path.read_text().replace("reviewers = 0", "reviewers = 2"))
+    Reader(chat_server, tmp_path)
+    assert funnel(path)["review"]["waiting"] == {"review": STATEMENTS - 1}
+    with reviewing(path) as site:
+        ann = Person(site, "ann")
+        seen = ann.client.get(ann.next()).text
+        assert "Region of the book" in seen
+        assert "2.1 Work" in seen
+        (tile,) = re.findall(r'src="(/tile/[^"]+)"', seen)
+        found = ann.client.get(tile)
+    assert found.headers["content-type"] == "image/png"
+    assert found.content == (tmp_path / TILES / tile.rpartition("/")[2]).read_bytes()
 
 
 def test_a_region_whose_picture_is_gone_waits(chat_server: ChatServer, tmp_path: Path) -> None:
