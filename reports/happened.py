@@ -224,10 +224,14 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
 
 
 def _stands_in_none(told: Explanation) -> bool:
-    """Whether no result has its answer word for word; a letter or figure stands in many texts."""
+    """Whether no result has its answer, nor a number of it; a letter or figure stands in many texts."""
     answers = [each.lower() for each in answers_of(told) if len(each) > 1]
+    parts = {*answers, *(number for each in answers for number in _NUMBER.findall(each))}
     outputs = [plain_text(event.output).lower() for event in told.conversation if isinstance(event, ToolCall)]
-    return bool(answers) and not any(each in output for each in answers for output in outputs)
+    return bool(answers) and not any(each in output for each in parts for output in outputs)
+
+
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 
 
 def _answered(told: Explanation) -> str:
@@ -261,7 +265,7 @@ def never_without_tools(evidence: Evidence) -> str:
     answer = one_line(", ".join(own), max_chars=60)
     said = Counter(one_line(", ".join(each.extracted), max_chars=60) or "nothing readable" for each in scored)
     others = "; ".join(f"{each} ({times} of {len(scored)})" for each, times in said.most_common(MOST_NAMED))
-    prompt = " and this prompt" if evidence.signals.prompted and evidence.inputs.arms.scaffold else ""
+    prompt = " and without this prompt" if evidence.signals.prompted and evidence.inputs.arms.scaffold else ""
     return f"Without tools{prompt} it answers {others}, and never {answer}"
 
 

@@ -129,10 +129,10 @@ def _verdict(told: Explanation) -> Iterator[str]:
         known = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
         yield f"{start}{named}{known}"
     if together := chance_together(attribution):
+        other: Mechanism = "own_error" if attribution.mechanism == "sampling_noise" else "sampling_noise"
         yield (
-            f"In counts of causes it stands as {name_of(attribution.mechanism)}: this and"
-            f" {name_of('own_error' if attribution.mechanism == 'sampling_noise' else 'sampling_noise')}, which need no"
-            f" tool, are likelier together ({chance(together)})."
+            f"In tables of causes it counts as {name_of(attribution.mechanism)}: together with {name_of(other)}, which"
+            f" needs no tool either, that is likelier ({chance(together)})."
         )
 
 

@@ -35,9 +35,11 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
     evidence, attribution = told.explained.evidence, told.explained.attribution
     counted: list[Row] = []
     if attribution is not None and attribution.method == "replay":
-        # What no run takes away is set beside one that is as likely.
-        some = [first_of(attribution), *(cause for cause, _ in as_likely(shares_of(attribution)))]
-        cause = next((each for each in some if sides(each, evidence)[0]), some[0])
+        # What no run takes away is set beside one that is as likely, and for which the same runs count.
+        first, *rivals = [first_of(attribution), *(cause for cause, _ in as_likely(shares_of(attribution)))]
+        whole = {*counted_runs(first, evidence)}
+        same = [each for each in rivals if sides(each, evidence)[0] and {*counted_runs(each, evidence)} == whole]
+        cause = first if sides(first, evidence)[0] else next(iter(same), first)
         gone, there = sides(cause, evidence)
         counted = counted_runs(cause, evidence)
         if gone:

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import EXTENDED, SHAM
-from toolablate.analysis.attribution.replay_rules import blame, usual_rate
+from toolablate.analysis.attribution.replay_rules import blame
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.cause_wording import chance
 from toolablate.reports.causes import (
     FEW,
     POSSIBLE,
@@ -18,7 +19,6 @@ from toolablate.reports.causes import (
     hundred,
     quoted_name,
     ranked,
-    restores,
     shares_of,
     sides,
     unchanged,
@@ -60,6 +60,8 @@ from toolablate.reports.turn import (
 from toolablate.traces.records import Attribution, Mechanism
 from toolablate.traces.terminal_text import one_line
 
+_OF_NO_EVENT: tuple[Mechanism, ...] = ("availability", "prompt", "calling")
+"""Of these the trace shows nothing."""
 MOST_ROWS = 5
 LEAST_LEFT = 0.03
 """What is likelier is named, of what is not told by itself."""
@@ -76,7 +78,8 @@ def against(told: Explanation) -> Iterator[Said]:
         elif hundredths < POSSIBLE:
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
             pair = list(_side_by_side(cause, evidence, whole=False))
-            said = "; ".join((happened(cause, told).clause, *(pair or gone)))
+            clause = [] if cause in _OF_NO_EVENT else [happened(cause, told).clause]
+            said = "; ".join((*clause, *(pair or gone))) or "no row tests it apart"
             yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
         elif (cause, hundredths) not in as_likely(shares):
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
@@ -88,25 +91,27 @@ def against(told: Explanation) -> Iterator[Said]:
     yield from _rest(attribution, shares)
     if signs:
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
-    yield from _usual(shares, told)
+    yield from _by_its_own_runs(shares, told)
 
 
 def raised(told: Explanation) -> Iterator[str]:
     """What speaks for each that is as likely as the first."""
     attribution = told.explained.attribution
     assert attribution is not None
+    evidence = told.explained.evidence
     for cause, _ in as_likely(named_shares(told, attribution)):
+        again = unchanged(evidence)
+        if cause == "sampling_noise" and again and total(again).share < RIGHT:
+            yield f"For {quoted_name(cause)}: nothing shows it by itself; it is what the other causes leave."
+            continue
         yield f"For {quoted_name(cause)}:{_raised_by(cause, told, capitals=False)}"
 
 
 def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation, shares: Shares) -> Iterator[str]:
-    """Rows and early answers that do not fit a cause. Rows that are told of another one are not told again, but where
-    that is as likely, and told elsewhere."""
+    """Rows and early answers that do not fit a cause, also where they are told of another one that they fit."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
-    others = [each for each, _ in shares.others if each not in undecided]
-    told_rows = [row for other in others for row in _rows_of(other, evidence)]
-    rows = [row for row in _rows_against(cause, attribution, evidence) if row not in told_rows]
+    rows = _rows_against(cause, attribution, evidence)
     rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
     early = list(_early_answers_against(cause, told))
     # Early answers before any call are a row as well.
@@ -123,24 +128,12 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
 
 
-def _usual(shares: Shares, told: Explanation) -> Iterator[str]:
-    """How often what the page names is the cause in its store, and what it would be by its own runs alone."""
+def _by_its_own_runs(shares: Shares, told: Explanation) -> Iterator[str]:
+    """Where what is usual in its store decides."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
     if attribution.method != "replay" or shares.cause == "unknown":
         return
-    rates = {
-        cause: usual_rate(cause, evidence, told.rates)
-        for cause, share in ((shares.cause, 100), *shares.others)
-        if share >= POSSIBLE
-    }
-    known = [
-        f"{'drawing again' if cause == 'sampling_noise' else f'taking away {quoted_name(cause)}'} {round(100 * rate)}"
-        for cause, rate in rates.items()
-        if rate is not None
-    ]
-    if len(known) > 1:
-        yield f"Of 100 such answers in this store about so many are changed by {', by '.join(known)}."
     alone = blame(evidence)
     likeliest = max(alone, key=lambda each: alone[each])
     if likeliest not in (shares.cause, *(cause for cause, _ in as_likely(shares))):
@@ -155,7 +148,7 @@ def _rest(attribution: Attribution, shares: Shares) -> Iterator[str]:
         which = "All others together" if shares.others else "All other causes together"
         named = shares.named
         left = [(each, share) for each, share in ranked(attribution) if each not in named and share >= LEAST_LEFT]
-        most = f"; the likeliest of them is {defined(left[0][0])}" if left else ""
+        most = f"; the likeliest of them is {defined(left[0][0])}, {chance(left[0][1])}" if left else ""
         if 200 * attribution.shares.get("unknown", 0.0) > shares.rest and "unknown" not in named:
             most = " (mostly something that the condition brings, of which there is no sign)"
         yield f"{which}: {hundred(shares.rest)}{most}."
@@ -332,15 +325,6 @@ def _side_by_side(cause: Mechanism, evidence: Evidence, *, whole: bool = True) -
         yield f"without it {counts[0]}, with it {counts[1]}{beside}"
 
 
-def _rows_of(cause: Mechanism, evidence: Evidence) -> list[Row]:
-    """Without another cause and with it, where they say something for it."""
-    if cause == "sampling_noise":
-        return unchanged(evidence)
-    if cause in BY_CHANCE or not restores(cause, evidence):
-        return []
-    return [row for row in deciding_rows(cause, evidence) or () if row is not None]
-
-
 def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
     if again:
@@ -375,9 +359,6 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
         bare = without_tools(evidence)
         return [bare] if bare is not None and bare.share < RIGHT else []
     (gone, there), deciding = sides(cause, evidence), deciding_rows(cause, evidence) or ()
-    if cause == "tool_fault":
-        # They are much like a tool that fails.
-        there = [*there, *(row for row in levels if row.changed == SHAM)]
     low = [row for row in gone if row.share < RIGHT and row not in deciding]
     high = [row for row in there if row.share > RIGHT and row not in deciding]
     return sorted([*low, *high], key=lambda row: -row.runs)

@@ -14,7 +14,7 @@ from toolablate.reports.changed_runs import AFTER_FIRST, BEFORE, REDRAWN, Row, l
 from toolablate.reports.happened import Apart, Said, happened, last_reply, reply_after
 from toolablate.reports.run_groups import total
 from toolablate.reports.turn import AT_CALLS
-from toolablate.reports.why_against import named_shares
+from toolablate.reports.why_against import LEAST_LEFT, named_shares
 from toolablate.traces.records import Mechanism, ModelCall, ToolCall
 from toolablate.traces.terminal_text import ID_CHARS
 
@@ -68,7 +68,7 @@ def would_tell(told: Explanation) -> Iterator[Said]:
     for_right, for_wrong = (" or ".join(_with_shares(side, told)) for side in _outcomes(test, told))
     yield (
         f"{FEW} replays {test.what} (about {requests} requests).{so_far} Mostly right speaks for {for_right}, mostly"
-        f" wrong for {for_wrong}; about half right leaves it open."
+        f" wrong for {for_wrong}."
     )
     trial = told.explained.evidence.signals.trial[:ID_CHARS]
     change = f" {test.change}" if test.change else ""
@@ -132,6 +132,9 @@ def _outcomes(test: _Test, told: Explanation) -> tuple[list[Mechanism], list[Mec
     assert attribution is not None
     gone = {test.right, "sampling_noise", *(AT_CALLS if (test.event, test.change) == (0, "--answer-now") else ())}
     named = [each for each in named_shares(told, attribution).named if each not in ("unknown", test.right, test.wrong)]
+    # Of what is left to the rest this comes out wrong, whatever is changed.
+    if "own_error" not in (*named, test.right, test.wrong) and attribution.shares.get("own_error", 0.0) >= LEAST_LEFT:
+        named.append("own_error")
     return (
         [test.right, *(each for each in named if each in gone)],
         [test.wrong, *(each for each in named if each not in gone)],

@@ -115,15 +115,6 @@ def blame(evidence: Evidence, rates: ChangeRates | None = None) -> dict[Mechanis
     return {"format": lost, **shares} if lost else shares
 
 
-def usual_rate(mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> float | None:
-    """How often taking a mechanism away changes an answer in such trials of its store; None of what no level takes
-    away."""
-    named = _named(evidence)
-    levels = [level for order in chains(evidence, _forcing(evidence, rates)) for level in order[1:]]
-    steps = [step for step in _steps(levels, evidence) if named[step[0]] == mechanism]
-    return max((rates.of(_group(evidence), step) for step in steps), default=None)
-
-
 def _forcing(evidence: Evidence, rates: ChangeRates) -> Forcing:
     return rates.forcing.get(evidence.model, Forcing())
 

@@ -408,7 +408,6 @@ def read_explanation(
         store=str(store),
         provider=provider,
         design=found.design,
-        rates=found.rates,
     )
 
 

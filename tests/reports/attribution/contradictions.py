@@ -103,6 +103,8 @@ def _of_counts(told: Explanation, whole: str) -> Iterator[str]:
         return
     evidence = told.explained.evidence
     known = {_right_of(count) for each in run_groups(told) for _, count in each.rows} | {*_totals(told).values()}
+    both = [total for name, total in _totals(told).items() if name in (WITHOUT, WITH)]
+    known |= {(sum(right for right, _ in both), sum(runs for _, runs in both))} if both else set()
     known |= {_sum(rows) for cause in CAUSES for rows in sides(cause, evidence) if rows}
     known.add(_at_outset(evidence))
     known.add((int(evidence.inputs.score + sum(evidence.repeats)), 1 + len(evidence.repeats)))
@@ -186,7 +188,7 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     next_most = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
     if most - next_most < 0.04 and next_most >= 0.11 and not unknown:
         yield f"ranked, with {most} and {next_most}: {verdict}"
-    counted = [CAUSES[each][0] for each in BY_CHANCE if f"it stands as {CAUSES[each][0]}:" in verdict]
+    counted = [CAUSES[each][0] for each in BY_CHANCE if f"it counts as {CAUSES[each][0]}:" in verdict]
     other = attribution.mechanism in BY_CHANCE and ranked(attribution)[0][0] not in BY_CHANCE
     if counted != ([CAUSES[attribution.mechanism][0]] if other else []):
         yield f"counted as {counted}, and it is {attribution.mechanism}: {verdict}"
@@ -248,7 +250,7 @@ def _of_intervals(known: str) -> Iterator[str]:
 def _of_early_answers(told: Explanation, verdict: str, against: str) -> Iterator[str]:
     """What they say against a cause is said, by their counts."""
     right, asked = _at_outset(told.explained.evidence)
-    said = re.search(r"Before any call (\d+) of (\d+) early answers", against)
+    said = re.search(r"[Bb]efore any call (\d+) of (\d+) early answers", against)
     if said and (int(said[1]), int(said[2])) != (int(right), asked):
         yield f"other early answers than {right} of {asked}: {against}"
     needs_call = not re.search(r"chance|own error|offer of tools|condition", verdict.partition(":")[0])
@@ -322,7 +324,6 @@ def contradictions_of(store: Path) -> dict[str, list[str]]:
                     store=str(store),
                     provider=opened.model(trace.trial.model).provider,
                     design=gathered.design,
-                    rates=gathered.rates,
                 )
             )
     return found
