@@ -8,7 +8,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationError
 
-from toolablate.analysis.agreement.kappa import cohens_kappa, kappa_interval, margins
+from toolablate.analysis.agreement.kappa import (
+    alpha_interval,
+    cohens_kappa,
+    coincidences,
+    kappa_interval,
+    krippendorffs_alpha,
+    margins,
+)
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
@@ -73,8 +80,7 @@ class Review:
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """The decisions on what the item is now: on what it was before nobody is held."""
-        seen = {item: content_digest(content) for item, content in contents.items()}
-        said = said_now(self.decisions(), seen, self.reviewers)
+        said = said_of(self.decisions(), contents, self.reviewers)
         # What no longer applies is left out by now.
         return {
             item: [each.model_dump(mode="json", exclude={"sides"}) for each in of_item]
@@ -264,29 +270,44 @@ def _called(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of the first two people on each item: on how many both decided, the share with the same verdict (accept, mend or
-    reject, whatever the mend), Cohen's kappa of the verdicts with its 95 % interval over items (None where it is
-    undefined), median seconds an item (None where nobody measured)."""
+    """Of `items` on which two or more of the first people decided, each by their last word before the item was settled;
+    who decides between them does not count. `same_verdict` is the share of items with one verdict (accept, mend or
+    reject, whatever the mend). `beyond_chance` is the `statistic`: Cohen's kappa where all items are by the same two of
+    `people`, else Krippendorff's alpha, with its 95 % interval over items (None where it is undefined).
+    `median_seconds` an item are of all decisions (None where nobody measured)."""
 
     items: int
+    people: int
     same_verdict: float | None
-    kappa: float | None
+    statistic: Literal["kappa", "alpha"]
+    beyond_chance: float | None
     ci95: tuple[float, float] | None
     median_seconds: float | None
+
+
+STATISTICS = {"kappa": "Cohen's kappa", "alpha": "Krippendorff's alpha"}
 
 
 def said_of(
     decisions: Iterable[Decision], contents: Mapping[str, Content], reviewers: int
 ) -> dict[str, list[Decision]]:
     """Of what the items that came to review are now, by item."""
-    return said_now(decisions, {item: content_digest(content) for item, content in contents.items()}, reviewers)
+    return said_now(decisions, seen_of(contents), reviewers)
+
+
+def seen_of(contents: Mapping[str, Content]) -> dict[str, str]:
+    return {item: content_digest(content) for item, content in contents.items()}
 
 
 def said_now(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
     """By item, what people say of it as it is now: `seen` are the digests of the items. Who decided between sides that
     say otherwise by now has not decided."""
-    found = {item: [each for each in said if each.seen == seen.get(item)] for item, said in by_item(decisions).items()}
-    return {item: _applying(said, reviewers) for item, said in found.items() if said}
+    return {item: _applying(said, reviewers) for item, said in words_of(decisions, seen).items()}
+
+
+def words_of(decisions: Iterable[Decision], seen: Mapping[str, str]) -> dict[str, list[Decision]]:
+    """By item, each person's last word on it as it is now, be it one between sides that say otherwise by now."""
+    return by_item(each for each in decisions if each.seen == seen.get(each.item))
 
 
 def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
@@ -295,16 +316,41 @@ def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
     return [*said[:reviewers], *(each for each in said[reviewers:] if each.sides in ("", sides))]
 
 
-def agreement(said: Mapping[str, Sequence[Decision]]) -> Agreement:
+def own_words(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
+    """By item, the first people's last words from before it was settled: later ones may follow what others said."""
+    found: dict[str, dict[str, Decision]] = {}
+    settled: set[str] = set()
+    for each in decisions:
+        if each.seen == seen.get(each.item) and each.item not in settled:
+            said = found.setdefault(each.item, {})
+            said[each.by[-1]] = each
+            if not waits_for(_applying([*said.values()], reviewers), reviewers):
+                settled.add(each.item)
+    return {item: [*said.values()][:reviewers] for item, said in found.items()}
+
+
+def agreement(decisions: Sequence[Decision], seen: Mapping[str, str], reviewers: int) -> Agreement:
+    """Of the items whose digests are `seen`; `decisions` are all that were ever made, in their order."""
     import statistics
 
-    pairs = [(of_item[0], of_item[1]) for of_item in said.values() if len(of_item) > 1]
-    units = margins([[(one.verdict, other.verdict)] for one, other in pairs])
-    seconds = [each.seconds for of_item in said.values() for each in of_item if each.seconds is not None]
+    rated = [said for said in own_words(decisions, seen, reviewers).values() if len(said) > 1]
+    people = sorted({each.by[-1] for said in rated for each in said})
+    verdicts = [[each.verdict for each in sorted(said, key=lambda each: each.by[-1])] for said in rated]
+    seconds = [each.seconds for said in words_of(decisions, seen).values() for each in said]
+    measured = [each for each in seconds if each is not None]
+    statistic: Literal["kappa", "alpha"] = "kappa" if len(people) == 2 else "alpha"
+    if statistic == "kappa":
+        two = margins([[(one, other)] for one, other in verdicts])
+        value, ci95 = cohens_kappa(two), kappa_interval(two)
+    else:
+        several = coincidences([[each] for each in verdicts])
+        value, ci95 = krippendorffs_alpha(several), alpha_interval(several)
     return Agreement(
-        items=len(pairs),
-        same_verdict=sum(one.verdict == other.verdict for one, other in pairs) / len(pairs) if pairs else None,
-        kappa=cohens_kappa(units),
-        ci95=kappa_interval(units) if len(pairs) > 1 else None,
-        median_seconds=statistics.median(seconds) if seconds else None,
+        items=len(rated),
+        people=len(people),
+        same_verdict=sum(len({*each}) == 1 for each in verdicts) / len(rated) if rated else None,
+        statistic=statistic,
+        beyond_chance=value,
+        ci95=ci95,
+        median_seconds=statistics.median(measured) if measured else None,
     )

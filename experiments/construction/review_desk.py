@@ -19,11 +19,13 @@ from toolablate.experiments.construction.review import (
     agreement,
     decision_of,
     said_now,
+    seen_of,
     sides_of,
     waits_for,
+    words_of,
 )
 from toolablate.experiments.construction.stages import Content
-from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
+from toolablate.experiments.construction.workbench import Decision, Workbench
 
 Task = Literal["review", "adjudication"]
 
@@ -31,13 +33,14 @@ Task = Literal["review", "adjudication"]
 @dataclass(frozen=True)
 class ToReview:
     """The items that came to a review as they are now, by id: `seen` are their digests, `said` what people said of
-    them. A person is known by name, whatever its capitals."""
+    them, and `decisions` all that was ever decided. A person is known by name, whatever its capitals."""
 
     pipeline: Pipeline
     review: Review
     contents: Mapping[str, Content]
     seen: Mapping[str, str]
     said: Mapping[str, Sequence[Decision]]
+    decisions: Sequence[Decision]
 
     @property
     def reviewed(self) -> Reviewed:
@@ -52,7 +55,12 @@ class ToReview:
 
     @cached_property
     def agreement(self) -> Agreement:
-        return agreement(self.said)
+        return agreement(self.decisions, self.seen, self.review.reviewers)
+
+    @cached_property
+    def words(self) -> Mapping[str, Sequence[Decision]]:
+        """By item, also of who decided between sides that say otherwise by now."""
+        return words_of(self.decisions, self.seen)
 
     def own(self, item: str, person: str) -> Decision | None:
         return next((each for each in self.said.get(item, ()) if _is(each, person)), None)
@@ -205,9 +213,10 @@ class Desk:
         seen: Mapping[str, str] | None = None,
     ) -> ToReview:
         if seen is None:
-            seen = {item: content_digest(content) for item, content in contents.items()}
-        said = said_now(self._bench.decisions(), seen, review.reviewers)
-        return ToReview(pipeline, review, contents, seen, said)
+            seen = seen_of(contents)
+        decisions = self._bench.decisions()
+        said = said_now(decisions, seen, review.reviewers)
+        return ToReview(pipeline, review, contents, seen, said, decisions)
 
 
 def _read(pipeline: Pipeline) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from toolablate.analysis.alignment import pieces
 from toolablate.benchmarks.rows.row_errors import LineError
-from toolablate.experiments.construction.review import OF_A_SIDE, ChangedError, FaultyError, sides_digest
+from toolablate.experiments.construction.review import OF_A_SIDE, STATISTICS, ChangedError, FaultyError, sides_digest
 from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
 from toolablate.experiments.construction.reviewers import (
     Institution,
@@ -118,7 +118,7 @@ def _known(view: ReviewView, alias: str) -> str:
 
 
 def _entered(view: ReviewView, form: Form) -> Reviewer:
-    decided = {each.reviewer for said in view.desk.look(fresh=False).said.values() for each in said}
+    decided = {each.reviewer for said in view.desk.look(fresh=False).words.values() for each in said}
     return view.reviewers.enter(
         *(form.get(key, "") for key in ("alias", "name", "field", "degree", "institution")), decided=decided
     )
@@ -147,6 +147,7 @@ def overview(request: Request) -> Response:
         done=len(own),
         waiting=Counter(now.waiting.values()),
         agreement=now.agreement,
+        statistics=STATISTICS,
         lines=_lines(now, view.reviewers.known(), person),
         last=_last(now, request, person),
         undone=_undone(request),
@@ -165,12 +166,12 @@ def _lines(now: ToReview, known: Mapping[str, Reviewer], person: str) -> list[Pe
     """What each person has done, by alias. Verdicts of others only where no item waits: from counts that tick one reads
     what a person said before deciding oneself."""
     verdicts: dict[str, Counter[str]] = {}
-    for decisions in now.said.values():
+    for decisions in now.words.values():
         for decision in decisions:
             verdicts.setdefault(decision.reviewer.casefold(), Counter())[decision.verdict] += 1
     hidden = verdicts.keys() - {person.casefold()} if now.waiting else set()
     found = []
-    for each in reviewer_figures(now.said, known):
+    for each in reviewer_figures(now.words, known):
         alias = each.alias.casefold()
         found.append(PersonLine(each, None if alias in hidden else verdicts[alias]))
     return found
