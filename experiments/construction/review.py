@@ -20,7 +20,7 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Waiting
-from toolablate.experiments.construction.workbench import Decision, content_digest
+from toolablate.experiments.construction.workbench import Decision, content_digest, person_key
 from toolablate.traces.records import digest_json, digest_text
 
 
@@ -47,7 +47,7 @@ class Reviewed:
     by: str = ""
 
     def is_by(self, content: Content, person: str) -> bool:
-        return bool(self.by) and content[self.by].casefold() == person.casefold()
+        return bool(self.by) and person_key(content[self.by]) == person_key(person)
 
     def mendable(self, content: Content) -> Content:
         """All that people may mend, by field."""

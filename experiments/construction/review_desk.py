@@ -25,7 +25,7 @@ from toolablate.experiments.construction.review import (
     words_of,
 )
 from toolablate.experiments.construction.stages import Content
-from toolablate.experiments.construction.workbench import Decision, Workbench
+from toolablate.experiments.construction.workbench import Decision, Workbench, person_key
 
 Task = Literal["review", "adjudication"]
 
@@ -84,7 +84,7 @@ class ToReview:
 
 
 def _is(decision: Decision, person: str) -> bool:
-    return decision.reviewer.casefold() == person.casefold()
+    return person_key(decision.reviewer) == person_key(person)
 
 
 AT_IT_SECONDS = 900.0
@@ -135,7 +135,7 @@ class Desk:
     def opened(self, item: str, person: str) -> None:
         """This person is at the item from now on, and at no other."""
         with self._places:
-            self._at[person.casefold()] = item, time.monotonic()
+            self._at[person_key(person)] = item, time.monotonic()
 
     def give(self, now: ToReview, person: str, task: Task, here: str = "") -> str | None:
         """The next item after `here`, then the first, that waits for this person, who is at it from now on: one that
@@ -143,19 +143,19 @@ class Desk:
         needed = now.review.reviewers + (task == "adjudication")
         places = {item: place for place, item in enumerate(now.contents)}
         with self._places:
-            people = self._people(person.casefold())
+            people = self._people(person_key(person))
 
             def rank(item: str) -> tuple[bool, bool, bool, int]:
-                said = {each.reviewer.casefold() for each in now.said.get(item, ())}
+                said = {person_key(each.reviewer) for each in now.said.get(item, ())}
                 others = people.get(item, set()) - said
                 late = places[item] <= places.get(here, -1)
                 return len(said) + len(others) >= needed, bool(others), late, places[item]
 
             found = min((item for item in now.tasks(person, task) if item != here), key=rank, default=None)
             if found is None:
-                self._at.pop(person.casefold(), None)
+                self._at.pop(person_key(person), None)
             else:
-                self._at[person.casefold()] = found, time.monotonic()
+                self._at[person_key(person)] = found, time.monotonic()
         return found
 
     def _people(self, beside: str) -> dict[str, set[str]]:

@@ -32,7 +32,7 @@ from toolablate.experiments.construction.reviewers import (
 )
 from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.experiments.construction.stages import Content
-from toolablate.experiments.construction.workbench import Decision
+from toolablate.experiments.construction.workbench import Decision, person_key
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import digest_text
 from toolablate.viewer.forms import Form, read_form
@@ -75,7 +75,7 @@ def _cookie(request: Request) -> str:
 def _person(request: Request) -> str:
     """ "" for nobody that this workbench knows."""
     alias = unquote(request.cookies.get(_cookie(request), "")).strip()
-    found = _view(request).reviewers.known().get(alias.casefold())
+    found = _view(request).reviewers.known().get(person_key(alias))
     return found.alias if found else ""
 
 
@@ -111,7 +111,7 @@ def _chosen(request: Request, form: Form) -> Response:
 
 
 def _known(view: ReviewView, alias: str) -> str:
-    found = view.reviewers.known().get(alias.casefold())
+    found = view.reviewers.known().get(person_key(alias))
     if found is None:
         raise InputError("Nobody has this alias.", code="reviewer")
     return found.alias
@@ -168,11 +168,11 @@ def _lines(now: ToReview, known: Mapping[str, Reviewer], person: str) -> list[Pe
     verdicts: dict[str, Counter[str]] = {}
     for decisions in now.words.values():
         for decision in decisions:
-            verdicts.setdefault(decision.reviewer.casefold(), Counter())[decision.verdict] += 1
-    hidden = verdicts.keys() - {person.casefold()} if now.waiting else set()
+            verdicts.setdefault(person_key(decision.reviewer), Counter())[decision.verdict] += 1
+    hidden = verdicts.keys() - {person_key(person)} if now.waiting else set()
     found = []
     for each in reviewer_figures(now.words, known):
-        alias = each.alias.casefold()
+        alias = person_key(each.alias)
         found.append(PersonLine(each, None if alias in hidden else verdicts[alias]))
     return found
 
