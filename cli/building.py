@@ -237,11 +237,13 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.kinds import reviewed
     from toolablate.experiments.construction.pipeline import load_pipeline
+    from toolablate.experiments.construction.publishing import require_published
     from toolablate.experiments.construction.workbench import Workbench, content_digest
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=False) as bench:
         contents, part = seen_so_far(loaded, bench).published or {}, reviewed(loaded)
+        require_published(loaded, contents, bench)
     for item in drawn(contents, number, seed):
         content = contents[item]
         told = {

@@ -129,6 +129,15 @@ def test_findings_that_were_acted_on_still_speak_for_what_nobody_looked_at(tmp_p
 def test_people_audit_what_is_published(chat_server: ChatServer, tmp_path: Path) -> None:
     path = pipeline_of(tmp_path, chat_server, f"{ALONE}[card]\n")
     funnel(path)
+    published = tmp_path / "published/statements.jsonl"
+    whole = published.read_text(encoding="utf-8")
+    published.write_text("".join(whole.splitlines(keepends=True)[2:]), encoding="utf-8")
+    differs = run("audit", path, code=1).exception
+    assert isinstance(differs, InputError)
+    assert "what is published is not what the workbench has by now" in differs.message
+    published.unlink()
+    assert "is not there yet" in str(run("audit", path, code=1).exception)
+    published.write_text(whole, encoding="utf-8")
     rows = [json.loads(line) for line in run("audit", path, "-n", "2").output.splitlines()]
     assert rows == [json.loads(line) for line in run("audit", path).output.splitlines()][:2]
     said = [{**rows[0], "right": True}, {**rows[1], "right": False, "reason": "holds"}, {**rows[0], "seen": "0" * 64}]
