@@ -1,8 +1,10 @@
 """What people decide of items: who has to agree, what a mend changes, how far two agree beyond chance."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -152,32 +154,53 @@ class ChangedError(LineError):
     """The item is another than the one that was decided on."""
 
 
-def load_decisions(path: Path, reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]) -> list[Decision]:
-    """One decision in a row. `reviews` are what the items that came to each review are now, by item, the last review at
-    the end.
+class NoItemError(LineError):
+    """No item, or more than one, that came to a review is the one that was decided on."""
 
-    Raises InputError that names the row: an unknown item or key, an item that is another by now, a mend that leaves a
-    fault or changes nothing, a rejection without a reason."""
+
+def load_decisions(
+    path: Path, reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]
+) -> tuple[list[Decision], dict[str, list[int]]]:
+    """One decision in a row, and under each reason the numbers of the rows that are out of date: their item is another
+    by now, or none. `reviews` are what the items that came to each review are now, by item, the last review at the end.
+
+    Raises InputError that names the row: an unknown key, a mend that leaves a fault or changes nothing, a rejection
+    without a reason."""
     found = []
+    out_of_date: defaultdict[str, list[int]] = defaultdict(list)
+    of_ids = [(sorted(contents), contents, reviewed) for contents, reviewed in reviews]
     for place, row in rows_of(path):
         try:
-            found.append(decision_of(row, *_review_of(row, reviews)))
+            found.append(decision_of(*_review_of(row, of_ids)))
+        except (ChangedError, NoItemError) as error:
+            why = str(error) if isinstance(error, ChangedError) else "item: is none, or no longer one, to be reviewed"
+            out_of_date[why].append(place.number)
         except LineError as error:
             raise at(place, error, code="bad_decision") from error
-    return found
+    return found, dict(out_of_date)
 
 
 def _review_of(
-    row: Mapping[str, Any], reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]
-) -> tuple[Mapping[str, Content], Reviewed]:
-    """The one at which the item's text is what was seen, else the last one to which the item came."""
+    row: Mapping[str, Any], reviews: Sequence[tuple[Sequence[str], Mapping[str, Content], Reviewed]]
+) -> tuple[Mapping[str, Any], Mapping[str, Content], Reviewed]:
+    """The row with its whole item, and the review at which the item's text is what was seen, else the last one to which
+    it came. Of each review the ids are in their order."""
     item, seen = str(row.get("item", "")), str(row.get("seen", ""))
-    came = [review for review in reviews if any(known.startswith(item) for known in review[0])]
-    for contents, reviewed in came:
-        texts = [content for known, content in contents.items() if known.startswith(item)]
-        if item and seen and any(content_digest(content).startswith(seen) for content in texts):
-            return contents, reviewed
-    return came[-1] if came else reviews[-1]
+    if not item:
+        raise LineError("item: is blank, and so is no item that was to be reviewed")
+    came = [(found, *review[1:]) for review in reviews if (found := _beginning(item, review[0]))]
+    if not came:
+        raise NoItemError(item)
+    fitting = [each for each in came if seen and any(content_digest(each[1][i]).startswith(seen) for i in each[0])]
+    found, contents, reviewed = fitting[0] if fitting else came[-1]
+    if len(found) > 1:
+        raise LineError(f"item: {item!r} is more than one item that was to be reviewed")
+    return {**row, "item": found[0]}, contents, reviewed
+
+
+def _beginning(item: str, ids: Sequence[str]) -> list[str]:
+    start = bisect_left(ids, item)
+    return list(takewhile(lambda known: known.startswith(item), islice(ids, start, None)))
 
 
 LONGEST_TEXT = 32_000
@@ -187,9 +210,11 @@ FEWEST_SEEN = 6
 
 
 def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed: Reviewed) -> Decision:
-    """Raises LineError: ChangedError where the item is another by now, FaultyError where a rejection lacks its reason
-    or a mend leaves faults."""
-    item = _item_of(row, contents)
+    """`item` is the whole id. Raises LineError: NoItemError where there is none, ChangedError where it is another by
+    now, FaultyError where a rejection lacks its reason or a mend leaves faults."""
+    item = str(row.get("item", ""))
+    if item not in contents:
+        raise NoItemError(f"item: {item!r} is no item that was to be reviewed")
     content = contents[item]
     try:
         decision = Decision.model_validate({**row, "item": item})
@@ -245,16 +270,6 @@ def _texts_in(value: object) -> set[str]:
 
 def _too_long(text: str) -> str:
     return f"has {len(text):,} characters, and may have {LONGEST_TEXT:,}"
-
-
-def _item_of(row: Mapping[str, Any], contents: Mapping[str, Content]) -> str:
-    item = str(row.get("item", ""))
-    matches = [known for known in contents if item and known.startswith(item)]
-    if len(matches) != 1:
-        raise LineError(
-            f"item: {item!r} is {'no item' if not matches else 'more than one item'} that was to be reviewed"
-        )
-    return matches[0]
 
 
 def _is_like(value: object, before: object) -> bool:

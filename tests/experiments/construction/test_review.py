@@ -115,7 +115,6 @@ def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: Ch
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"item": "zz", "verdict": "accept"}, "is no item"),
         ({"item": "", "verdict": "accept"}, "is no item"),
         ({"verdict": "praise"}, "verdict"),
         ({"verdict": "reject"}, "a rejection needs one"),
@@ -140,7 +139,6 @@ def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: Ch
         ),
         ({"verdict": "reject", "reason": "x" * 300_000}, "reason: has 300,000 characters"),
         ({"verdict": "accept", "content": {"question": "x"}}, "accept changes nothing"),
-        ({"verdict": "accept", "seen": "another"}, "the item is another by now"),
         ({"verdict": "accept", "seen": "9c1f"}, "is too short"),
         ({}, "the key 'verdict' is missing"),
         ({"verdict": "accept", "reviewer": " "}, "reviewer"),
@@ -153,6 +151,22 @@ def test_a_decision_that_cannot_be_kept_is_named(
     path, items = waiting
     assert told in decided(path, {"item": items[0]["item"], "reviewer": "ann", **row}, code=1)
     assert funnel(path)["review"]["waiting"] == {"review": 4}
+
+
+def test_rows_that_are_out_of_date_cost_no_other_decision(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
+    path, items = waiting
+    rows = [{"item": each["item"], "seen": each["seen"], "reviewer": "ann", "verdict": "accept"} for each in items[:2]]
+    rows += [{**rows[0], "seen": "another"}, {**rows[0], "item": "zz"}, {**rows[1], "seen": "another"}]
+    file = path.parent / "decisions.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    told = run("decide", path, file, code=1).output
+    assert "2 decisions kept" in told
+    assert "2 rows not kept, seen: the item is another by now, so that this is no decision on it: rows 3, 5" in told
+    assert "1 row not kept, item: is none, or no longer one, to be reviewed: row 4" in told
+    # A malformed row refuses them all.
+    file.write_text("\n".join(map(json.dumps, [{**rows[0], "reviewer": "bob"}, {"item": items[0]["item"]}])))
+    assert isinstance(run("decide", path, file, code=1).exception, InputError)
+    assert all("bob" not in json.loads(line)["decided_by"] for line in run("decide", path).output.splitlines())
 
 
 def test_labels_and_the_wrong_reply_are_mended_as_the_question_is(chat_server: ChatServer, tmp_path: Path) -> None:
