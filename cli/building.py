@@ -189,6 +189,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
     import json
 
     from toolablate.experiments.construction.approvals import load_reviewed
+    from toolablate.experiments.construction.audit import rows_named
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.review import Review, load_decisions, said_of
     from toolablate.experiments.construction.workbench import Workbench, content_digest
@@ -199,13 +200,16 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
         reviews = [(each.stage, each) for each in seen_so_far(loaded, bench).reviews if isinstance(each.stage, Review)]
         if decisions is not None:
             came = [(found.contents, stage.reviewed) for stage, found in reviews]
-            kept = bench.decide(load_decisions(decisions, came))
+            found, out_of_date = load_decisions(decisions, came)
+            kept = bench.decide(found)
             click.echo(f"{counted(kept, 'decision')} kept; `toolablate build {pipeline}` goes on with them.", err=True)
-            return
-        for stage, found in reviews:
-            said, part = said_of(bench.decisions(), found.contents, stage.reviewers), stage.reviewed
-            for item, waits in found.waiting.items():
-                content = found.contents[item]
+            for why, rows in out_of_date.items():
+                click.echo(f"{counted(len(rows), 'row')} not kept, {why}: {rows_named(rows)}", err=True)
+            raise SystemExit(1 if out_of_date else 0)
+        for stage, passed in reviews:
+            said, part = said_of(bench.decisions(), passed.contents, stage.reviewers), stage.reviewed
+            for item, waits in passed.waiting.items():
+                content = passed.contents[item]
                 told = {
                     "item": item,
                     "seen": content_digest(content),
@@ -238,11 +242,13 @@ def audit_command(pipeline: Path, number: int, seed: int) -> None:
     from toolablate.experiments.construction.building import seen_so_far
     from toolablate.experiments.construction.kinds import reviewed
     from toolablate.experiments.construction.pipeline import load_pipeline
+    from toolablate.experiments.construction.publishing import require_published
     from toolablate.experiments.construction.workbench import Workbench, content_digest
 
     loaded = load_pipeline(pipeline)
     with Workbench(Path(loaded.workbench), write=False) as bench:
         contents, part = seen_so_far(loaded, bench).published or {}, reviewed(loaded)
+        require_published(loaded, contents, bench)
     for item in drawn(contents, number, seed):
         content = contents[item]
         told = {

@@ -149,8 +149,10 @@ def audit_told(audit: Audit) -> Sequence[str]:
             f" are published {low} to {high} % are not (95 %; one-sided at most {100 * audit.at_most:.1f} %)"
         )
     for why, rows in audit.not_counted.items():
-        named = ", ".join(map(str, rows[:ROWS_NAMED])) + (", ..." if len(rows) > ROWS_NAMED else "")
-        told.append(
-            f"Audit: {counted(len(rows), 'row')} not counted, {why}: {'row' if len(rows) == 1 else 'rows'} {named}"
-        )
+        told.append(f"Audit: {counted(len(rows), 'row')} not counted, {why}: {rows_named(rows)}")
     return told
+
+
+def rows_named(rows: Sequence[int]) -> str:
+    named = ", ".join(map(str, rows[:ROWS_NAMED])) + (", ..." if len(rows) > ROWS_NAMED else "")
+    return f"{'row' if len(rows) == 1 else 'rows'} {named}"

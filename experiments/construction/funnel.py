@@ -12,12 +12,12 @@ from toolablate.experiments.construction.building import Built, paid_for
 from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
-from toolablate.experiments.construction.review import Agreement, Review, agreement, said_of
+from toolablate.experiments.construction.review import STATISTICS, Agreement, Review, agreement, seen_of, words_of
 from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, institutions_of, reviewer_figures
 from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
 from toolablate.experiments.construction.stages import REFUSED, UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, p_told, style_guess, style_told
-from toolablate.experiments.construction.workbench import Paid, Workbench
+from toolablate.experiments.construction.workbench import Decision, Paid, Workbench
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +141,14 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     known = Reviewers(Path(pipeline.workbench)).known()
     takes_apart = pipeline.reads and pipeline.kind == "statements"
     rows = rows_in(pipeline)
-    said = {
-        found.stage.name: said_of(bench.decisions(), found.contents, found.stage.reviewers)
-        for found in built.reviews
-        if isinstance(found.stage, Review)
-    }
-    by_item = {f"{stage} {item}": each for stage, of_stage in said.items() for item, each in of_stage.items()}
+    decisions = bench.decisions()
+    agreed: dict[str, Agreement] = {}
+    words: dict[str, list[Decision]] = {}
+    for found in built.reviews:
+        if isinstance(found.stage, Review):
+            seen = seen_of(found.contents)
+            agreed[found.stage.name] = agreement(decisions, seen, found.stage.reviewers)
+            words |= {f"{found.stage.name} {item}": said for item, said in words_of(decisions, seen).items()}
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),
@@ -161,10 +163,10 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
         audit=audit_in(pipeline, built.published or {}, bench.texts(built.stages[-1].stage.name)),
         paper=paper.name,
         paper_funnel=paper.told,
-        agreement=agreement(said[built.review.stage.name]),
-        proofreading=agreement(said["proofread"]) if "proofread" in said else None,
-        reviewers=tuple(reviewer_figures(by_item, known)),
-        institutions=institutions_of(by_item, known),
+        agreement=agreed[built.review.stage.name],
+        proofreading=agreed.get("proofread"),
+        reviewers=tuple(reviewer_figures(words, known)),
+        institutions=institutions_of(words, known),
     )
 
 
@@ -286,11 +288,11 @@ def agreement_told(said: Agreement, what: str = "Review") -> Iterator[str]:
     from toolablate.reports.numbers import counted
 
     if said.items:
-        kappa = "undefined" if said.kappa is None else f"{said.kappa:.2f}"
+        value = "undefined" if said.beyond_chance is None else f"{said.beyond_chance:.2f}"
         interval = f" ({said.ci95[0]:.2f} to {said.ci95[1]:.2f})" if said.ci95 else ""
         yield (
-            f"{what}: two people on {counted(said.items, 'item')}, the same verdict on {said.same_verdict:.0%},"
-            f" kappa {kappa}{interval}"
+            f"{what}: {said.people} people on {counted(said.items, 'item')}, the same verdict on"
+            f" {said.same_verdict:.0%}, {STATISTICS[said.statistic]} {value}{interval}"
         )
     if said.median_seconds is not None:
         yield f"{what}: median {said.median_seconds:.0f} s per item and person"

@@ -24,6 +24,7 @@ from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.reports.numbers import counted
+from toolablate.traces.errors import InputError
 from toolablate.traces.new_files import new_folder
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
@@ -124,25 +125,49 @@ def _language_of(content: Content) -> str:
     return told_language("\n".join((asked["question"], *asked.get("options", ()))))
 
 
-def _of_questions(
-    pipeline: Pipeline, contents: Mapping[str, Content], canary: str, mended: Collection[str]
-) -> tuple[dict[str, str], list[str]]:
-    """The files, and what is told of them."""
+def require_published(pipeline: Pipeline, contents: Mapping[str, Content], bench: Workbench) -> None:
+    """Raises InputError where `output` has not the rows of `contents`, what the workbench would publish now."""
+    try:
+        there = (Path(pipeline.output) / f"{pipeline.kind}.jsonl").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        there = None
+    if there is None or there != _rows_of(pipeline, contents, bench.canary()):
+        what = "is not what the workbench has by now" if there is not None else "is not there yet"
+        raise InputError(
+            f"output: what is published {what}",
+            hint=f"run `toolablate build {pipeline.file}` first",
+            code="unpublished",
+        )
+
+
+def _rows_of(pipeline: Pipeline, contents: Mapping[str, Content], canary: str) -> str:
+    """What the file of all items has."""
+    if pipeline.kind == "statements":
+        statements = [
+            statement
+            for item, content in contents.items()
+            for statement in statements_of(
+                item, content, told_language(f"{content['text']}\n{content['false']['text']}")
+            )
+        ]
+        return _documents(statements, canary)
     # The threads are a corpus then, which is to be searched.
     block = not pipeline.worlds.threads
-    rows_of_questions = [
+    questions = [
         question_of(item, content, canary, _language_of(content), block_source=block)
         for item, content in contents.items()
     ]
     # Of a file with several languages, English is no default.
-    questions = [
-        json.dumps(
-            {**each.model_dump(mode="json", exclude_defaults=True), "language": each.language}, ensure_ascii=False
-        )
-        for each in rows_of_questions
-    ]
+    rows = [{**each.model_dump(mode="json", exclude_defaults=True), "language": each.language} for each in questions]
+    return _lines(json.dumps(each, ensure_ascii=False) for each in rows)
+
+
+def _of_questions(
+    pipeline: Pipeline, contents: Mapping[str, Content], canary: str, mended: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
+    """The files, and what is told of them."""
     rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
-    made = {"questions.jsonl": _lines(questions), "lpfqa.jsonl": _lines(rows)}
+    made = {"questions.jsonl": _rows_of(pipeline, contents, canary), "lpfqa.jsonl": _lines(rows)}
     if not pipeline.worlds.threads:
         return made, []
     worlds = thread_worlds(contents, mended)
@@ -168,12 +193,7 @@ def _mended(built: Built) -> frozenset[str]:
 def _of_statements(
     pipeline: Pipeline, contents: Mapping[str, Content], canary: str, tell: Callable[[str], None]
 ) -> tuple[dict[str, str], list[str]]:
-    statements = [
-        statement
-        for item, content in contents.items()
-        for statement in statements_of(item, content, told_language(f"{content['text']}\n{content['false']['text']}"))
-    ]
-    made = {"statements.jsonl": _documents(statements, canary)}
+    made = {"statements.jsonl": _rows_of(pipeline, contents, canary)}
     if not pipeline.worlds.pages:
         return made, []
     tell(f"Looking for {counted(len(contents), 'statement')} in the book")

@@ -1,19 +1,28 @@
 """What people decide of items: who has to agree, what a mend changes, how far two agree beyond chance."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import ValidationError
 
-from toolablate.analysis.agreement.kappa import cohens_kappa, kappa_interval, margins
+from toolablate.analysis.agreement.kappa import (
+    alpha_interval,
+    cohens_kappa,
+    coincidences,
+    kappa_interval,
+    krippendorffs_alpha,
+    margins,
+)
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Waiting
-from toolablate.experiments.construction.workbench import Decision, content_digest
+from toolablate.experiments.construction.workbench import Decision, content_digest, person_key
 from toolablate.traces.records import digest_json, digest_text
 
 
@@ -40,7 +49,7 @@ class Reviewed:
     by: str = ""
 
     def is_by(self, content: Content, person: str) -> bool:
-        return bool(self.by) and content[self.by].casefold() == person.casefold()
+        return bool(self.by) and person_key(content[self.by]) == person_key(person)
 
     def mendable(self, content: Content) -> Content:
         """All that people may mend, by field."""
@@ -73,8 +82,7 @@ class Review:
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """The decisions on what the item is now: on what it was before nobody is held."""
-        seen = {item: content_digest(content) for item, content in contents.items()}
-        said = said_now(self.decisions(), seen, self.reviewers)
+        said = said_of(self.decisions(), contents, self.reviewers)
         # What no longer applies is left out by now.
         return {
             item: [each.model_dump(mode="json", exclude={"sides"}) for each in of_item]
@@ -146,32 +154,53 @@ class ChangedError(LineError):
     """The item is another than the one that was decided on."""
 
 
-def load_decisions(path: Path, reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]) -> list[Decision]:
-    """One decision in a row. `reviews` are what the items that came to each review are now, by item, the last review at
-    the end.
+class NoItemError(LineError):
+    """No item, or more than one, that came to a review is the one that was decided on."""
 
-    Raises InputError that names the row: an unknown item or key, an item that is another by now, a mend that leaves a
-    fault or changes nothing, a rejection without a reason."""
+
+def load_decisions(
+    path: Path, reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]
+) -> tuple[list[Decision], dict[str, list[int]]]:
+    """One decision in a row, and under each reason the numbers of the rows that are out of date: their item is another
+    by now, or none. `reviews` are what the items that came to each review are now, by item, the last review at the end.
+
+    Raises InputError that names the row: an unknown key, a mend that leaves a fault or changes nothing, a rejection
+    without a reason."""
     found = []
+    out_of_date: defaultdict[str, list[int]] = defaultdict(list)
+    of_ids = [(sorted(contents), contents, reviewed) for contents, reviewed in reviews]
     for place, row in rows_of(path):
         try:
-            found.append(decision_of(row, *_review_of(row, reviews)))
+            found.append(decision_of(*_review_of(row, of_ids)))
+        except (ChangedError, NoItemError) as error:
+            why = str(error) if isinstance(error, ChangedError) else "item: is none, or no longer one, to be reviewed"
+            out_of_date[why].append(place.number)
         except LineError as error:
             raise at(place, error, code="bad_decision") from error
-    return found
+    return found, dict(out_of_date)
 
 
 def _review_of(
-    row: Mapping[str, Any], reviews: Sequence[tuple[Mapping[str, Content], Reviewed]]
-) -> tuple[Mapping[str, Content], Reviewed]:
-    """The one at which the item's text is what was seen, else the last one to which the item came."""
+    row: Mapping[str, Any], reviews: Sequence[tuple[Sequence[str], Mapping[str, Content], Reviewed]]
+) -> tuple[Mapping[str, Any], Mapping[str, Content], Reviewed]:
+    """The row with its whole item, and the review at which the item's text is what was seen, else the last one to which
+    it came. Of each review the ids are in their order."""
     item, seen = str(row.get("item", "")), str(row.get("seen", ""))
-    came = [review for review in reviews if any(known.startswith(item) for known in review[0])]
-    for contents, reviewed in came:
-        texts = [content for known, content in contents.items() if known.startswith(item)]
-        if item and seen and any(content_digest(content).startswith(seen) for content in texts):
-            return contents, reviewed
-    return came[-1] if came else reviews[-1]
+    if not item:
+        raise LineError("item: is blank, and so is no item that was to be reviewed")
+    came = [(found, *review[1:]) for review in reviews if (found := _beginning(item, review[0]))]
+    if not came:
+        raise NoItemError(item)
+    fitting = [each for each in came if seen and any(content_digest(each[1][i]).startswith(seen) for i in each[0])]
+    found, contents, reviewed = fitting[0] if fitting else came[-1]
+    if len(found) > 1:
+        raise LineError(f"item: {item!r} is more than one item that was to be reviewed")
+    return {**row, "item": found[0]}, contents, reviewed
+
+
+def _beginning(item: str, ids: Sequence[str]) -> list[str]:
+    start = bisect_left(ids, item)
+    return list(takewhile(lambda known: known.startswith(item), islice(ids, start, None)))
 
 
 LONGEST_TEXT = 32_000
@@ -181,9 +210,11 @@ FEWEST_SEEN = 6
 
 
 def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewed: Reviewed) -> Decision:
-    """Raises LineError: ChangedError where the item is another by now, FaultyError where a rejection lacks its reason
-    or a mend leaves faults."""
-    item = _item_of(row, contents)
+    """`item` is the whole id. Raises LineError: NoItemError where there is none, ChangedError where it is another by
+    now, FaultyError where a rejection lacks its reason or a mend leaves faults."""
+    item = str(row.get("item", ""))
+    if item not in contents:
+        raise NoItemError(f"item: {item!r} is no item that was to be reviewed")
     content = contents[item]
     try:
         decision = Decision.model_validate({**row, "item": item})
@@ -241,16 +272,6 @@ def _too_long(text: str) -> str:
     return f"has {len(text):,} characters, and may have {LONGEST_TEXT:,}"
 
 
-def _item_of(row: Mapping[str, Any], contents: Mapping[str, Content]) -> str:
-    item = str(row.get("item", ""))
-    matches = [known for known in contents if item and known.startswith(item)]
-    if len(matches) != 1:
-        raise LineError(
-            f"item: {item!r} is {'no item' if not matches else 'more than one item'} that was to be reviewed"
-        )
-    return matches[0]
-
-
 def _is_like(value: object, before: object) -> bool:
     texts = value if isinstance(value, list) else []
     return type(value) is type(before) and all(isinstance(each, str) for each in texts)
@@ -264,29 +285,44 @@ def _called(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of the first two people on each item: on how many both decided, the share with the same verdict (accept, mend or
-    reject, whatever the mend), Cohen's kappa of the verdicts with its 95 % interval over items (None where it is
-    undefined), median seconds an item (None where nobody measured)."""
+    """Of `items` on which two or more of the first people decided, each by their last word before the item was settled;
+    who decides between them does not count. `same_verdict` is the share of items with one verdict (accept, mend or
+    reject, whatever the mend). `beyond_chance` is the `statistic`: Cohen's kappa where all items are by the same two of
+    `people`, else Krippendorff's alpha, with its 95 % interval over items (None where it is undefined).
+    `median_seconds` an item are of all decisions (None where nobody measured)."""
 
     items: int
+    people: int
     same_verdict: float | None
-    kappa: float | None
+    statistic: Literal["kappa", "alpha"]
+    beyond_chance: float | None
     ci95: tuple[float, float] | None
     median_seconds: float | None
+
+
+STATISTICS = {"kappa": "Cohen's kappa", "alpha": "Krippendorff's alpha"}
 
 
 def said_of(
     decisions: Iterable[Decision], contents: Mapping[str, Content], reviewers: int
 ) -> dict[str, list[Decision]]:
     """Of what the items that came to review are now, by item."""
-    return said_now(decisions, {item: content_digest(content) for item, content in contents.items()}, reviewers)
+    return said_now(decisions, seen_of(contents), reviewers)
+
+
+def seen_of(contents: Mapping[str, Content]) -> dict[str, str]:
+    return {item: content_digest(content) for item, content in contents.items()}
 
 
 def said_now(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
     """By item, what people say of it as it is now: `seen` are the digests of the items. Who decided between sides that
     say otherwise by now has not decided."""
-    found = {item: [each for each in said if each.seen == seen.get(item)] for item, said in by_item(decisions).items()}
-    return {item: _applying(said, reviewers) for item, said in found.items() if said}
+    return {item: _applying(said, reviewers) for item, said in words_of(decisions, seen).items()}
+
+
+def words_of(decisions: Iterable[Decision], seen: Mapping[str, str]) -> dict[str, list[Decision]]:
+    """By item, each person's last word on it as it is now, be it one between sides that say otherwise by now."""
+    return by_item(each for each in decisions if each.seen == seen.get(each.item))
 
 
 def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
@@ -295,16 +331,41 @@ def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
     return [*said[:reviewers], *(each for each in said[reviewers:] if each.sides in ("", sides))]
 
 
-def agreement(said: Mapping[str, Sequence[Decision]]) -> Agreement:
+def own_words(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
+    """By item, the first people's last words from before it was settled: later ones may follow what others said."""
+    found: dict[str, dict[str, Decision]] = {}
+    settled: set[str] = set()
+    for each in decisions:
+        if each.seen == seen.get(each.item) and each.item not in settled:
+            said = found.setdefault(each.item, {})
+            said[each.by[-1]] = each
+            if not waits_for(_applying([*said.values()], reviewers), reviewers):
+                settled.add(each.item)
+    return {item: [*said.values()][:reviewers] for item, said in found.items()}
+
+
+def agreement(decisions: Sequence[Decision], seen: Mapping[str, str], reviewers: int) -> Agreement:
+    """Of the items whose digests are `seen`; `decisions` are all that were ever made, in their order."""
     import statistics
 
-    pairs = [(of_item[0], of_item[1]) for of_item in said.values() if len(of_item) > 1]
-    units = margins([[(one.verdict, other.verdict)] for one, other in pairs])
-    seconds = [each.seconds for of_item in said.values() for each in of_item if each.seconds is not None]
+    rated = [said for said in own_words(decisions, seen, reviewers).values() if len(said) > 1]
+    people = sorted({each.by[-1] for said in rated for each in said})
+    verdicts = [[each.verdict for each in sorted(said, key=lambda each: each.by[-1])] for said in rated]
+    seconds = [each.seconds for said in words_of(decisions, seen).values() for each in said]
+    measured = [each for each in seconds if each is not None]
+    statistic: Literal["kappa", "alpha"] = "kappa" if len(people) == 2 else "alpha"
+    if statistic == "kappa":
+        two = margins([[(one, other)] for one, other in verdicts])
+        value, ci95 = cohens_kappa(two), kappa_interval(two)
+    else:
+        several = coincidences([[each] for each in verdicts])
+        value, ci95 = krippendorffs_alpha(several), alpha_interval(several)
     return Agreement(
-        items=len(pairs),
-        same_verdict=sum(one.verdict == other.verdict for one, other in pairs) / len(pairs) if pairs else None,
-        kappa=cohens_kappa(units),
-        ci95=kappa_interval(units) if len(pairs) > 1 else None,
-        median_seconds=statistics.median(seconds) if seconds else None,
+        items=len(rated),
+        people=len(people),
+        same_verdict=sum(len({*each}) == 1 for each in verdicts) / len(rated) if rated else None,
+        statistic=statistic,
+        beyond_chance=value,
+        ci95=ci95,
+        median_seconds=statistics.median(measured) if measured else None,
     )

@@ -19,11 +19,13 @@ from toolablate.experiments.construction.review import (
     agreement,
     decision_of,
     said_now,
+    seen_of,
     sides_of,
     waits_for,
+    words_of,
 )
 from toolablate.experiments.construction.stages import Content
-from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
+from toolablate.experiments.construction.workbench import Decision, Workbench, person_key
 
 Task = Literal["review", "adjudication"]
 
@@ -31,13 +33,14 @@ Task = Literal["review", "adjudication"]
 @dataclass(frozen=True)
 class ToReview:
     """The items that came to a review as they are now, by id: `seen` are their digests, `said` what people said of
-    them. A person is known by name, whatever its capitals."""
+    them, and `decisions` all that was ever decided. A person is known by name, whatever its capitals."""
 
     pipeline: Pipeline
     review: Review
     contents: Mapping[str, Content]
     seen: Mapping[str, str]
     said: Mapping[str, Sequence[Decision]]
+    decisions: Sequence[Decision]
 
     @property
     def reviewed(self) -> Reviewed:
@@ -52,7 +55,12 @@ class ToReview:
 
     @cached_property
     def agreement(self) -> Agreement:
-        return agreement(self.said)
+        return agreement(self.decisions, self.seen, self.review.reviewers)
+
+    @cached_property
+    def words(self) -> Mapping[str, Sequence[Decision]]:
+        """By item, also of who decided between sides that say otherwise by now."""
+        return words_of(self.decisions, self.seen)
 
     def own(self, item: str, person: str) -> Decision | None:
         return next((each for each in self.said.get(item, ()) if _is(each, person)), None)
@@ -76,7 +84,7 @@ class ToReview:
 
 
 def _is(decision: Decision, person: str) -> bool:
-    return decision.reviewer.casefold() == person.casefold()
+    return person_key(decision.reviewer) == person_key(person)
 
 
 AT_IT_SECONDS = 900.0
@@ -127,7 +135,7 @@ class Desk:
     def opened(self, item: str, person: str) -> None:
         """This person is at the item from now on, and at no other."""
         with self._places:
-            self._at[person.casefold()] = item, time.monotonic()
+            self._at[person_key(person)] = item, time.monotonic()
 
     def give(self, now: ToReview, person: str, task: Task, here: str = "") -> str | None:
         """The next item after `here`, then the first, that waits for this person, who is at it from now on: one that
@@ -135,19 +143,19 @@ class Desk:
         needed = now.review.reviewers + (task == "adjudication")
         places = {item: place for place, item in enumerate(now.contents)}
         with self._places:
-            people = self._people(person.casefold())
+            people = self._people(person_key(person))
 
             def rank(item: str) -> tuple[bool, bool, bool, int]:
-                said = {each.reviewer.casefold() for each in now.said.get(item, ())}
+                said = {person_key(each.reviewer) for each in now.said.get(item, ())}
                 others = people.get(item, set()) - said
                 late = places[item] <= places.get(here, -1)
                 return len(said) + len(others) >= needed, bool(others), late, places[item]
 
             found = min((item for item in now.tasks(person, task) if item != here), key=rank, default=None)
             if found is None:
-                self._at.pop(person.casefold(), None)
+                self._at.pop(person_key(person), None)
             else:
-                self._at[person.casefold()] = found, time.monotonic()
+                self._at[person_key(person)] = found, time.monotonic()
         return found
 
     def _people(self, beside: str) -> dict[str, set[str]]:
@@ -205,9 +213,10 @@ class Desk:
         seen: Mapping[str, str] | None = None,
     ) -> ToReview:
         if seen is None:
-            seen = {item: content_digest(content) for item, content in contents.items()}
-        said = said_now(self._bench.decisions(), seen, review.reviewers)
-        return ToReview(pipeline, review, contents, seen, said)
+            seen = seen_of(contents)
+        decisions = self._bench.decisions()
+        said = said_now(decisions, seen, review.reviewers)
+        return ToReview(pipeline, review, contents, seen, said, decisions)
 
 
 def _read(pipeline: Pipeline) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 workbench, on this machine."""
 
 import statistics
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,15 +11,12 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints, ValidationError
 
-from toolablate.experiments.construction.workbench import Decision
+from toolablate.experiments.construction.workbench import Alias, Decision, as_seen, person_key
 from toolablate.experiments.record_file import RecordFile
 from toolablate.traces.database import beside
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Record, clean_text
 
-Alias = Annotated[
-    str, StringConstraints(min_length=1, max_length=60, strip_whitespace=True, pattern=r"^[^\x00-\x1f]+$")
-]
 Short = Annotated[str, StringConstraints(max_length=200, strip_whitespace=True)]
 
 
@@ -46,7 +42,7 @@ class Reviewers:
         self.path = beside(workbench, "-reviewers.jsonl")
 
     def known(self) -> dict[str, Reviewer]:
-        """By alias in small letters. A line that is none is passed over."""
+        """By the alias's key (`person_key`). A line that is none is passed over."""
         return {_key(each): each for _, each in self._lines() if each is not None}
 
     def damaged(self) -> str:
@@ -89,13 +85,13 @@ class Reviewers:
             raise InputError("Say an alias, a name or both.", code="reviewer")
         with self._held() as file:
             known = file.found
-            given = clean_text(alias.strip()) or _free({*known, *map(str.casefold, decided)})
-            if given.casefold() in known:
+            given = as_seen(clean_text(alias)) or _free({*known, *map(person_key, decided)})
+            if person_key(given) in known:
                 raise InputError(
                     f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
                 )
             # One person with two aliases would be two people per item.
-            if same := next((each for each in known.values() if _called(each) == _same(name or alias)), None):
+            if same := next((each for each in known.values() if _called(each) == person_key(name or alias)), None):
                 raise InputError(
                     f"{same.name or same.alias} is {same.alias}: choose {same.alias} if this is you,"
                     " or add something that tells you apart.",
@@ -133,17 +129,11 @@ def _reviewer(line: bytes) -> Reviewer | None:
 
 
 def _key(each: Reviewer) -> str:
-    return each.alias.casefold()
+    return person_key(each.alias)
 
 
 def _called(each: Reviewer) -> str:
-    return _same(each.name or each.alias)
-
-
-def _same(name: str) -> str:
-    """Whatever the capitals and blanks, and however its accents are encoded."""
-    folded = unicodedata.normalize("NFC", clean_text(name)).casefold()
-    return " ".join(unicodedata.normalize("NFC", folded).split())
+    return person_key(each.name or each.alias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +152,13 @@ def reviewer_figures(said: Mapping[str, Sequence[Decision]], known: Mapping[str,
     by_person: dict[str, list[Decision]] = {}
     for decisions in said.values():
         for each in decisions:
-            by_person.setdefault(each.reviewer.casefold(), []).append(each)
+            by_person.setdefault(person_key(each.reviewer), []).append(each)
     return [_figures(each, known.get(alias)) for alias, each in sorted(by_person.items())]
 
 
 def institutions_of(said: Mapping[str, Sequence[Decision]], known: Mapping[str, Reviewer]) -> dict[str, int]:
     """How many people who decided are of each group, "not stated" among these, in the order of groups' names."""
-    people = {each.reviewer.casefold() for decisions in said.values() for each in decisions}
+    people = {person_key(each.reviewer) for decisions in said.values() for each in decisions}
     groups = Counter(known[alias].institution if alias in known else "" for alias in people)
     return {group or "not stated": number for group, number in sorted(groups.items())} if groups.keys() - {""} else {}
 
@@ -181,4 +171,4 @@ def _figures(said: Sequence[Decision], known: Reviewer | None) -> ReviewerFigure
 
 
 def _free(taken: Collection[str]) -> str:
-    return next(alias for number in count(1) if (alias := f"R{number}").casefold() not in taken)
+    return next(alias for number in count(1) if person_key(alias := f"R{number}") not in taken)

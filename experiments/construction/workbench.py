@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import time
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from types import TracebackType
 from typing import Annotated, Any, Literal, Self
 from uuid import uuid4
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, worked_on
 from toolablate.traces.database import (
@@ -43,6 +44,25 @@ CREATE TABLE decision(number INTEGER PRIMARY KEY, item TEXT NOT NULL, decision T
 CREATE TABLE failure(step TEXT PRIMARY KEY, why TEXT NOT NULL, at REAL NOT NULL) STRICT, WITHOUT ROWID""",
 )
 
+
+def as_seen(text: str) -> str:
+    """Whatever its encoding: compatible forms in one (NFKC), no signs that nobody sees, single blanks."""
+    normal = unicodedata.normalize("NFKC", text)
+    seen = (sign for sign in normal if sign.isspace() or unicodedata.category(sign) not in ("Cc", "Cf"))
+    return " ".join("".join(seen).split())
+
+
+def person_key(text: str) -> str:
+    """By which one person is told from another, by alias or name: as it is seen, whatever the capitals."""
+    return unicodedata.normalize("NFKC", as_seen(text).casefold())
+
+
+Alias = Annotated[
+    str,
+    BeforeValidator(lambda given: as_seen(given) if isinstance(given, str) else given),
+    StringConstraints(min_length=1, max_length=60),
+]
+
 Verdict = Literal["accept", "mend", "reject"]
 
 
@@ -53,7 +73,7 @@ class Decision(Record):
 
     item: str = Field(min_length=1)
     seen: str = Field(min_length=1)
-    reviewer: Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+    reviewer: Alias
     verdict: Verdict
     content: dict[str, Any] = Field(default_factory=dict)
     reason: str = ""
@@ -63,7 +83,7 @@ class Decision(Record):
     @property
     def by(self) -> tuple[str, str, str]:
         """The person, whatever the capitals, and the text: of several words on it the last counts."""
-        return self.item, self.seen, self.reviewer.casefold()
+        return self.item, self.seen, person_key(self.reviewer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from toolablate.analysis.alignment import pieces
 from toolablate.benchmarks.rows.row_errors import LineError
-from toolablate.experiments.construction.review import OF_A_SIDE, ChangedError, FaultyError, sides_digest
+from toolablate.experiments.construction.review import OF_A_SIDE, STATISTICS, ChangedError, FaultyError, sides_digest
 from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
 from toolablate.experiments.construction.reviewers import (
     Institution,
@@ -32,7 +32,7 @@ from toolablate.experiments.construction.reviewers import (
 )
 from toolablate.experiments.construction.sources.captures import pictures_of
 from toolablate.experiments.construction.stages import Content
-from toolablate.experiments.construction.workbench import Decision
+from toolablate.experiments.construction.workbench import Decision, person_key
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import digest_text
 from toolablate.viewer.forms import Form, read_form
@@ -75,7 +75,7 @@ def _cookie(request: Request) -> str:
 def _person(request: Request) -> str:
     """ "" for nobody that this workbench knows."""
     alias = unquote(request.cookies.get(_cookie(request), "")).strip()
-    found = _view(request).reviewers.known().get(alias.casefold())
+    found = _view(request).reviewers.known().get(person_key(alias))
     return found.alias if found else ""
 
 
@@ -111,14 +111,14 @@ def _chosen(request: Request, form: Form) -> Response:
 
 
 def _known(view: ReviewView, alias: str) -> str:
-    found = view.reviewers.known().get(alias.casefold())
+    found = view.reviewers.known().get(person_key(alias))
     if found is None:
         raise InputError("Nobody has this alias.", code="reviewer")
     return found.alias
 
 
 def _entered(view: ReviewView, form: Form) -> Reviewer:
-    decided = {each.reviewer for said in view.desk.look(fresh=False).said.values() for each in said}
+    decided = {each.reviewer for said in view.desk.look(fresh=False).words.values() for each in said}
     return view.reviewers.enter(
         *(form.get(key, "") for key in ("alias", "name", "field", "degree", "institution")), decided=decided
     )
@@ -147,6 +147,7 @@ def overview(request: Request) -> Response:
         done=len(own),
         waiting=Counter(now.waiting.values()),
         agreement=now.agreement,
+        statistics=STATISTICS,
         lines=_lines(now, view.reviewers.known(), person),
         last=_last(now, request, person),
         undone=_undone(request),
@@ -165,13 +166,13 @@ def _lines(now: ToReview, known: Mapping[str, Reviewer], person: str) -> list[Pe
     """What each person has done, by alias. Verdicts of others only where no item waits: from counts that tick one reads
     what a person said before deciding oneself."""
     verdicts: dict[str, Counter[str]] = {}
-    for decisions in now.said.values():
+    for decisions in now.words.values():
         for decision in decisions:
-            verdicts.setdefault(decision.reviewer.casefold(), Counter())[decision.verdict] += 1
-    hidden = verdicts.keys() - {person.casefold()} if now.waiting else set()
+            verdicts.setdefault(person_key(decision.reviewer), Counter())[decision.verdict] += 1
+    hidden = verdicts.keys() - {person_key(person)} if now.waiting else set()
     found = []
-    for each in reviewer_figures(now.said, known):
-        alias = each.alias.casefold()
+    for each in reviewer_figures(now.words, known):
+        alias = person_key(each.alias)
         found.append(PersonLine(each, None if alias in hidden else verdicts[alias]))
     return found
 

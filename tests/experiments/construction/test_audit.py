@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,13 @@ from toolablate.traces.errors import InputError
 
 WORDS = ("ring", "bonds", "salt, 3", "wave", "lenses", "cell", "root", "gene", "mass", "some flow", "heat", "pipe")
 
+# Some of these are what a style is made of.
+PLAIN = re.findall(
+    r"\S+",
+    "the salt of copper may rise, never falls at 20 degrees (in air) and often not all of it: 7 times; usually must only"
+    " about some can",
+)
+
 
 def pairs(number: int, false: str) -> list[tuple[str, str]]:
     """Texts of like lengths; what is false ends in other words, if any."""
@@ -27,8 +35,8 @@ def pairs(number: int, false: str) -> list[tuple[str, str]]:
 def test_a_style_that_gives_answers_away_is_found_and_chance_is_not() -> None:
     given_away = style_guess(pairs(60, ", always and in all cases"))
     assert (given_away.told, given_away.guessed, given_away.expected) == (60, 60, 30)
-    assert given_away.p is not None
-    assert given_away.p < 1e-6
+    # One of so many draws and what is: less cannot be told.
+    assert given_away.p == 1 / 500
     fair = style_guess(pairs(400, ""))
     assert fair.p is not None
     assert fair.p > 0.01
@@ -42,6 +50,18 @@ def test_a_style_that_gives_answers_away_is_found_and_chance_is_not() -> None:
     alike = style_guess([("It melts at 300 K.", "It melts at 310 K.")] * 30)
     assert (alike.items, alike.told, alike.p) == (30, 0, None)
     assert style_guess([]).items == 0
+
+
+@pytest.mark.deep
+def test_where_style_tells_nothing_it_seldom_seems_to() -> None:
+    """Guesses hang together: taken for independent ones, p < .05 came in 10 % of such sets."""
+    runs, seldom = 400, 0
+    for run_ in range(runs):
+        draws = random.Random(run_)
+        groups = [tuple(" ".join(draws.choices(PLAIN, k=draws.randint(8, 25))) for _ in "ab") for _ in range(60)]
+        p = style_guess(groups, permutations=99).p
+        seldom += p is not None and p <= 0.05
+    assert 0.02 <= seldom / runs <= 0.05 + 2 * (0.05 * 0.95 / runs) ** 0.5
 
 
 def test_bounds_are_those_of_clopper_and_pearson_where_few_of_many_are_looked_at() -> None:
@@ -109,6 +129,15 @@ def test_findings_that_were_acted_on_still_speak_for_what_nobody_looked_at(tmp_p
 def test_people_audit_what_is_published(chat_server: ChatServer, tmp_path: Path) -> None:
     path = pipeline_of(tmp_path, chat_server, f"{ALONE}[card]\n")
     funnel(path)
+    published = tmp_path / "published/statements.jsonl"
+    whole = published.read_text(encoding="utf-8")
+    published.write_text("".join(whole.splitlines(keepends=True)[2:]), encoding="utf-8")
+    differs = run("audit", path, code=1).exception
+    assert isinstance(differs, InputError)
+    assert "what is published is not what the workbench has by now" in differs.message
+    published.unlink()
+    assert "is not there yet" in str(run("audit", path, code=1).exception)
+    published.write_text(whole, encoding="utf-8")
     rows = [json.loads(line) for line in run("audit", path, "-n", "2").output.splitlines()]
     assert rows == [json.loads(line) for line in run("audit", path).output.splitlines()][:2]
     said = [{**rows[0], "right": True}, {**rows[1], "right": False, "reason": "holds"}, {**rows[0], "seen": "0" * 64}]

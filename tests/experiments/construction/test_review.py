@@ -9,8 +9,8 @@ from tests.experiments.construction.writing import PAIRS, Writer, filtered, funn
 from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions
-from toolablate.experiments.construction.review import Agreement, agreement, said_of
-from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
+from toolablate.experiments.construction.review import Agreement, agreement, sides_digest, sides_of
+from toolablate.experiments.construction.workbench import Decision, Workbench
 from toolablate.traces.errors import InputError
 
 
@@ -64,7 +64,7 @@ def test_two_people_decide_and_a_third_where_they_differ(waiting: tuple[Path, li
     assert funnel(path)["review"]["kept"] == 3
     prompts = [each.prompt for each in load_questions(path.parent / "published" / "questions.jsonl")]
     assert mended in prompts
-    assert "Review: two people on 4 items, the same verdict on 75%" in run("status", path).output
+    assert "Review: 2 people on 4 items, the same verdict on 75%, Cohen's kappa" in run("status", path).output
     assert run("decide", path).output == "", "nothing waits"
 
 
@@ -115,7 +115,6 @@ def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: Ch
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"item": "zz", "verdict": "accept"}, "is no item"),
         ({"item": "", "verdict": "accept"}, "is no item"),
         ({"verdict": "praise"}, "verdict"),
         ({"verdict": "reject"}, "a rejection needs one"),
@@ -140,7 +139,6 @@ def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: Ch
         ),
         ({"verdict": "reject", "reason": "x" * 300_000}, "reason: has 300,000 characters"),
         ({"verdict": "accept", "content": {"question": "x"}}, "accept changes nothing"),
-        ({"verdict": "accept", "seen": "another"}, "the item is another by now"),
         ({"verdict": "accept", "seen": "9c1f"}, "is too short"),
         ({}, "the key 'verdict' is missing"),
         ({"verdict": "accept", "reviewer": " "}, "reviewer"),
@@ -153,6 +151,22 @@ def test_a_decision_that_cannot_be_kept_is_named(
     path, items = waiting
     assert told in decided(path, {"item": items[0]["item"], "reviewer": "ann", **row}, code=1)
     assert funnel(path)["review"]["waiting"] == {"review": 4}
+
+
+def test_rows_that_are_out_of_date_cost_no_other_decision(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
+    path, items = waiting
+    rows = [{"item": each["item"], "seen": each["seen"], "reviewer": "ann", "verdict": "accept"} for each in items[:2]]
+    rows += [{**rows[0], "seen": "another"}, {**rows[0], "item": "zz"}, {**rows[1], "seen": "another"}]
+    file = path.parent / "decisions.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    told = run("decide", path, file, code=1).output
+    assert "2 decisions kept" in told
+    assert "2 rows not kept, seen: the item is another by now, so that this is no decision on it: rows 3, 5" in told
+    assert "1 row not kept, item: is none, or no longer one, to be reviewed: row 4" in told
+    # A malformed row refuses them all.
+    file.write_text("\n".join(map(json.dumps, [{**rows[0], "reviewer": "bob"}, {"item": items[0]["item"]}])))
+    assert isinstance(run("decide", path, file, code=1).exception, InputError)
+    assert all("bob" not in json.loads(line)["decided_by"] for line in run("decide", path).output.splitlines())
 
 
 def test_labels_and_the_wrong_reply_are_mended_as_the_question_is(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -303,21 +317,79 @@ def test_what_is_rejected_while_a_build_asks_is_not_published(chat_server: ChatS
     assert [json.loads(line)["id"] for line in published] == [items[1]["item"][:16]]
 
 
-def test_agreement_is_cohens_kappa_of_the_first_two() -> None:
-    def said(item: str, *verdicts: str) -> list[Decision]:
-        return [
-            Decision(item=item, seen=content_digest({"n": int(item[1:])}), reviewer=str(n), verdict=verdict)  # type: ignore[arg-type]
-            for n, verdict in enumerate(verdicts)
-        ]
+def said_by(item: str, **verdicts: str) -> list[Decision]:
+    return [Decision(item=item, seen="s", reviewer=who, verdict=verdict) for who, verdict in verdicts.items()]  # type: ignore[arg-type]
 
-    rows = [("accept", "accept")] * 6 + [("reject", "reject")] * 2 + [("accept", "reject", "accept")] * 2
-    contents = {f"i{n}": {"n": n} for n in range(len(rows))}
-    decisions = [each for n, verdicts in enumerate(rows) for each in said(f"i{n}", *verdicts)]
-    found = agreement(said_of(decisions, contents, 2))
-    # Observed .8, expected .8 * .6 + .2 * .4 = .56.
-    assert (found.items, found.same_verdict) == (10, 0.8)
-    assert found.kappa == pytest.approx((0.8 - 0.56) / (1 - 0.56))
+
+def agreed(decisions: list[Decision], reviewers: int = 2) -> Agreement:
+    return agreement(decisions, {each.item: "s" for each in decisions}, reviewers)
+
+
+def test_agreement_is_cohens_kappa_of_two_people_whoever_spoke_first() -> None:
+    rows = [("accept", "accept")] * 6 + [("reject", "reject")] * 2 + [("accept", "reject")] * 2
+    for turned in (lambda n: False, lambda n: n % 2 == 1, lambda n: n >= 9):
+        pairs = [said_by(f"i{n}", ann=ann, bob=bob) for n, (ann, bob) in enumerate(rows)]
+        found = agreed([each for n, pair in enumerate(pairs) for each in (pair[::-1] if turned(n) else pair)])
+        # Observed .8, expected .8 * .6 + .2 * .4 = .56.
+        assert (found.items, found.people, found.same_verdict, found.statistic) == (10, 2, 0.8, "kappa")
+        assert found.beyond_chance == pytest.approx((0.8 - 0.56) / (1 - 0.56))
     # Kappa knows verdicts alone, and so does the share beside it: two mends of other words are the same verdict.
     mends = [Decision(item="i", seen="s", reviewer=n, verdict="mend", content={"question": n}) for n in "ab"]
-    assert agreement({"i": mends}).same_verdict == 1
-    assert agreement({}) == Agreement(0, None, None, None, None)
+    assert agreed(mends).same_verdict == 1
+    assert agreed([]) == Agreement(0, 0, None, "alpha", None, None, None)
+
+
+def test_agreement_of_more_than_two_people_is_krippendorffs_alpha() -> None:
+    three = [
+        *(each for n in range(6) for each in said_by(f"i{n}", ann="accept", bob="accept", cleo="accept")),
+        *said_by("i6", ann="reject", bob="reject", cleo="accept"),
+        *said_by("i7", ann="reject", bob="reject", cleo="reject"),
+    ]
+    found = agreed(three, 3)
+    # One trial differs, in 4 of its 6 ordered pairs; 19 of 24 values accept: 1 - 23 * 2 / (24**2 - 19**2 - 5**2).
+    assert (found.items, found.people, found.same_verdict, found.statistic) == (8, 3, 7 / 8, "alpha")
+    assert found.beyond_chance == pytest.approx(1 - 23 * 2 / (24**2 - 19**2 - 5**2))
+    # Two a thing, of three people: there is no pair of raters.
+    pairs = [
+        *(each for n in range(4) for each in said_by(f"i{n}", ann="accept", bob="accept")),
+        *(each for n in range(4, 8) for each in said_by(f"i{n}", cleo="reject", ann="reject")),
+    ]
+    assert (agreed(pairs).statistic, agreed(pairs).beyond_chance, agreed(pairs).ci95) == ("alpha", 1, None)
+    # Who decides between two is no third rater.
+    assert agreed([*said_by("i", ann="accept", bob="reject"), *said_by("i", cleo="accept")]).people == 2
+
+
+def test_agreement_is_of_what_people_said_before_they_could_see_the_others_words() -> None:
+    """One who changes sides before a third decided does so unseen; afterwards they may have read what was said."""
+    differing = [each for n in range(9) for each in said_by(f"i{n}", ann="accept", bob="reject")]
+    changed = [each for n in range(9) for each in said_by(f"i{n}", bob="accept")]
+    third = [each for n in range(9) for each in said_by(f"i{n}", cleo="accept")]
+    assert agreed([*differing, *changed, *third]).same_verdict == 1
+    assert agreed([*differing, *third, *changed]).same_verdict == 0
+    # Two who agreed are settled, too.
+    alike = said_by("i", ann="accept", bob="accept")
+    assert agreed([*alike, *said_by("i", bob="reject")]).same_verdict == 1
+
+
+def test_who_decided_between_two_stays_on_the_card_when_one_of_these_changes_sides(
+    waiting: tuple[Path, list[dict[str, Any]]],
+) -> None:
+    path, items = waiting
+    seen = items[0]["seen"]
+    rows = [("ann", "accept"), ("bob", "reject")]
+    first = [
+        Decision(item=items[0]["item"], seen=seen, reviewer=who, verdict=verdict, reason="no")  # type: ignore[arg-type]
+        for who, verdict in rows
+    ]
+    third = first[0].model_copy(update={"reviewer": "cleo", "sides": sides_digest(sides_of(first, 2))})
+    after = first[1].model_copy(update={"verdict": "accept", "reason": ""})
+    with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+        bench.decide([*first, third, after])
+    found = json.loads(run("status", path, "--json").output)
+    assert [each["alias"] for each in found["reviewers"]] == ["ann", "bob", "cleo"]
+    assert (found["agreement"]["same_verdict"], found["agreement"]["statistic"]) == (0, "kappa")
+    assert next(each["kept"] for each in found["stages"] if each["stage"] == "review") == 1
+    run(path)
+    card = (path.parent / "published" / "card.md").read_text(encoding="utf-8")
+    assert "| cleo |" in card
+    assert "2 people on 1 item, the same verdict on 0%, Cohen's kappa" in card

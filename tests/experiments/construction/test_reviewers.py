@@ -7,9 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pydantic import ValidationError
 
 from toolablate.experiments import record_file
 from toolablate.experiments.construction.reviewers import Reviewers
+from toolablate.experiments.construction.workbench import Decision
 from toolablate.traces.errors import InputError
 
 
@@ -85,3 +87,21 @@ def test_one_name_has_one_alias(first: tuple[str, str], again: tuple[str, str], 
         reviewers.enter(*again, "")
     assert list(reviewers.known().values()) == [made]
     assert reviewers.enter("", f"{first[1] or first[0]} of Delft", "").alias != made.alias
+
+
+SPELLINGS = ["Zoé", "Zoe\u0301", "zoé\u200b", " ZOÉ ", "Ｚoé", "Zo\x00é", "Zo\u00adé"]
+
+
+def test_one_alias_is_one_person_however_it_is_encoded(reviewers: Reviewers) -> None:
+    said = [Decision(item="i", seen="s", reviewer=each, verdict="accept") for each in SPELLINGS]
+    assert {each.by for each in said} == {("i", "s", "zoé")}
+    reviewers.enter("Zoé", "", "")
+    for each in SPELLINGS:
+        with pytest.raises(InputError, match="has the alias"):
+            reviewers.enter(each, "Other", "")
+    assert reviewers.enter("\u200b", "Other", "").alias == "R1"
+    for wrong in ("\u200b", "a" * 61):
+        with pytest.raises(ValidationError):
+            Decision(item="i", seen="s", reviewer=wrong, verdict="accept")
+    with pytest.raises(InputError, match="alias: "):
+        reviewers.enter("a" * 100_000, "Long", "")
