@@ -259,6 +259,10 @@ def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_
     for changed, told in (
         ('items = "questions.jsonl"\noutput = "."', "would be overwritten"),
         ('items = "pairs.jsonl"\noutput = "pairs.jsonl/in"', "cannot write"),
+        ('items = "pairs.jsonl"\noutput = "runs"', "workbench: "),
+        ('items = "published/pairs.jsonl"', " items: "),
+        ('items = "pairs.jsonl"\nreplies = { mode = "record", file = "published/replies.sqlite" }', "replies.file: "),
+        ('items = "pairs.jsonl"\ncard = { audit = "published/audit.jsonl" }', "card.audit: "),
         ('items = "pairs.jsonl"\nduplicates = { against = ["none.jsonl"] }', "none.jsonl"),
         ('items = "pears.jsonl"', "pears.jsonl"),
         ('items = "pairs.jsonl"\nprompts = { assess = "none.txt" }', "none.txt"),
