@@ -14,7 +14,13 @@ from toolablate.experiments.construction.duplicates import Deduplicate, Distinct
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.prompts import prompts_of
-from toolablate.experiments.construction.question_checks import MOST_OPTIONS, MOST_POINTS, Check, faults_of
+from toolablate.experiments.construction.question_checks import (
+    MOST_OPTIONS,
+    MOST_POINTS,
+    Check,
+    faults_of,
+    personal_faults,
+)
 from toolablate.experiments.construction.question_items import load_question_items
 from toolablate.experiments.construction.question_stages import (
     CLARITY,
@@ -135,6 +141,8 @@ def _faults_of_twin(content: Content) -> list[str]:
     faults = twin_faults(content["text"], false["text"])
     if not false["reason"].strip():
         faults.append("incorrect_reason: is blank")
+    for key, text in (("transformed_content", false["text"]), ("incorrect_reason", false["reason"])):
+        faults += personal_faults(key, text, content["text"])
     if false["strategy"] not in STRATEGIES:
         faults.append(f"strategy: one of {', '.join(STRATEGIES)}")
     return faults

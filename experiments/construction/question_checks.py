@@ -80,10 +80,8 @@ def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     if another_language(question, content["question"]):
         faults.append("question: is in another language than the original")
     faults += _language_faults(asked, question)
-    names = KnownNames.read(content.get("names", {}))
-    known = "\n".join(content.get(key, "") for key in ("title", "question", "answer", "explanation"))
     for key, text in texts_of(asked):
-        faults += personal_faults(key, text, known, names)
+        faults += faults_beside(content, key, text)
     faults += _option_faults(asked) if "options" in asked else _answer_faults(asked)
     return faults or _form_faults(asked)
 
@@ -208,6 +206,13 @@ def texts_of(asked: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Of a question as it is to be asked, each with its key."""
     found = [(key, asked.get(key, "")) for key in ("question", "options", "answer", "points", "explanation")]
     return [(key, said if isinstance(said, str) else "\n".join(said)) for key, said in found]
+
+
+def faults_beside(content: Content, key: str, text: str) -> list[str]:
+    """Personal data in a text that is to be published of an item, which its material has not."""
+    names = KnownNames.read(content.get("names", {}))
+    known = "\n".join(content.get(each, "") for each in ("title", "question", "answer", "explanation"))
+    return personal_faults(key, text, known, names)
 
 
 def personal_faults(key: str, text: str, known: str = "", names: KnownNames = NO_NAMES) -> list[str]:

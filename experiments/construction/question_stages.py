@@ -14,6 +14,7 @@ from toolablate.experiments.construction.question_checks import (
     FEWEST_OPTIONS,
     MOST_OPTIONS,
     address_faults,
+    faults_beside,
     faults_of,
     texts_of,
     without_letters,
@@ -152,7 +153,7 @@ class Filter(NoContext):
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         def faults(found: Filtering) -> list[str]:
-            return _domain_faults(found.domain, self.domains)
+            return _domain_faults(found.domain, self.domains, content)
 
         parts = _material(content)
         request = request_for(Filtering, self.prompt, parts, "Judge this question.")
@@ -170,22 +171,29 @@ class Filter(NoContext):
         return Kept({**content, **labels})
 
 
-def _domain_faults(domain: str, domains: Sequence[str]) -> list[str]:
+_LONGEST_DOMAIN = 100
+
+
+def _domain_faults(domain: str, domains: Sequence[str], content: Content) -> list[str]:
     if domains:
         return [] if domain in domains else [f"domain: {domain!r} is none of {', '.join(domains)}"]
-    one_line = len(domain.splitlines()) == 1 and domain.strip()
-    return [] if one_line else ["domain: one line that is not blank"]
+    if not domain.isprintable() or not domain.strip() or len(domain) > _LONGEST_DOMAIN:
+        return [f"domain: one line of words, {_LONGEST_DOMAIN} characters at most"]
+    return faults_beside(content, "domain", domain)
 
 
 def label_faults(content: Content, domains: Sequence[str]) -> list[str]:
     """What is wrong with labels that people mended; `domains` are those that there may be, () for any."""
-    faults = _domain_faults(content["domain"], domains)
+    faults = _domain_faults(content["domain"], domains, content)
     if content["kind"] not in get_args(QuestionKind):
         faults.append(f"kind: one of {', '.join(get_args(QuestionKind))}")
     if content["clarity"] not in CLARITY:
         faults.append(f"clarity: {CLARITY[0]} to {CLARITY[-1]}")
     if not all(map(str.strip, content["wrong_replies"])):
         faults.append("wrong_replies: one is blank")
+    for each in content["wrong_replies"]:
+        # What the thread had was cleaned as it came in, so that it is what it may say.
+        faults += faults_beside(content, "wrong_replies", each) if each not in content.get("replies", ()) else []
     return faults
 
 

@@ -28,7 +28,7 @@ def test_a_running_trial_is_read_as_it_goes_and_one_that_was_cut_off_says_so(tmp
             page = browse(site, "/")
             expect(page.locator("#running-link")).to_have_text("2 running")
             page.locator("#running-link").click()
-            expect(page.get_by_text("Spent: 720 tokens, $0.006")).to_be_visible()
+            expect(page.get_by_text("Spent by trials, without judges: 720 tokens, $0.006")).to_be_visible()
             expect(page.get_by_text("trials per minute, about")).to_be_visible()
             expect(page.get_by_role("heading", name="Errors")).to_be_visible()
             expect(page.locator("tr[data-step]")).to_have_count(2)

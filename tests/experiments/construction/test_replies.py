@@ -229,7 +229,9 @@ def test_who_asks_anew_and_gets_no_better_reply_goes_on_from_the_new_ones(
     assert said == ["nay"] * 3
 
 
-@pytest.mark.parametrize("domain", [" ", "Chemistry\n| of salts |"])
+@pytest.mark.parametrize(
+    "domain", [" ", "Chemistry\n| of salts |", "asked by bob@corp.example", "Chem\u202eistry", "Chemistry " * 11]
+)
 def test_a_domain_that_is_no_line_of_words_is_asked_for_again(
     domain: str, chat_server: ChatServer, tmp_path: Path
 ) -> None:

@@ -127,7 +127,9 @@ def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: Ch
         ({"verdict": "mend", "content": {"clarity": True}}, "has to be a whole number"),
         ({"verdict": "mend", "content": {"clarity": 6}}, "clarity: 1 to 5"),
         ({"verdict": "mend", "content": {"kind": "trivia"}}, "kind: one of knowledge, reasoning, computation"),
-        ({"verdict": "mend", "content": {"domain": " "}}, "domain: one line that is not blank"),
+        ({"verdict": "mend", "content": {"domain": " "}}, "domain: one line of words"),
+        ({"verdict": "mend", "content": {"domain": "of bob@corp.example"}}, "domain: leave out 'bob@corp.example'"),
+        ({"verdict": "mend", "content": {"wrong_replies": ["ask z@corp.example"]}}, "wrong_replies: leave out 'z@corp"),
         ({"verdict": "mend", "content": {"wrong_replies": [""]}}, "wrong_replies: one is blank"),
         (
             {"verdict": "mend", "content": {"question": "x" * 32_001}},
