@@ -18,7 +18,7 @@ from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.construction.pipeline import load_pipeline
-from toolablate.experiments.construction.publishing import licences_told
+from toolablate.experiments.construction.publishing import licences_told, question_of
 from toolablate.tools import CorpusPages, CorpusSearch, SearchQuery, open_corpus
 from toolablate.traces.errors import InputError
 
@@ -204,3 +204,20 @@ def test_the_thread_of_a_question_is_kept_from_models(
         (question,) = load_questions(tmp_path / "published" / "questions.jsonl")
         # As a corpus of its own it is to be searched.
         assert question.blocked_hosts == (() if more else blocked)
+
+
+def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
+    """A new contact address would otherwise pay for a pilot's trials again."""
+    options = ["water", "ether", "acetone", "benzene", "hexane"]
+    content = {
+        "asked": {"question": "Which solvent?", "options": options, "right": "acetone", "explanation": ""},
+        "wrong_replies": ["Water."],
+        **{"url": "https://forum.example/t/1", "forum": "Solvents", "domain": "Chemistry"},
+        **{"kind": "knowledge", "clarity": 5},
+    }
+    built = question_of("a" * 64, content, "canary 1", "en")
+    terms = {"licence": "CC BY-SA 4.0"}
+    for change in ({"kind": "reasoning"}, {"clarity": 4}, {"forum": "Labs"}, {"domain": "Physics"}, terms, {}):
+        assert question_of("a" * 64, {**content, **change}, "canary 2", "en").identity() == built.identity(), change
+    other = {**content, "asked": {**content["asked"], "question": "Which liquid?"}}
+    assert question_of("a" * 64, other, "canary 1", "en").identity() != built.identity()

@@ -10,6 +10,7 @@ from tests.experiments.construction.writing import ALONE, PAIRS, Writer, convert
 from tests.servers.chat_server import ChatServer, Status, reply
 
 from toolablate.benchmarks.questions import load_questions
+from toolablate.experiments.construction.funnel import _faults
 
 FATES = {
     "bare": (None, "kept"),
@@ -357,3 +358,20 @@ def test_an_endpoint_that_refuses_one_request_after_the_other_is_given_up(
     found = json.loads(run("status", path, "--json").stdout)["stages"][0]
     assert (found["waiting"], found["missing"]) == ({"request refused": refused}, 30 - refused)
     assert not (tmp_path / "published").exists()
+
+
+def test_faults_are_counted_by_their_kind() -> None:
+    names = "explanation: leave out {}: each may be a person's address, number or name"
+    twice = "options: two are the same: {}"
+    faults = [
+        *(names.format(name) for name in ("'Bob'", "'Ann', \"O'Brien\"", "'jo' and 3 more")),
+        f"{names.format(repr('Bob'))}; {twice.format(repr('a film'))}",
+        *(twice.format(option) for option in ("'a film'", "'it\\'s'")),
+        twice.format("'x'").replace("options", "points"),
+    ]
+    assert _faults(faults) == {
+        names.format("'…'"): 3,
+        twice.format("'…'"): 2,
+        f"{names.format(repr('Bob'))}; {twice.format(repr('a film'))}": 1,
+        "points: two are the same: 'x'": 1,
+    }

@@ -14,7 +14,7 @@ from toolablate.benchmarks.encyclo_k.statements import load_statements
 from toolablate.experiments.construction import publishing
 from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.stages import Dropped
-from toolablate.experiments.construction.statement_stages import StandsAlone, twin_faults
+from toolablate.experiments.construction.statement_stages import StandsAlone, _bare, twin_faults
 
 STATEMENTS = [
     "Simplex method:\nThe simplex method moves along the edges of the feasible region to an optimal vertex.",
@@ -389,3 +389,7 @@ def test_a_mend_that_is_another_correct_statement_is_not_published(chat_server: 
     assert found["distinct"]["dropped"] == {"equals a correct statement": 1}
     (id_of_other,) = (each["item"] for each in rows if "ends at" in each["source"]["text"])
     assert f"that of {id_of_other}" in run("status", path, "--list").output
+
+
+def test_endings_are_looked_for_in_linear_time() -> None:
+    assert _bare("s" * 200_000 + "x") == "s" * 200_000 + "x"

@@ -1,0 +1,113 @@
+"""Questions that say the same, without a model."""
+
+import random
+from typing import Any
+
+import pytest
+
+from toolablate.experiments.construction.duplicates import MOST_NEAR, Deduplicate, Distinct, _grams, near_pairs
+from toolablate.experiments.construction.pipeline import DuplicatesSection
+
+
+def test_near_pairs_are_those_of_the_exact_similarity() -> None:
+    """Against all pairs compared by their sets: MinHash may miss few near the least similarity, and adds none."""
+    rng = random.Random(5)
+    words = [f"{rng.choice('bcdfgklmnp')}{rng.choice('aeiou')}{rng.choice('rstvw')}{n}" for n in range(60)]
+    texts = {}
+    for n in range(60):
+        base = rng.sample(words, 12)
+        texts[f"a{n}"] = " ".join(base)
+        for _ in range(rng.randrange(6)):
+            base[rng.randrange(12)] = rng.choice(words)
+        texts[f"b{n}"] = " ".join(base)
+    found = {(later, earlier): value for later, earlier, value in near_pairs(texts, 0.5)}
+    grams = {name: _grams(text) for name, text in texts.items()}
+    names = list(texts)
+    exact = {
+        (later, earlier): value
+        for place, later in enumerate(names)
+        for earlier in names[:place]
+        if (value := len(grams[later] & grams[earlier]) / len(grams[later] | grams[earlier])) >= 0.5
+    }
+    assert found.items() <= exact.items()
+    assert len(exact) > 20
+    assert len(found) >= 0.97 * len(exact)
+    assert {pair for pair, value in exact.items() if value >= 0.7} <= found.keys()
+
+
+def test_of_many_questions_alike_each_is_compared_with_few() -> None:
+    """1,000 of them were 499,500 pairs, and as many requests where a model is to tell them apart."""
+    draws = random.Random(0)
+    words = ["".join(draws.choices("abcdefghij", k=6)) for _ in range(60)]
+    said = " ".join(words)
+    alike = {f"item {number}": {"question": f"{said} {'x' * number}", "answer": "water"} for number in range(60)}
+    found = Deduplicate(DuplicatesSection(), asks=1).context(alike)
+    assert [[each["asked"] for each in near] for near in found.values()] == [[False]] * 59
+    numbered = {f"item {number}": {"question": f"{said} {number}", "answer": "water"} for number in range(60)}
+    found = Deduplicate(DuplicatesSection(), asks=1).context(numbered)
+    assert max(len(near) for near in found.values()) == MOST_NEAR
+    doubtful = {
+        f"item {number}": {
+            "question": f"{' '.join(words[:45])} {' '.join(draws.sample(words[45:], 15))} {number}",
+            "answer": "water",
+        }
+        for number in range(60)
+    }
+    found = Deduplicate(DuplicatesSection(same=0.99, near=0.4), asks=1).context(doubtful)
+    assert max(len(near) for near in found.values()) == MOST_NEAR
+
+
+ACID = "What is the pH of a solution of acetic acid of concentration {} mol/L at 25 °C, if its Ka is 1.8e-5?"
+
+ALKENE = "Of cis- and trans-1,2-dichloroethene, which isomer has the {} boiling point at one atmosphere, and why?"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "asked"),
+    [
+        ((ACID.format("0.10"), "2.88"), (ACID.format("0.0010"), "3.91"), [True]),
+        ((ACID.format("0.10"), "2.88"), (ACID.format("0.10").replace("What is", "Give"), " 2.88."), [False]),
+        ((ACID.format("0.10"), "acidic"), (ACID.format("0.0010"), "acidic"), [True]),
+        ((ALKENE.format("higher"), "cis"), (ALKENE.format("lower"), "trans"), [True]),
+        (("What colour has it then?", "Colourless"), ("What colour has it then?", "Brown, MnO2"), [True]),
+        (("What colour has it then?", "Colourless"), ("What colour  has it then", "colourless."), [False]),
+        (("What colour has it then?", "Colourless"), ("Why do tyres wear out?", "Colourless"), []),
+    ],
+)
+def test_what_repeats_another_without_a_doubt_has_its_answer_and_its_numbers(
+    one: tuple[str, str], other: tuple[str, str], asked: list[bool]
+) -> None:
+    contents = {name: {"question": said, "answer": answer} for name, (said, answer) in {"1": one, "2": other}.items()}
+    found = Deduplicate(DuplicatesSection(), asks=1).context(contents)
+    assert [each["asked"] for each in found.get("2", ())] == asked
+
+
+def test_questions_of_the_same_words_are_told_apart_by_their_options() -> None:
+    asked: dict[str, dict[str, Any]] = {
+        "first": {"right": "iron rusts", "options": ["iron rusts", "tin boils"]},
+        "other options": {"right": "lead melts", "options": ["lead melts", "zinc burns"]},
+        "other answer": {"right": "tin boils", "options": ["iron rusts", "tin boils"]},
+        "short": {"answer": "zinc burns"},
+    }
+    contents = {name: {"asked": {"question": "Which of these holds?", **each}} for name, each in asked.items()}
+    assert Distinct(0.8).context(contents) == {"other answer": ["first", 1.0], "short": ["first", 1.0]}
+
+
+def test_questions_that_are_near_repeat_one_with_the_same_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of 5-grams of 2,000 with one stem and other answers were compared 2 million times."""
+    said = "Which additive keeps the lithium of the cell stable above 4 volts at a temperature of {} K?"
+    contents = {
+        str(number): {"asked": {"question": said.format(300 + number), "answer": f"salt {number % 50}"}}
+        for number in range(100)
+    }
+    pairs = []
+
+    def seen(*given: Any) -> Any:
+        for pair in near_pairs(*given):
+            pairs.append(pair)
+            yield pair
+
+    monkeypatch.setattr("toolablate.experiments.construction.duplicates.near_pairs", seen)
+    found = Distinct(0.8).context(contents)
+    assert {later: earlier for later, (earlier, _) in found.items()} == {str(n): str(n - 50) for n in range(50, 100)}
+    assert len(pairs) == 50
