@@ -66,6 +66,17 @@ class KnownNames:
     blank, or for nothing; "?" for any letter, with or without a point."""
 
     where: Mapping[Where, tuple[str, ...]] = field(default_factory=dict)
+    _forms: tuple[tuple[Where, str, frozenset[str]], ...] = field(init=False, repr=False, compare=False)
+    _by_part: Mapping[str, tuple[int, ...]] = field(init=False, repr=False, compare=False)
+    """Places in `_forms` by the longest part of each, which most texts have not."""
+
+    def __post_init__(self) -> None:
+        forms = tuple((where, form, _parts(form)) for where, forms in self.where.items() for form in forms)
+        by_part = defaultdict[str, list[int]](list)
+        for at, (_, _, parts) in enumerate(forms):
+            by_part[max(parts, key=lambda part: (len(part), part))].append(at)
+        object.__setattr__(self, "_forms", forms)
+        object.__setattr__(self, "_by_part", {part: tuple(places) for part, places in by_part.items()})
 
     @classmethod
     def read(cls, kept: Mapping[str, Sequence[str]]) -> "KnownNames":
@@ -114,8 +125,11 @@ class KnownNames:
         scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
         host, slash, path = rest.partition("/")
         plain = clean = unquote(f"/{path}")
+        said = _letters(f"{host}{plain}")
         for where, forms in self.where.items():
             for form in forms:
+                if not any(part in said for part in _first_parts(form)):
+                    continue
                 spelled = _spelled_in_address(form)
                 if where == "anywhere" or any(_meant(title, form, where)):
                     clean, host = spelled.sub("-", clean), spelled.sub("-", host)
@@ -127,10 +141,10 @@ class KnownNames:
     def _forms_in(self, text: str) -> Iterator[tuple[Where, str]]:
         """Those that may be in it, without a pattern for each."""
         said = _folded(text)
-        for where, forms in self.where.items():
-            for form in forms:
-                if _folded(form.partition(" ")[0]) in said:
-                    yield where, form
+        for at in sorted(at for part, places in self._by_part.items() if part in said for at in places):
+            where, form, parts = self._forms[at]
+            if all(part in said for part in parts):
+                yield where, form
 
 
 NO_NAMES = KnownNames()
@@ -334,7 +348,8 @@ def _spelled(form: str) -> re.Pattern[str]:
         for spelled in (words, list(map(_in_two_letters, words)), list(map(_in_one_letter, words)))
         for each in ("NFC", "NFD")
     }
-    return re.compile(rf"(?<!{LETTER})(?:{'|'.join(sorted(forms))})(?!{LETTER}|[\u0300-\u036f])", re.IGNORECASE)
+    # Without regard to case a class with all Chinese signs takes milliseconds to compile.
+    return re.compile(rf"(?<!{LETTER})(?i:{'|'.join(sorted(forms))})(?!{LETTER}|[\u0300-\u036f])")
 
 
 @lru_cache(maxsize=20_000)
@@ -372,8 +387,25 @@ def _in_one_letter(word: str) -> str:
 
 def _folded(text: str) -> str:
     """Umlauts in either form, and letters with and without accents, are the same."""
-    plain = (text if text.isascii() else _without_accents(text)).casefold().replace("’", "'")
-    return re.sub("(?<=[aou])e", "", plain)
+    return re.sub("(?<=[aou])e", "", _letters(text).replace("’", "'"))
+
+
+def _parts(form: str) -> frozenset[str]:
+    """What a folded text has wherever the form is spelled in it. Behind another word an "e" may be folded away."""
+    first, *others = form.split(" ")
+    return frozenset((_folded(first), *(_folded(each).removeprefix("e") for each in others if each not in _INITIALS)))
+
+
+@lru_cache(maxsize=20_000)
+def _first_parts(form: str) -> frozenset[str]:
+    """One of these begins the form in an address."""
+    found = (re.search(r"[^\W_]+", each) for each in (form, _without_accents(form)))
+    return frozenset(_letters(each[0]) for each in found if each)
+
+
+def _letters(text: str) -> str:
+    """Equal for all letters that a pattern takes for one without regard to case."""
+    return text.casefold() if text.isascii() else _without_accents(text).casefold().replace("ı", "i")
 
 
 def _bare(text: str) -> str:
