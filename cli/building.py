@@ -207,7 +207,7 @@ def decide_command(pipeline: Path, decisions: Path | None) -> None:
                 click.echo(f"{counted(len(rows), 'row')} not kept, {why}: {rows_named(rows)}", err=True)
             raise SystemExit(1 if out_of_date else 0)
         for stage, passed in reviews:
-            said, part = said_of(bench.decisions(), passed.contents, stage.reviewers), stage.reviewed
+            said, part = said_of(bench.decisions(), passed.contents, stage), stage.reviewed
             for item, waits in passed.waiting.items():
                 content = passed.contents[item]
                 told = {

@@ -121,10 +121,8 @@ class KnownNames:
         """As forums write names into the addresses of threads: in small letters, with other signs for blanks. Each
         gives way to "-", which leaves an address that mostly leads there still. Forms that are ordinary words do where
         the `title` has them as a name, or on the way to a person's page."""
-        # A second "://" is of an address that the path or query holds.
-        scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
-        host, slash, path = rest.partition("/")
-        plain = clean = unquote(f"/{path}")
+        start, host, plain = address_parts(url)
+        clean, before = plain, host
         said = _letters(f"{host}{plain}")
         for where, forms in self.where.items():
             for form in forms:
@@ -135,8 +133,7 @@ class KnownNames:
                     clean, host = spelled.sub("-", clean), spelled.sub("-", host)
                 elif spelled.search(clean):
                     clean = _without_segment(clean, spelled)
-        path = path if clean == plain else quote(clean[1:], safe="/?#&=+;:@!$'()*,~%")
-        return f"{scheme}{mark}{host}{slash}{path}"
+        return url if (clean, host) == (plain, before) else address_of(start, host, clean)
 
     def _forms_in(self, text: str) -> Iterator[tuple[Where, str]]:
         """Those that may be in it, without a pattern for each."""
@@ -350,6 +347,21 @@ def _spelled(form: str) -> re.Pattern[str]:
     }
     # Without regard to case a class with all Chinese signs takes milliseconds to compile.
     return re.compile(rf"(?<!{LETTER})(?i:{'|'.join(sorted(forms))})(?!{LETTER}|[\u0300-\u036f])")
+
+
+def address_parts(url: str) -> tuple[str, str, str]:
+    """Scheme, host and all behind it, unquoted."""
+    # A second "://" is of an address that the path or query holds.
+    scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{mark}", host, unquote(f"{slash}{path}")
+
+
+def address_of(start: str, host: str, path: str) -> str:
+    return f"{start}{host}{quote(path, safe=_IN_A_PATH)}"
+
+
+_IN_A_PATH = "/?#&=+;:@!$'()*,~%"
 
 
 @lru_cache(maxsize=20_000)

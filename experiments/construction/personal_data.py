@@ -2,7 +2,14 @@
 
 import re
 
-from toolablate.experiments.construction.known_names import CJK, LETTER, NO_NAMES, KnownNames
+from toolablate.experiments.construction.known_names import (
+    CJK,
+    LETTER,
+    NO_NAMES,
+    KnownNames,
+    address_of,
+    address_parts,
+)
 
 # What programs write behind an @ and people are not called.
 _IN_CODE = (
@@ -95,6 +102,27 @@ def without_personal_data(text: str, names: KnownNames = NO_NAMES) -> str:
         text = pattern.sub(put, text)
     # Of "@Anne Gray" the rule for handles would leave "Gray".
     return _HANDLE.sub("[name]", names.taken_out(text))
+
+
+_OF_AN_ACCOUNT = (
+    (re.compile(r"(?<=/)((?:u|users?|members?|profiles?|people)/(?:\d{1,12}[/-])?)[^/?#&]+", re.IGNORECASE), r"\1-"),
+    (re.compile(r"(?<=[/#?&=_-])[@~][^/?#&=]+"), "-"),
+    (
+        re.compile(r"(?<=[?&;])((?:user(?:_?name|_?id)?|u|uid|member(?:id)?|author|e?mail)=)[^&;#]+", re.IGNORECASE),
+        r"\1-",
+    ),
+)
+"""What of an address is one person's, whoever it is."""
+
+
+def address_without_personal_data(url: str, names: KnownNames, title: str) -> str:
+    """Of the web, with "-" in the place of accounts, addresses of mail and names (`KnownNames.without_in_address`)."""
+    url = names.without_in_address(url, title)
+    start, host, path = address_parts(url)
+    clean, bare = path, host.rpartition("@")[2]
+    for pattern, put in (*((mail, "-") for put, mail in _RULES if put == "[email]"), *_OF_AN_ACCOUNT):
+        clean = pattern.sub(put, clean)
+    return url if (clean, bare) == (path, host) else address_of(start, bare, clean)
 
 
 def personal_data_in(text: str, known: str = "", names: KnownNames = NO_NAMES) -> list[str]:

@@ -18,7 +18,7 @@ from toolablate.experiments.construction.kinds import load_items
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
-from toolablate.experiments.construction.review import by_item, said_of
+from toolablate.experiments.construction.review import Review, by_item, said_of
 from toolablate.experiments.construction.stages import Content, Dropped, Role
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
@@ -382,7 +382,8 @@ def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
     # Who passed the last review was decided on there.
     review = built.review if pipeline.review.reviewers else built.reviews[0]
     stages = built.stages[: built.stages.index(review) + 1]
-    applies = said_of(bench.decisions(), review.contents, pipeline.review.reviewers or pipeline.review.proofreaders)
+    assert isinstance(review.stage, Review)
+    applies = said_of(bench.decisions(), review.contents, review.stage)
     lost = [item for item in known.keys() - applies.keys() if item[:ID_DIGITS] in published]
     if not lost:
         return []

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.experiments.construction.known_names import KnownNames, NamesAndTexts, names_of
-from toolablate.experiments.construction.personal_data import without_personal_data
+from toolablate.experiments.construction.personal_data import address_without_personal_data, without_personal_data
 from toolablate.experiments.construction.stages import Content, FullText, worked_on
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import digest_json
@@ -75,7 +75,7 @@ def content_of(row: Content, names: KnownNames) -> dict[str, Any]:
     """An item without personal data. `names` are kept for what models and people write of it, and `maybe_names` are
     words in it that may be one."""
     clean = {key: without_personal_data(row[key], names) for key in _CLEANED}
-    clean["url"] = names.without_in_address(row["url"], row["title"])
+    clean["url"] = address_without_personal_data(row["url"], names, row["title"])
     replies = [without_personal_data(each, names) for each in row["replies"]]
     found = {key: value for key, value in row.items() if key != "names"} | clean | {"replies": replies}
     left = names.left_in("\n".join((*(clean[key] for key in _CLEANED), *replies)))

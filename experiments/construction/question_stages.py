@@ -145,7 +145,7 @@ class Filter(NoContext):
     clarity: int
     difficulty: int
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:

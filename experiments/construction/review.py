@@ -82,7 +82,7 @@ class Review:
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """The decisions on what the item is now: on what it was before nobody is held."""
-        said = said_of(self.decisions(), contents, self.reviewers)
+        said = said_of(self.decisions(), contents, self)
         # What no longer applies is left out by now.
         return {
             item: [each.model_dump(mode="json", exclude={"sides"}) for each in of_item]
@@ -304,10 +304,25 @@ STATISTICS = {"kappa": "Cohen's kappa", "alpha": "Krippendorff's alpha"}
 
 
 def said_of(
-    decisions: Iterable[Decision], contents: Mapping[str, Content], reviewers: int
+    decisions: Iterable[Decision], contents: Mapping[str, Content], review: Review
 ) -> dict[str, list[Decision]]:
-    """Of what the items that came to review are now, by item."""
-    return said_now(decisions, seen_of(contents), reviewers)
+    """Of what the items that came to a review are now, by item."""
+    seen = seen_of(contents)
+    return said_now(still_kept(decisions, contents, seen, review.reviewed), seen, review.reviewers)
+
+
+def still_kept(
+    decisions: Iterable[Decision], contents: Mapping[str, Content], seen: Mapping[str, str], reviewed: Reviewed
+) -> list[Decision]:
+    """Without mends that would be refused by now: a rule, or a name of the item, may be younger than they are. `seen`
+    are the digests of the items as they are."""
+
+    def is_faulty(each: Decision) -> bool:
+        if each.verdict != "mend" or each.seen != seen.get(each.item):
+            return False
+        return bool(reviewed.faults(reviewed.mended(contents[each.item], each.content)))
+
+    return [each for each in decisions if not is_faulty(each)]
 
 
 def seen_of(contents: Mapping[str, Content]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from toolablate.experiments.construction.review import (
     said_now,
     seen_of,
     sides_of,
+    still_kept,
     waits_for,
     words_of,
 )
@@ -33,7 +34,8 @@ Task = Literal["review", "adjudication"]
 @dataclass(frozen=True)
 class ToReview:
     """The items that came to a review as they are now, by id: `seen` are their digests, `said` what people said of
-    them, and `decisions` all that was ever decided. A person is known by name, whatever its capitals."""
+    them, and `decisions` all that was ever decided and may be kept still. A person is known by name, whatever its
+    capitals."""
 
     pipeline: Pipeline
     review: Review
@@ -214,13 +216,13 @@ class Desk:
     ) -> ToReview:
         if seen is None:
             seen = seen_of(contents)
-        decisions = self._bench.decisions()
+        decisions = still_kept(self._bench.decisions(), contents, seen, review.reviewed)
         said = said_now(decisions, seen, review.reviewers)
         return ToReview(pipeline, review, contents, seen, said, decisions)
 
 
 def _read(pipeline: Pipeline) -> tuple[str, ...]:
-    return (pipeline.items, *pipeline.duplicates.against)
+    return (pipeline.items, *pipeline.duplicates.against, *pipeline.prompts.values())
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

@@ -267,8 +267,11 @@ class Workbench:
 
     def canary(self) -> str:
         """By which filters of training data know what is published: made at random once, the same ever after. It is
-        kept as a step of no item, which no stage has."""
+        kept as a step of no item, which no stage has. "" where none is kept and the workbench is only read: nothing was
+        published of it."""
         if not (found := self.steps(_CANARY)):
+            if not self._write:
+                return ""
             self.keep_step(_CANARY, "", _CANARY, Kept({_CANARY: str(uuid4())}))
             found = self.steps(_CANARY)
         kept = found[_CANARY]

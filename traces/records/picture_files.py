@@ -8,7 +8,7 @@ whether there are as many as its header says, and thrown away.
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -82,7 +82,7 @@ def _png_rewritten(data: bytes) -> bytes:
         place = next(number for number, (kind, _) in enumerate(kept) if kind == b"IDAT")
         others = [chunk for chunk in kept if chunk[0] != b"IDAT"]
         kept = [*others[:place], (b"IDAT", packed[:-behind]), *others[place:]]
-    return _PNG + b"".join(_png_written(*chunk) for chunk in kept)
+    return png_of(kept)
 
 
 def _png_chunks(data: bytes) -> Iterator[_Chunk]:
@@ -161,8 +161,13 @@ def _behind(packed: bytes, wanted: int) -> int:
     return len(packed) - min(place + _INPUT, len(packed)) + len(inflating.unused_data)
 
 
-def _png_written(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+def png_of(chunks: Iterable[_Chunk]) -> bytes:
+    """The file of these kinds and contents (5.3)."""
+    written = (
+        struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        for kind, content in chunks
+    )
+    return _PNG + b"".join(written)
 
 
 # JPEG: ITU-T T.81; JFIF: T.871; the orientation: Exif 2.32, 4.6.

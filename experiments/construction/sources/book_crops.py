@@ -16,6 +16,7 @@ from toolablate.experiments.construction.sources.book_pages import Box, Place, a
 from toolablate.tools.extraction.pdf import whole_words
 from toolablate.tools.text import plain_text
 from toolablate.traces.errors import InputError
+from toolablate.traces.records.picture_files import png_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -185,8 +186,5 @@ def _png(picture: "Grey") -> str:
     height, width = picture.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), picture], axis=1).tobytes()
     head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows, 6)), (b"IEND", b""))
-    chunks = (
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
-    )
-    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(chunks)).decode()
+    found = png_of([(b"IHDR", head), (b"IDAT", zlib.compress(rows, 6)), (b"IEND", b"")])
+    return base64.b64encode(found).decode()

@@ -12,13 +12,18 @@ import lxml.html  # type: ignore[import-untyped]
 import pytest
 
 from toolablate.experiments.construction.known_names import (
+    NO_NAMES,
     KnownNames,
     NamesAndTexts,
     _spelled,
     _spelled_in_address,
     names_of,
 )
-from toolablate.experiments.construction.personal_data import personal_data_in, without_personal_data
+from toolablate.experiments.construction.personal_data import (
+    address_without_personal_data,
+    personal_data_in,
+    without_personal_data,
+)
 
 
 def known(names: Sequence[str], question: str = "", others: Sequence[str] = (), place: str = "") -> KnownNames:
@@ -220,6 +225,29 @@ def test_words_that_stay_and_may_be_a_name_are_told() -> None:
 def test_an_address_loses_what_names_a_person_and_no_ordinary_word(url: str, clean: str) -> None:
     names = known(["physics", "Marlow Quist"], "", (), "Physics physics.f.example")
     assert names.without_in_address(url, "A question for Marlow") == clean
+
+
+@pytest.mark.parametrize(
+    ("url", "clean"),
+    [
+        (
+            "https://f.example/u/zed/t/3?email=zed@corp.example#post-by-@zed",
+            "https://f.example/u/-/t/3?email=-#post-by--",
+        ),
+        ("https://f.example/t/3?from=zed%40corp.example&p=2", "https://f.example/t/3?from=-&p=2"),
+        (
+            "https://zed:pass@f.example/members/17-zed/post?username=zed",
+            "https://f.example/members/17--/post?username=-",
+        ),
+        ("https://m.example/@zed/110", "https://m.example/-/110"),
+        ("https://f.example/~zed/salts.html", "https://f.example/-/salts.html"),
+        ("https://f.example/t/users-of-salts/17?page=2#post_3", "https://f.example/t/users-of-salts/17?page=2#post_3"),
+        ("https://f.example/viewtopic.php?t=17&u=8", "https://f.example/viewtopic.php?t=17&u=-"),
+        ("", ""),
+    ],
+)
+def test_an_address_loses_accounts_whoever_they_are(url: str, clean: str) -> None:
+    assert address_without_personal_data(url, NO_NAMES, "") == clean
 
 
 def posters(thread: dict[str, Any]) -> list[str]:

@@ -280,6 +280,26 @@ def test_who_corrects_where_an_item_is_from_pays_nothing_and_loses_no_decision(
     assert [(each["item"], each["seen"]) for each in again] == [(each["item"], each["seen"]) for each in audit]
 
 
+def test_a_mend_that_is_against_a_younger_rule_or_name_waits_again(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:3], "[review]\nreviewers = 1\n")
+    run(path)
+    first, second, third = (json.loads(line)["item"] for line in run("decide", path).output.splitlines())
+    named = {"question": "Which additive that Zebulon Krux names keeps a cell stable?"}
+    mends = ((first, named), (second, {"domain": "Alchemy"}), (third, {"clarity": 4}))
+    decided(path, *({"item": item, "reviewer": "ann", "verdict": "mend", "content": mend} for item, mend in mends))
+    assert funnel(path)["review"]["kept"] == 3
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows[0]["names"] = ["Zebulon Krux"]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + '[filter]\ndomains = ["Chemistry"]\n', encoding="utf-8")
+    assert funnel(path)["review"]["waiting"] == {"review": 2}
+    assert {json.loads(line)["item"] for line in run("decide", path).output.splitlines()} == {first, second}
+    published = (tmp_path / "published" / "questions.jsonl").read_text(encoding="utf-8")
+    assert "Krux" not in published
+    assert "Alchemy" not in published
+
+
 def test_a_mend_that_repeats_another_question_is_not_published(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
     path, items = waiting
     (first, second), rest = items[:2], items[2:]

@@ -16,6 +16,7 @@ from tests.experiments.construction.test_statements import pipeline_of as statem
 from tests.experiments.construction.writing import ALONE, PAIRS, Writer, assessed, filtered, funnel, pipeline_of, run
 from tests.servers.chat_server import ChatServer, reply
 
+from toolablate.experiments.construction.review_desk import Desk
 from toolablate.experiments.construction.workbench import Decision, Workbench
 
 HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eevil\u202c " + "long " * 30_000
@@ -478,3 +479,17 @@ def test_a_page_that_was_captured_is_shown(chat_server: ChatServer, tmp_path: Pa
         assert tile.headers["content-type"] == "image/png"
         assert tile.content == (tmp_path / "tiles" / shown[0].removeprefix("/tile/")).read_bytes()
         assert mabel.client.get("/tile/other.png").status_code == 404
+
+
+def test_a_changed_prompt_file_is_noticed_while_pages_are_served(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    prompt = tmp_path / "assess.txt"
+    prompt.write_text(run("prompts", "assess").output, encoding="utf-8")
+    more = '[review]\nreviewers = 1\n[prompts]\nassess = "assess.txt"\n'
+    path = pipeline_of(tmp_path, chat_server, PAIRS[:2], more)
+    run(path)
+    with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+        desk = Desk(path, bench)
+        assert len(desk.look().contents) == 2
+        prompt.write_text(prompt.read_text(encoding="utf-8") + "\nBe strict.\n", encoding="utf-8")
+        assert not desk.look().contents, "all is to be assessed anew"

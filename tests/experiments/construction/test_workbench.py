@@ -23,6 +23,8 @@ def test_a_workbench_has_one_writer_and_is_no_other_file(tmp_path: Path) -> None
             pass
         with Workbench(path, write=False) as reading:
             assert reading.steps("check") == {"s": Kept({"question": "q"})}
+            assert reading.canary() == ""
+            assert bench.canary() == bench.canary() == reading.canary() != ""
     (tmp_path / "text").write_text("not a database, but long enough to be one" * 20, encoding="utf-8")
     with pytest.raises(InputError, match="not a workbench"), Workbench(tmp_path / "text"):
         pass
