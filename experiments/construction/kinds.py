@@ -154,7 +154,7 @@ def _faults_of_statement(content: Content) -> list[str]:
     return [f"text: {reason}: {said}" for reason, said in filter(None, [cannot_stand_alone(content["text"])])]
 
 
-PROOFREAD = Reviewed(
+_PROOFREAD = Reviewed(
     "",
     ("text", "book", "page", "licence"),
     _faults_of_statement,
@@ -223,7 +223,7 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
 def _proofreading(pipeline: Pipeline, bench: Workbench) -> list[Review]:
     """Of correct statements, before anything is paid for their twins."""
     people = pipeline.review.proofreaders
-    return [Review(PROOFREAD, people, bench.decisions, "proofread")] if people else []
+    return [Review(_PROOFREAD, people, bench.decisions, "proofread")] if people else []
 
 
 def _review(pipeline: Pipeline, bench: Workbench) -> Review:

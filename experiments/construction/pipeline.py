@@ -239,29 +239,19 @@ def load_pipeline(path: Path) -> Pipeline:
         }
     )
     loaded._file = path
-    read = {
-        Path(each)
-        for each in (loaded.items, loaded.worlds.pages, loaded.card.audit, *against, *prompts.values())
-        if each
-    }
-    if Path(loaded.workbench) in read:
+    read = [
+        ("items", loaded.items),
+        ("worlds.pages", loaded.worlds.pages),
+        ("card.audit", loaded.card.audit),
+        *(("duplicates.against", each) for each in against),
+        *((f"prompts.{name}", each) for name, each in prompts.items()),
+    ]
+    if loaded.workbench in {each for _, each in read}:
         raise InputError(f"{path}: workbench: it is a file that is read", hint="name another file", code="bad_plan")
-    own = {
-        "workbench": loaded.workbench,
-        "items": loaded.items,
-        "replies.file": "" if loaded.replies.mode == "live" else loaded.replies.file,
-        "card.audit": loaded.card.audit,
-        "worlds.pages": loaded.worlds.pages,
-    }
-    for name in PUBLISHED:
-        if (place := Path(loaded.output) / name).resolve() in {
-            each.resolve() for each in (*read, Path(loaded.workbench))
-        }:
-            raise InputError(
-                f"{path}: output: {place} would be overwritten", hint="name a folder of its own", code="bad_plan"
-            )
+    written = [("workbench", loaded.workbench)]
+    written += [] if loaded.replies.mode == "live" else [("replies.file", loaded.replies.file)]
     # Found when it is published, after all is paid: a folder that holds another file is not replaced.
-    for key, file in own.items():
+    for key, file in (*read, *written):
         if file and Path(file).resolve().is_relative_to(Path(loaded.output).resolve()):
             raise InputError(
                 f"{path}: {key}: {file} lies in `output`, which holds only what is published",

@@ -178,10 +178,10 @@ def _lines(now: ToReview, known: Mapping[str, Reviewer], person: str) -> list[Pe
 
 
 def _title(now: ToReview, item: str) -> str:
-    asked = now.reviewed.mendable(now.contents[item])
-    return " ".join(str(asked.get("question") or asked.get("text") or now.contents[item].get("name") or item).split())[
-        :120
-    ]
+    content = now.contents[item]
+    asked = now.reviewed.mendable(content)
+    title = asked.get("question") or asked.get("text") or content.get("name") or item
+    return " ".join(str(title).split())[:120]
 
 
 def _last(now: ToReview, request: Request, person: str) -> Decision | None:

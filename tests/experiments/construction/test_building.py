@@ -257,7 +257,7 @@ def test_what_is_read_is_not_overwritten_and_what_is_needed_later_is_looked_for_
     (tmp_path / "questions.jsonl").write_text((tmp_path / "pairs.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
     text = path.read_text(encoding="utf-8")
     for changed, told in (
-        ('items = "questions.jsonl"\noutput = "."', "would be overwritten"),
+        ('items = "questions.jsonl"\noutput = "."', "lies in `output`"),
         ('items = "pairs.jsonl"\noutput = "pairs.jsonl/in"', "cannot write"),
         ('items = "pairs.jsonl"\noutput = "runs"', "workbench: "),
         ('items = "published/pairs.jsonl"', " items: "),
