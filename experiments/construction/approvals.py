@@ -16,7 +16,7 @@ def load_reviewed(path: Path) -> Pipeline:
     content = plan_content(plan_text(path, "pipeline"), path)
     if "forums" not in content or "items" in content:
         return load_pipeline(path)
-    workbench = path.parent.resolve() / "runs" / f"{path.stem}.sqlite"
+    workbench = _workbench_of(path)
     forums = Pipeline.model_construct(items=str(path.resolve()), workbench=str(workbench), models=())
     forums._of_forums = True
     if not workbench.exists():
@@ -28,8 +28,12 @@ def load_reviewed(path: Path) -> Pipeline:
 
 def approved_in(path: Path, forums: Sequence[ProposedForum]) -> frozenset[str]:
     """Of the file's forums the ids of the proposals that people have approved as they are written now."""
-    if not any(forum.proposer for forum in forums) or not (path.parent / "runs" / f"{path.stem}.sqlite").exists():
+    if not any(forum.proposer for forum in forums) or not _workbench_of(path).exists():
         return frozenset()
-    loaded = load_reviewed(path)
-    with Workbench(Path(loaded.workbench), write=False) as bench:
-        return frozenset(seen_so_far(loaded, bench).published or ())
+    with Workbench(_workbench_of(path), write=False) as bench:
+        return frozenset(seen_so_far(load_reviewed(path), bench).published or ())
+
+
+def _workbench_of(path: Path) -> Path:
+    """Of a file of forums."""
+    return path.parent.resolve() / "runs" / f"{path.stem}.sqlite"
