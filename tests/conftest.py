@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
+from http.server import HTTPServer
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,6 +32,9 @@ def _load_benchmarks() -> None:
 
 
 _load_benchmarks()
+
+# As real servers have: of more connections at once than the five by default, some break on a busy machine.
+HTTPServer.request_queue_size = 128
 
 # A busy machine is no failure: a test that never ends has its own limit. Nor is luck: the same code is given the same
 # examples, and `--hypothesis-profile searching` looks for others.

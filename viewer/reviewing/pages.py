@@ -266,7 +266,7 @@ def _item(
         reason=form.get("reason", "") if form is not None else own.reason if own else "",
         rejecting=form is not None and form.get("action") == "reject",
         seconds=form.get("seconds", "") if form is not None else "",
-        began=form.get("began", "") if form is not None else f"{time.time():.1f}",
+        began=form.get("began", "") if form is not None else f"{time.time():.6f}",
         done=len(list(now.decided(person))),
         left=len(tasks),
         about=reviewed.told,
