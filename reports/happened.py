@@ -128,8 +128,10 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     last = (named or found)[-1:] or [call.event for call in signals.calls][-1:]
     if not last:
         return Happened("it called no tool")
-    after = f"after what {_tool(last[0], told)} had given (event {last[0]})"
-    return Happened(f"{_answered(told)}, {after}{how}", last[0])
+    tool, gave = _tool(last[0], told), any(call.gave for call in signals.calls if call.form in forms)
+    none = ", which does not have it" if _stands_in_none(told) else ""
+    after = f"after the result of {tool} at event {last[0]}{none}" if gave else f"and {tool} had given it nothing"
+    return Happened(f"{_answered(told)}, {after}{how if gave else ''}", last[0])
 
 
 def _of_length(evidence: Evidence) -> Happened:
