@@ -128,8 +128,11 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     last = (named or found)[-1:] or [call.event for call in signals.calls][-1:]
     if not last:
         return Happened("it called no tool")
-    after = f"after what {_tool(last[0], told)} had given (event {last[0]})"
-    return Happened(f"{_answered(told)}, {after}{how}", last[0])
+    tool = _tool(last[0], told)
+    if not any(call.gave for call in signals.calls if call.event == last[0]):
+        return Happened(f"{_answered(told)}, and {tool} had given it nothing (event {last[0]})", last[0])
+    none = ", which does not have it" if _stands_in_none(told) else ""
+    return Happened(f"{_answered(told)}, after the result of {tool} at event {last[0]}{none}{how}", last[0])
 
 
 def _of_length(evidence: Evidence) -> Happened:

@@ -7,9 +7,10 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, shares_of, sides
-from toolablate.reports.changed_runs import AS_WAS, EARLY, RE_ASKED, Row, levels_of, uncounted
-from toolablate.reports.turn import asked_at, count
-from toolablate.traces.records import Attribution
+from toolablate.reports.changed_runs import AFTER_FIRST, AS_WAS, EARLY, RE_ASKED, Row, levels_of, uncounted
+from toolablate.reports.happened import happened
+from toolablate.reports.turn import AT_CALLS, asked_at, count
+from toolablate.traces.records import Attribution, Mechanism
 
 COUNTED, NOT_COUNTED, NO_CAUSE = "Counted", "Not counted", "Other runs"
 WITHOUT, WITH = "Without", "With"
@@ -44,7 +45,7 @@ def run_groups(told: Explanation) -> Iterator[RunGroup]:
         counted = counted_runs(cause, evidence)
         if gone:
             yield from _group(f"{WITHOUT} “{name_of(cause)}”", gone, evidence)
-            yield from _group(f"{WITH} “{name_of(cause)}”", there, evidence)
+            yield from _group(f"{WITH} “{name_of(cause)}”", _not_all_kept(there, cause, told), evidence)
         else:
             yield from _group(COUNTED, counted, evidence)
     others = uncounted(evidence)
@@ -81,6 +82,15 @@ def _row_at(event: int) -> str:
 def _group(title: str, rows: Sequence[Row], evidence: Evidence) -> Iterator[RunGroup]:
     if rows:
         yield RunGroup(title, tuple(_told(row, evidence) for row in rows), total(rows).came)
+
+
+def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> list[Row]:
+    """Of runs that keep the first result alone, what they need not have of the cause."""
+    at, calls = happened(cause, told).event, sorted(call.event for call in told.explained.evidence.signals.calls)
+    if at is None or cause not in AT_CALLS or not calls or at <= calls[0]:
+        return list(there)
+    short = f" (what came at event {at} need not come again)"
+    return [replace(row, beyond=short) if row.changed.startswith(AFTER_FIRST) else row for row in there]
 
 
 def total(rows: Sequence[Row]) -> Row:

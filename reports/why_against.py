@@ -239,7 +239,7 @@ def turn_against(cause: Mechanism, told: Explanation) -> Iterator[str]:
     elif cause in _OF_RESULTS and not any(call.gave for call in there):
         yield f"{at}, {'where a call gave nothing' if there else 'before any result of that call'}."
     elif cause in _OF_RESULTS and event is not None and event >= turn.end:
-        yield f"{at}, before event {event}."
+        yield f"{at}, and what is named here came later (event {event})."
 
 
 _BEFORE_CALLS: tuple[Mechanism, ...] = (*BY_CHANCE, "availability", "prompt")
@@ -343,7 +343,7 @@ def drawn_again(rows: list[Row]) -> str:
 
 
 def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
-    """Weighed rows that are as they would not be if it were so; the rows that are told of it are none of these."""
+    """Weighed rows that are as they would not be if it were so."""
     levels = levels_of(evidence)
     if cause == "own_error":
         return [row for row in levels if row.share >= RIGHT]
@@ -358,7 +358,6 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
     if attribution.method != "replay":
         bare = without_tools(evidence)
         return [bare] if bare is not None and bare.share < RIGHT else []
-    (gone, there), deciding = sides(cause, evidence), deciding_rows(cause, evidence) or ()
-    low = [row for row in gone if row.share < RIGHT and row not in deciding]
-    high = [row for row in there if row.share > RIGHT and row not in deciding]
+    gone, there = sides(cause, evidence)
+    low, high = [row for row in gone if row.share < RIGHT], [row for row in there if row.share > RIGHT]
     return sorted([*low, *high], key=lambda row: -row.runs)
