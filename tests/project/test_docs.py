@@ -184,7 +184,7 @@ def keys_of(section: type[BaseModel]) -> Iterator[tuple[str, object]]:
 
 
 def test_the_table_of_a_pipeline_has_every_key_with_its_default() -> None:
-    page = (ROOT / "docs/construction.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/construction_rules.md").read_text(encoding="utf-8")
     table = page.partition("## Keys of a pipeline file\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([^`]+)` \| .+ \| (.+) \|$", table, re.MULTILINE)
     known = dict(keys_of(Pipeline))
