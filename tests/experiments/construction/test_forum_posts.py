@@ -85,7 +85,7 @@ def shares(threads: Path) -> tuple[float, float]:
 def test_posts_of_real_threads_are_found_whole_and_little_else() -> None:
     """24 threads, 207 posts."""
     whole, foreign = shares(THREADS)
-    assert (whole >= 0.96, foreign <= 0.01) == (True, True), (whole, foreign)
+    assert (whole >= 0.96, foreign <= 0.003) == (True, True), (whole, foreign)
 
 
 def test_posts_of_many_engines_are_found_whole_and_little_else() -> None:
