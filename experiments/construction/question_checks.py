@@ -72,6 +72,20 @@ def normal(text: str) -> str:
     return " ".join(shown.split()).rstrip(".。 ")
 
 
+def says_the_same(one: str, other: str) -> bool:
+    """But for quotation marks, hyphens between letters, signs of LaTeX and zeros that end a decimal."""
+    return _bare(one) == _bare(other)
+
+
+_UNSAID = re.compile(r"[\"'“”„‘’«»$\\{}]")
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-‐‑](?=[^\W\d_])")
+_LAST_ZEROS = re.compile(r"(?<![\d.,])(\d+)(?:\.0+|(\.\d*[1-9])0+)(?![\d.,])")
+
+
+def _bare(text: str) -> str:
+    return _LAST_ZEROS.sub(r"\1\2", " ".join(_HYPHEN.sub(" ", _UNSAID.sub("", normal(text))).split()))
+
+
 def faults_of(content: Content, asked: Mapping[str, Any]) -> list[str]:
     """What is wrong with a question as it is to be asked, as it can be said to who wrote it; `content` is what it was
     made of."""
@@ -242,10 +256,10 @@ def _option_faults(asked: Mapping[str, Any]) -> list[str]:
     faults = []
     if not FEWEST_OPTIONS <= len(options) <= MOST_OPTIONS:
         faults.append(f"options: {FEWEST_OPTIONS} to {MOST_OPTIONS}, found {len(options)}")
-    alike = Counter(map(normal, options))
+    alike, bare = Counter(map(normal, options)), Counter(map(_bare, options))
     if "" in alike:
         faults.append("options: one is blank")
-    if twice := next((option for option in options if option.strip() and alike[normal(option)] > 1), None):
+    if twice := next((option for option in options if option.strip() and bare[_bare(option)] > 1), None):
         faults.append(f"options: two are the same: {twice!r}")
     if not alike[normal(asked["right"])]:
         faults.append("correct_answer: it has to be exactly one of the options, word for word")
@@ -421,7 +435,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from toolablate.experiments.construction.question_checks import (
     address_faults,
     faults_beside,
     faults_of,
+    says_the_same,
     texts_of,
     without_letters,
 )
@@ -52,7 +53,7 @@ class Assess(NoContext):
     asks: int
     prompt: str
     name: ClassVar[str] = "assess"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
@@ -65,7 +66,10 @@ class Assess(NoContext):
 
         def faults(found: Assessment) -> list[str]:
             unknown = [number for number in found.wrong_replies if not 1 <= number <= len(replies)]
-            return [f"wrong_replies: there is no reply {unknown[0]}"] if unknown else []
+            if unknown:
+                return [f"wrong_replies: there is no reply {unknown[0]}"]
+            right = [number for number in found.wrong_replies if says_the_same(replies[number - 1], content["answer"])]
+            return [f"wrong_replies: reply {right[0]} is the answer, word for word"] if right else []
 
         request = request_for(Assessment, self.prompt, parts, "Assess this question and answer.")
         found = await ask_for(request, Assessment, ask, self.asks, faults)
@@ -191,6 +195,10 @@ def label_faults(content: Content, domains: Sequence[str]) -> list[str]:
         faults.append(f"clarity: {CLARITY[0]} to {CLARITY[-1]}")
     if not all(map(str.strip, content["wrong_replies"])):
         faults.append("wrong_replies: one is blank")
+    asked = content["asked"]
+    right = asked["right"] if "options" in asked else asked["answer"]
+    if any(says_the_same(each, text) for each in content["wrong_replies"] for text in (right, content["answer"])):
+        faults.append("wrong_replies: one is the answer, word for word")
     for each in content["wrong_replies"]:
         # What the thread had was cleaned as it came in, so that it is what it may say.
         faults += faults_beside(content, "wrong_replies", each) if each not in content.get("replies", ()) else []

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import StringConstraints, ValidationError
 
+from toolablate.experiments.construction.personal_data import personal_data_in
 from toolablate.experiments.construction.workbench import Alias, Decision, as_seen, person_key
 from toolablate.experiments.record_file import RecordFile
 from toolablate.traces.database import beside
@@ -86,6 +87,7 @@ class Reviewers:
         with self._held() as file:
             known = file.found
             given = as_seen(clean_text(alias)) or _free({*known, *map(person_key, decided)})
+            _require_no_names(given, name, field, degree)
             if person_key(given) in known:
                 raise InputError(
                     f"Somebody has the alias {given} already.", hint="Choose it above if it is you.", code="reviewer"
@@ -126,6 +128,16 @@ def _reviewer(line: bytes) -> Reviewer | None:
         return Reviewer.from_json(line)
     except ValidationError:
         return None
+
+
+def _require_no_names(alias: str, name: str, field: str, degree: str) -> None:
+    """In what is published of a person. A first name alone may be an alias."""
+    words = person_key(name).split()
+    if len(words) > 1 and set(words) <= set(person_key(alias).split()):
+        raise InputError("The alias is published, and this is your name: choose another, or none.", code="reviewer")
+    for each in (alias, field, degree):
+        if found := personal_data_in(each):
+            raise InputError(f"Leave out {found[0]!r}: alias, field and degree are published.", code="reviewer")
 
 
 def _key(each: Reviewer) -> str:

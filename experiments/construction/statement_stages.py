@@ -78,6 +78,9 @@ def load_statement_items(path: str | Path) -> dict[str, Content]:
 # What stands before a word that is one by itself: Chinese puts no blanks between words.
 _ALONE = r"(?<![^\s，。、；：（(在是的从由对与和及为于即指以据按如见看])"
 _KINDS = r"fig(?:ure|s)?\.?|tables?|diagrams?|photo(?:graph)?s?|charts?|maps?"
+# No measure ("a page 4 kB large"), formula ("the formula 2H2") or term ("equation 3x = 6").
+_UNIT = r"(?-i:[kMGTµmcn]?(?:B|m|g|s|Hz|V|A|W|Pa|N|J|K|mol|l|L|bit)\b)"
+_PLACE = rf"\d++(?:[.-]\d++)*+(?!\s*(?:[=+*/^<>×·≤≥²³%°]|{_UNIT})|(?-i:[A-Z]|[b-z]?[xyz]\b))"
 _RULES = (
     (
         "needs a figure",
@@ -86,7 +89,7 @@ _RULES = (
             rf"\b(?:(?:see|in|from|by|of|on|and|with|to|the|voir|la|les)\s+(?:{_KINDS})\s*\(?\d|(?:{_KINDS})\s*\(?\d[\d.-]*[a-z]?\)?\s+"
             r"(?:is|are|was|shows?|gives?|lists?|illustrates?|depicts?|presents?|summari[sz]es|compares)\b"
             r"|(?-i:Fig(?:ure|s)?|FIG(?:URE)?|Table|TABLE|Diagram|Photo(?:graph)?|Chart|Map)\.?\s*\(?\d|figs?\.\s*\d"
-            r"|(?:shown|depicted|seen|see)\s+(?:in\s+the\s+(?:figure|picture|diagram|table)|below|above))"
+            r"|(?:shown|depicted|seen|see)\s+(?:in\s+the\s+(?:figure|picture|diagram|table)|(?:the\s+)?(?:figure|picture|diagram|table)s?\s+(?:below|above)|below|above))"
             rf"|[(（]\s*(?:{_KINDS})\s*\d[\d.-]*[a-z]?\s*[)）,;]"
             rf"|[如见][上下左右][图表]|{_ALONE}[图表]\s*\d+(?:[.-]\d+)*(?![\dA-Za-z个种])"
             r"|(?<!常)[如见][图表](?=所示|中|\s*[,，。)）])",
@@ -96,8 +99,9 @@ _RULES = (
     (
         "refers to a place of the book",
         re.compile(
-            r"\b(?:chapter|section|sect?\.|appendix|paragraph|page|p\.|eq(?:uation)?s?\.?|formula|theorem|lemma|definition|"
-            r"example|exercise)\s*\(?\d|第\s*[\d一二三四五六七八九十百]+\s*[章节]|[(（]\d+(?:[.-]\d+)*[a-z]?[)）]\s*式|式\s*[(（]\d"
+            r"\b(?:chapter|(?<!cross )(?<!cross-)section|sect?\.|appendix|paragraph|page|p\.|eq(?:uation)?s?\.?|"
+            rf"formula|theorem|lemma|definition|(?<!for )example|exercise)\s*\(?{_PLACE}"
+            r"|第\s*[\d一二三四五六七八九十百]+\s*[章节]|[(（]\d+(?:[.-]\d+)*[a-z]?[)）]\s*式|式\s*[(（]\d"
             # The number of a formula. Years and measures stand in brackets, too.
             r"|(?:\b(?:by|from|in|see|using|into)|[由从见入据])\s*[(（][1-9]\d?[.-]\d{1,3}[a-z]?[)）]"
             r"|[=$][^\n]{0,200}[(（][1-9]\d?[.-]\d{1,3}[a-z]?[)）]"
@@ -125,7 +129,7 @@ class StandsAlone(NoContext):
     """Drops by rule what needs a figure, a place of the book or a where. The first rule that fits is the reason."""
 
     name: ClassVar[str] = "filter"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:

@@ -235,7 +235,10 @@ def _is_prose(text: str) -> bool:
 # Blocks of one form.
 
 # What forums call what was written, and what they call what stands around it.
-_WRITTEN = re.compile(r"(?:post|message|msg|comment|reply|answer|content|body|text|cooked|entry|prose)(?:s|text|body|msg|message|content)?")
+_WRITTEN = re.compile(
+    r"(?:post|message|msg|comment|reply|answer|content|body|text|cooked|entry|prose)"
+    r"(?:s|text|body|msg|message|content)?"
+)
 _AROUND = re.compile(
     r"(?:sig|signature|quote|user|author|profile|avatar|member|related|similar|side|sidebar|nav|navigation|foot|footer|"
     r"head|header|menu|meta|info|details|title|button|tool|like|react|share|edit|ad|ads|advert|breadcrumb|poll|online)s?"

@@ -9,7 +9,7 @@ from scipy.stats import binom, chi2
 
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.experiments.construction.known_names import NamesAndTexts, names_of
-from toolablate.experiments.construction.question_checks import _lists_options, checks_of, faults_of
+from toolablate.experiments.construction.question_checks import _lists_options, checks_of, faults_of, says_the_same
 
 
 @pytest.mark.deep
@@ -84,6 +84,26 @@ def test_the_longest_option_is_told_of_questions_that_have_one() -> None:
 )
 def test_options_are_listed_where_they_stand_behind_letters(question: str, lists: bool) -> None:
     assert _lists_options(question, ["tin", "water", "iron", "lead", "zinc"]) == lists
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("vinylene carbonate", "Vinylene-carbonate.", True),
+        ("vinylene carbonate", "“vinylene carbonate”", True),
+        ("0.10 M", "0.1 M", True),
+        ("1.0 M", "1 M", True),
+        ("$x^2$", "$x^{2}$", True),
+        ("10 M", "1 M", False),
+        ("1.05 M", "1.5 M", False),
+        ("100", "1.00", False),
+        ("x - 1", "x 1", False),
+        ("2-butene", "2 butene", False),
+        ("(a + b) c", "a + b c", False),
+    ],
+)
+def test_options_that_say_the_same_are_told_however_they_are_written(one: str, other: str, same: bool) -> None:
+    assert says_the_same(one, other) == same
 
 
 @pytest.mark.parametrize("text", ["A) B) " * 4_000, "A. x B. x " * 4_000, "\n" * 20_000, "A\n" * 10_000])

@@ -360,6 +360,16 @@ def test_an_endpoint_that_refuses_one_request_after_the_other_is_given_up(
     assert not (tmp_path / "published").exists()
 
 
+def test_a_reply_of_the_thread_that_is_the_answer_is_not_taken_for_a_wrong_one(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    pair = {**PAIRS[0], "replies": [f" “{PAIRS[0]['answer'].upper()}”. "]}
+    path = pipeline_of(tmp_path, chat_server, [pair], ALONE)
+    assert funnel(path)["assess"]["waiting"] == {"reply unread": 1}
+    assert "reply 1 is the answer, word for word" in run("status", path, "--list").output
+
+
 def test_faults_are_counted_by_their_kind() -> None:
     names = "explanation: leave out {}: each may be a person's address, number or name"
     twice = "options: two are the same: {}"

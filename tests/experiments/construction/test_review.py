@@ -131,6 +131,7 @@ def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: Ch
         ({"verdict": "mend", "content": {"domain": "of bob@corp.example"}}, "domain: leave out 'bob@corp.example'"),
         ({"verdict": "mend", "content": {"wrong_replies": ["ask z@corp.example"]}}, "wrong_replies: leave out 'z@corp"),
         ({"verdict": "mend", "content": {"wrong_replies": [""]}}, "wrong_replies: one is blank"),
+        ({"verdict": "mend", "content": {"wrong_replies": [PAIRS[0]["answer"]]}}, "wrong_replies: one is the answer"),
         (
             {"verdict": "mend", "content": {"question": "x" * 32_001}},
             "question: has 32,001 characters, and may have 32,000",

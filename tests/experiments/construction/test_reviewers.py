@@ -1,6 +1,7 @@
 """Who reviews: aliases that nobody else has, and profiles that are not lost."""
 
 import fcntl
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,27 @@ def test_one_name_has_one_alias(first: tuple[str, str], again: tuple[str, str], 
         reviewers.enter(*again, "")
     assert list(reviewers.known().values()) == [made]
     assert reviewers.enter("", f"{first[1] or first[0]} of Delft", "").alias != made.alias
+
+
+@pytest.mark.parametrize(
+    ("alias", "name", "field", "told"),
+    [
+        ("Anne Gray", "Anne Gray", "", "this is your name"),
+        ("gray, anne", "Anne Gray", "", ""),
+        ("anne", "Anne Gray", "", ""),
+        ("bob@corp.example", "Anne Gray", "", "Leave out 'bob@corp.example'"),
+        ("R9", "Anne Gray", "Chemistry, ann@corp.example", "Leave out 'ann@corp.example'"),
+    ],
+)
+def test_what_is_published_of_a_person_has_neither_name_nor_address(
+    alias: str, name: str, field: str, told: str, reviewers: Reviewers
+) -> None:
+    if told:
+        with pytest.raises(InputError, match=re.escape(told)):
+            reviewers.enter(alias, name, field)
+        assert not reviewers.known()
+    else:
+        assert reviewers.enter(alias, name, field).alias == alias
 
 
 SPELLINGS = ["Zoé", "Zoe\u0301", "zoé\u200b", " ZOÉ ", "Ｚoé", "Zo\x00é", "Zo\u00adé"]
