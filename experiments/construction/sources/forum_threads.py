@@ -343,8 +343,9 @@ async def _discourse_samples(
 ) -> AsyncIterator[Thread | LeftOut]:
     for number in numbers:
         url = f"{forum.url.rstrip('/')}/t/{number}"
-        if url not in known and (thread := await _topic(forum, reader, url, solved=False)) is not None:
-            yield thread
+        if url not in known:
+            thread = await _topic(forum, reader, url, solved=False)
+            yield thread or _left_out(forum, url, "is not there, or has no accepted answer")
 
 
 async def _topics(forum: DiscourseForum, reader: _Json, base: str) -> AsyncIterator[_Topic | LeftOut]:
