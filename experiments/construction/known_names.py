@@ -127,7 +127,7 @@ class KnownNames:
     def left_in(self, text: str) -> list[str]:
         """Words of a text without names that are a name where they mean a person."""
         forms = (form for where, form in self._forms_in(text) if where != "titled")
-        return list(dict.fromkeys(form for form in forms if _spelled(form).search(text)))
+        return list(dict.fromkeys(form for form in forms if _pattern(form, text).search(text)))
 
     def without_in_address(self, url: str, title: str) -> str:
         """As forums write names into the addresses of threads: in small letters, with other signs for blanks. Each
@@ -136,12 +136,13 @@ class KnownNames:
         the forum."""
         start, host, plain = address_parts(url)
         clean, said = plain, _letters(plain)
+        in_title = frozenset(self._forms_in(title))
         for where, forms in self.where.items():
             for form in forms:
-                if not any(part in said for part in _first_parts(form)):
+                if not _may_be_in(said, form):
                     continue
                 spelled = _spelled_in_address(form)
-                if where == "anywhere" or any(_meant(title, form, where)):
+                if where == "anywhere" or ((where, form) in in_title and any(_meant(title, form, where))):
                     clean = spelled.sub("-", clean)
                 elif spelled.search(clean):
                     clean = _without_segment(clean, spelled)
@@ -152,7 +153,7 @@ class KnownNames:
         *parts, last = host.split(".")
         said = _letters(host)
         for form in (*self.where.get("anywhere", ()), *self.where.get("capital", ())):
-            if any(part in said for part in _first_parts(form)):
+            if _may_be_in(said, form):
                 parts = [_spelled_in_address(form).sub("-", part) for part in parts]
         return ".".join((*parts, last))
 
@@ -315,7 +316,7 @@ def _places(text: str, keys: Collection[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def _meant(text: str, form: str, where: Where) -> Iterator[re.Match[str]]:
-    return (found for found in _spelled(form).finditer(text) if _is_meant(text, found, form, where))
+    return (found for found in _pattern(form, text).finditer(text) if _is_meant(text, found, form, where))
 
 
 def _is_meant(text: str, found: re.Match[str], form: str, where: Where) -> bool:
@@ -361,26 +362,36 @@ def _is_addressed(text: str, start: int, end: int) -> bool:
     return bool(_SPOKE.match(after)) and not _ARTICLE.search(before)
 
 
+def _pattern(form: str, text: str) -> re.Pattern[str]:
+    """A name of several words, which is no word of a language, is also found with accents that it has not. That takes
+    three times as long to compile: only where the text has such a word."""
+    words = [word for word in form.split(" ") if word.isascii() and word not in _INITIALS]
+    if text.isascii() or " " not in form or not words:
+        return _spelled(form)
+    accented = _accented_words(text)
+    return _spelled(form, accents=any(_folded(word) in accented for word in words))
+
+
+@lru_cache(maxsize=4)
+def _accented_words(text: str) -> str:
+    return _folded(" ".join(word for word in text.split() if not word.isascii()))
+
+
 @lru_cache(maxsize=20_000)
-def _spelled(form: str) -> re.Pattern[str]:
+def _spelled(form: str, accents: bool = False) -> re.Pattern[str]:
     """In Unicode's composed and decomposed form, with either apostrophe, umlauts as two letters or one, and letters
-    with accents also without. A name of several words, which is no word of a language, is also found with accents that
-    it has not, and with an ending; one in Hangul with what is written behind names. The endings of these two are no
-    part of what is found."""
+    with accents also without. A name of several words also has an ending, and one in Hangul what is written behind
+    names, which are no part of what is found but in Cyrillic letters."""
     if re.search(CJK, form):
         return re.compile(re.escape(form))
     words = form.split(" ")
     apart = min(map(len, words)) < _FEWEST_LETTERS and not re.search(_HANGUL, form)
     spelled = rf"[\s._-]{'+' if apart else '*'}".join(
-        _INITIALS.get(word) or _written(word, several=len(words) > 1) for word in words
+        _INITIALS.get(word) or _written(word, accents, declined=len(words) > 1) for word in words
     )
-    ends = [rf"(?!{LETTER}|{MARK})"]
-    if len(words) > 1:
-        ends.append(rf"(?=s(?!{LETTER}))")
-    if re.search(_HANGUL, words[-1]):
-        ends.append(rf"(?={_BEHIND_HANGUL}(?!{LETTER}))")
+    behind = _BEHIND_HANGUL if re.search(_HANGUL, words[-1]) else "s?" if len(words) > 1 else ""
     # Without regard to case a class with all Chinese signs takes milliseconds to compile.
-    return re.compile(rf"(?<!{LETTER})(?i:{spelled})(?:{'|'.join(ends)})")
+    return re.compile(rf"(?<!{LETTER})(?i:{spelled})(?={behind}(?!{LETTER}|{MARK}))")
 
 
 _BEHIND_HANGUL = (
@@ -389,14 +400,14 @@ _BEHIND_HANGUL = (
 )
 
 
-def _written(word: str, several: bool) -> str:
-    if several and _declines(word):
-        return f"{_written(_stem(word), several=False)}{_CYRILLIC}{{0,3}}"
+def _written(word: str, accents: bool, declined: bool) -> str:
+    if declined and _declines(word):
+        return f"{_written(_stem(word), accents, declined=False)}{_CYRILLIC}{{0,3}}"
     letters = re.findall("[aouAOU]e|ss|.", unicodedata.normalize("NFC", word))
-    return "".join(_written_letter(each, several) for each in letters)
+    return "".join(_written_letter(each, accents) for each in letters)
 
 
-def _written_letter(letter: str, several: bool) -> str:
+def _written_letter(letter: str, accents: bool) -> str:
     if letter in "'’":
         return "['’]"
     if letter == "ss":
@@ -407,7 +418,7 @@ def _written_letter(letter: str, several: bool) -> str:
     plain = _without_accents(letter)
     if plain != letter:
         return f"(?:{letter}|{re.escape(plain)}{MARK}*|{letter.casefold().translate(_UMLAUTS)})"
-    accented = _ACCENTED.get(letter.lower(), "") if several else ""
+    accented = _ACCENTED.get(letter.lower(), "") if accents else ""
     return f"[{letter}{accented}]{MARK}*" if accented else re.escape(letter)
 
 
@@ -499,11 +510,15 @@ def _parts(form: str) -> frozenset[str]:
     return frozenset((_folded(first), *(_folded(each).removeprefix("e") for each in others if each not in _INITIALS)))
 
 
+def _may_be_in(address: str, form: str) -> bool:
+    return any(all(part in address for part in parts) for parts in _parts_in_address(form))
+
+
 @lru_cache(maxsize=20_000)
-def _first_parts(form: str) -> frozenset[str]:
-    """One of these begins the form in an address."""
-    found = (re.search(r"[^\W_]+", each) for each in _as_slugs(form))
-    return frozenset(_letters(each[0]) for each in found if each)
+def _parts_in_address(form: str) -> tuple[tuple[str, ...], ...]:
+    """An address has all of one of these where it has the form."""
+    found = (re.findall(r"[^\W_]+", each) for each in _as_slugs(form))
+    return tuple(tuple(map(_letters, parts)) for parts in found if parts)
 
 
 def _letters(text: str) -> str:
