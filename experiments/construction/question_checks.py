@@ -421,7 +421,7 @@ class Check(NoContext):
     """Drops what is faulty, with the first fault as the reason. What a writer could mend it was asked to."""
 
     name: ClassVar[str] = "check"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:
