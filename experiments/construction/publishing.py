@@ -15,6 +15,7 @@ from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.building import Built, Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.kinds import load_items
+from toolablate.experiments.construction.known_names import KnownNames, address_of, address_parts
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
@@ -75,6 +76,27 @@ def _host_of(url: str) -> tuple[str, ...]:
     return ()
 
 
+def without_own_sites(contents: Mapping[str, Content]) -> dict[str, Content]:
+    """A site that is called like somebody who wrote in each of its threads may be a person's own, and its name gives
+    way. Where others wrote as well it is a forum, and who is called so one of its moderators."""
+    urls = {item: (address_parts(content["url"]), content) for item, content in contents.items()}
+    bare = {
+        item: KnownNames.read(content.get("names", {})).without_in_host(host)
+        for item, ((_, host, _), content) in urls.items()
+    }
+    forums = {host for item, ((_, host, _), _) in urls.items() if bare[item] == host}
+    return {
+        item: content if host in forums else {**content, "url": address_of(start, bare[item], path)}
+        for item, ((start, host, path), content) in urls.items()
+    }
+
+
+def _blocks_told(contents: Mapping[str, Content]) -> list[str]:
+    bare = sum(not _host_of(content["url"]) for content in contents.values())
+    why = "their `url` has none, or one that may be a person's own"
+    return [f"{bare} of {len(contents)} questions have no site that is kept from models: {why}"] if bare else []
+
+
 def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
     """In the form that LPFQA is published in, which `lpfqa import` reads."""
     about = {"primary_domain": content["domain"], **_licence(content), "canary": canary}
@@ -88,8 +110,8 @@ def _licence(content: Content) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """`told` is what the maker should know before it is passed on: items without a licence, and how much of a book or
-    of threads is falsified."""
+    """`told` is what the maker should know before it is passed on: items without a licence, questions whose source is
+    not kept from models, and how much of a book or of threads is falsified."""
 
     folder: Path
     told: tuple[str, ...]
@@ -105,7 +127,7 @@ def publish(
     """Makes the pipeline's `output` anew, in one step, of a whole build: `card.md`, and of questions `questions.jsonl`
     and `lpfqa.jsonl`, of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in
     the card. `tell` hears of what takes long. Raises InputError where that cannot be written."""
-    contents = built.published or {}
+    contents = _as_published(pipeline, built.published or {})
     made, told = (
         _of_questions(pipeline, contents, canary, _mended(built))
         if pipeline.kind == "questions"
@@ -131,13 +153,17 @@ def require_published(pipeline: Pipeline, contents: Mapping[str, Content], bench
         there = (Path(pipeline.output) / f"{pipeline.kind}.jsonl").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         there = None
-    if there is None or there != _rows_of(pipeline, contents, bench.canary()):
+    if there is None or there != _rows_of(pipeline, _as_published(pipeline, contents), bench.canary()):
         what = "is not what the workbench has by now" if there is not None else "is not there yet"
         raise InputError(
             f"output: what is published {what}",
             hint=f"run `toolablate build {pipeline.file}` first",
             code="unpublished",
         )
+
+
+def _as_published(pipeline: Pipeline, contents: Mapping[str, Content]) -> Mapping[str, Content]:
+    return without_own_sites(contents) if pipeline.kind == "questions" else contents
 
 
 def _rows_of(pipeline: Pipeline, contents: Mapping[str, Content], canary: str) -> str:
@@ -169,7 +195,7 @@ def _of_questions(
     rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
     made = {"questions.jsonl": _rows_of(pipeline, contents, canary), "lpfqa.jsonl": _lines(rows)}
     if not pipeline.worlds.threads:
-        return made, []
+        return made, _blocks_told(contents)
     worlds = thread_worlds(contents, mended)
     made["threads.jsonl"] = _documents(worlds.true, canary)
     made["falsified_threads.jsonl"] = _documents(worlds.false, canary)

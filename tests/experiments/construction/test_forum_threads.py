@@ -187,6 +187,29 @@ def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: P
     assert not any(asked.startswith(("/t/1.", "/t/2.", "/t/5.")) or "answers" in asked for asked in forums.asked)
 
 
+class Escaped(Forums):
+    """Stack Exchange gives names as HTML."""
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> Any:
+        found = super().answer(path, query)
+        if path == "/2.3/questions":
+            for question in found["items"]:
+                question["owner"]["display_name"] = "M&#246;rre Quist"
+        elif path.endswith("/answers"):
+            for answer in found["items"]:
+                answer["owner"] = {"display_name": "J&amp;#252;rgen W&#246;lfle"}
+                answer["body"] = "<p>As Jürgen Wölfle measured, it holds; thanks Mörre!</p>"
+        return found
+
+
+def test_names_that_an_interface_gives_as_html_are_taken_out(tmp_path: Path) -> None:
+    with serving(Escaped()) as forums:
+        fetch(written(tmp_path, forums))
+    items = load_question_items(tmp_path / "pairs.jsonl").values()
+    answers = {content["answer"] for content in items if content["forum"] == "Chemistry"}
+    assert answers == {"As [name] measured, it holds; thanks [name]!"}
+
+
 @pytest.mark.parametrize("told_by", ["the list", "the topic", "nobody"])
 def test_an_accepted_answer_far_down_is_read_on_to_or_told(told_by: str, forums: Forums, tmp_path: Path) -> None:
     original = forums.answer
