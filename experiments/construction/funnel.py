@@ -12,7 +12,15 @@ from toolablate.experiments.construction.building import Built, paid_for
 from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
-from toolablate.experiments.construction.review import STATISTICS, Agreement, Review, agreement, seen_of, words_of
+from toolablate.experiments.construction.review import (
+    STATISTICS,
+    Agreement,
+    Review,
+    agreement,
+    seen_of,
+    still_kept,
+    words_of,
+)
 from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, institutions_of, reviewer_figures
 from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
 from toolablate.experiments.construction.stages import REFUSED, UNREAD, Content, Dropped, Waiting
@@ -147,8 +155,9 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     for found in built.reviews:
         if isinstance(found.stage, Review):
             seen = seen_of(found.contents)
-            agreed[found.stage.name] = agreement(decisions, seen, found.stage.reviewers)
-            words |= {f"{found.stage.name} {item}": said for item, said in words_of(decisions, seen).items()}
+            kept = still_kept(decisions, found.contents, seen, found.stage.reviewed)
+            agreed[found.stage.name] = agreement(kept, seen, found.stage.reviewers)
+            words |= {f"{found.stage.name} {item}": said for item, said in words_of(kept, seen).items()}
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),
