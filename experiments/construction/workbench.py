@@ -7,7 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, Self
@@ -234,7 +234,7 @@ class Workbench:
         return found
 
     def keep_step(self, step: str, item: str, stage: str, outcome: Kept | Dropped) -> None:
-        content = outcome.content if isinstance(outcome, Kept) else {"reason": outcome.reason, "note": outcome.note}
+        content = outcome.content if isinstance(outcome, Kept) else asdict(outcome)
         kept = isinstance(outcome, Kept)
         self._run(
             "INSERT OR IGNORE INTO step VALUES (?, ?, ?, ?, ?, ?)", step, item, stage, kept, _json(content), time.time()

@@ -90,24 +90,55 @@ def test_questions_of_the_same_words_are_told_apart_by_their_options() -> None:
         "short": {"answer": "zinc burns"},
     }
     contents = {name: {"asked": {"question": "Which of these holds?", **each}} for name, each in asked.items()}
-    assert Distinct(0.8).context(contents) == {"other answer": ["first", 1.0], "short": ["first", 1.0]}
+    assert compared(contents) == {"other answer": [("first", 1.0, False)], "short": [("first", 1.0, False)]}
+
+
+def compared(contents: dict[str, Any]) -> dict[str, list[tuple[str, float, bool]]]:
+    found = Distinct(0.8, asks=1).context(contents)
+    return {item: [(each["name"], each["similarity"], each["asked"]) for each in near] for item, near in found.items()}
+
+
+RPM = "A pump that runs at {} rpm with a worn impeller shows cavitation at its flange; does throttling the outlet help?"
+METAL = "Which of these metals is {}attacked by concentrated nitric acid at room temperature without a film of oxide?"
+BROMINE = "Is the reaction of {} with bromine in the dark at room temperature an addition, or does it need radicals?"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "answer", "asked"),
+    [
+        (RPM.format("1450"), RPM.format("2900"), "No", []),
+        (METAL.format(""), METAL.format("not "), "iron", [True]),
+        (BROMINE.format("cyclohexene"), BROMINE.format("styrene"), "An addition", [True]),
+        (METAL.format(""), METAL.format("").upper(), "iron", [False]),
+    ],
+)
+def test_of_what_people_accepted_likeness_alone_drops_nothing(
+    one: str, other: str, answer: str, asked: list[bool]
+) -> None:
+    contents = {
+        name: {"asked": {"question": said, "answer": answer, "points": ["x"]}}
+        for name, said in (("1", one), ("2", other))
+    }
+    assert [each for *_, each in compared(contents).get("2", ())] == asked
 
 
 def test_questions_that_are_near_repeat_one_with_the_same_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets of 5-grams of 2,000 with one stem and other answers were compared 2 million times."""
-    said = "Which additive keeps the lithium of the cell stable above 4 volts at a temperature of {} K?"
+    said = "Which additive keeps the lithium of the cell stable above 4 volts in a van of the make {}?"
     contents = {
-        str(number): {"asked": {"question": said.format(300 + number), "answer": f"salt {number % 50}"}}
-        for number in range(100)
+        str(n): {
+            "asked": {"question": said.format(f"{chr(97 + n // 10)}{chr(97 + n % 10)}"), "answer": f"salt {n % 50}"}
+        }
+        for n in range(100)
     }
     pairs = []
 
-    def seen(*given: Any) -> Any:
-        for pair in near_pairs(*given):
+    def seen(*given: Any, **named: Any) -> Any:
+        for pair in near_pairs(*given, **named):
             pairs.append(pair)
             yield pair
 
     monkeypatch.setattr("toolablate.experiments.construction.duplicates.near_pairs", seen)
-    found = Distinct(0.8).context(contents)
-    assert {later: earlier for later, (earlier, _) in found.items()} == {str(n): str(n - 50) for n in range(50, 100)}
+    found = {later: [(earlier, asked) for earlier, _, asked in near] for later, near in compared(contents).items()}
+    assert found == {str(n): [(str(n - 50), True)] for n in range(50, 100)}
     assert len(pairs) == 50
