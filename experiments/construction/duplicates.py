@@ -1,6 +1,5 @@
 """Questions that say the same: shared 5-grams of characters, and a model's word on doubtful pairs."""
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
@@ -47,20 +46,12 @@ class _Compared(NamedTuple):
     text: str
     answer: str
 
-    @property
-    def kind(self) -> str:
-        """Of which two near texts are one: "0.10 mol/L" and "0.0010 mol/L" differ in a letter or two."""
-        return "\n".join([normal(self.answer), *_NUMBER.findall(normal(self.text))])
-
-
-_NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*")
-
 
 @dataclass(frozen=True)
 class Deduplicate:
-    """Drops an item that repeats an earlier one or one of the named files. From `same` on it does so by itself, where
-    the answers are the same (as `Distinct` compares them) and the numbers that the questions have; else from `near` on
-    where the checker says so. Similarity is Jaccard's, of sets of 5-grams of characters (Broder 1997)."""
+    """Drops an item that repeats an earlier one or one of the named files: by itself where the same words have the same
+    answer, else from `near` on where the checker says so. "Is it safe" and "Is it unsafe" are near, and "No" may answer
+    both. Similarity is Jaccard's, of sets of 5-grams of characters (Broder 1997)."""
 
     section: DuplicatesSection
     asks: int
@@ -70,7 +61,7 @@ class Deduplicate:
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": self.prompt, "same": self.section.same, "near": self.section.near}
+        return {"words": self.prompt, "near": self.section.near}
 
     @cached_property
     def published(self) -> dict[str, _Compared]:
@@ -86,15 +77,15 @@ class Deduplicate:
         first and at most `MOST_NEAR`: name, similarity, text and answer; `asked` where the checker decides."""
         own = {item: _Compared(content["question"], content["answer"]) for item, content in contents.items()}
         every = {**self.published, **own}
-        texts = {name: each.text for name, each in every.items()}
-        kinds = {name: each.kind for name, each in every.items()}
-        repeated = {
-            later: [_told(every, earlier, similarity, asked=False)]
-            for later, earlier, similarity in near_pairs(texts, self.section.same, self.section.same, kinds)
-            if later in own
-        }
-        left = {name: text for name, text in texts.items() if name not in repeated}
-        return {**repeated, **_to_ask(every, near_pairs(left, self.section.near), own)}
+        first: dict[tuple[str, str], str] = {}
+        repeated = {}
+        for name, each in every.items():
+            earlier = first.setdefault((normal(each.text), normal(each.answer)), name)
+            if earlier != name:
+                repeated[name] = [_told(every, earlier, 1.0, asked=False)]
+        left = {name: each.text for name, each in every.items() if name not in repeated}
+        found = {**repeated, **_to_ask(every, near_pairs(left, self.section.near), own)}
+        return {item: near for item, near in found.items() if item in own}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         compared = _Compared(content["question"], content["answer"])
@@ -177,8 +168,8 @@ class Distinct:
             else:
                 those.append(later)
         texts = {item: each.text for item, each in every.items() if item not in repeated}
-        kinds = {item: each.kind for item, each in every.items()}
-        return {**repeated, **_to_ask(every, near_pairs(texts, self.same, kinds=kinds), every)}
+        kinds = {item: _kind(each) for item, each in every.items()}
+        return {**repeated, **_to_ask(every, near_pairs(texts, self.same, kinds), every)}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         return await _repeating(_as_asked(content), context or (), self.prompt, self.asks, ask) or Kept(content)
@@ -189,11 +180,19 @@ def _as_asked(content: Content) -> _Compared:
     return _Compared(asked["question"], asked.get("right", asked.get("answer")))
 
 
+def _kind(compared: _Compared) -> str:
+    """Of two near questions of one kind the checker is asked: people who accepted both read the numbers."""
+    return "\n".join([normal(compared.answer), *_NUMBER.findall(normal(compared.text))])
+
+
+_NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*")
+
+
 def near_pairs(
-    texts: Mapping[str, str], least: float, enough: float = math.inf, kinds: Mapping[str, str] | None = None
+    texts: Mapping[str, str], least: float, kinds: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, str, float]]:
-    """Each pair (later, earlier) of at least that similarity, with it; of a text that has one of `enough`, no more
-    after it. Where `kinds` are given, only pairs of one kind. MinHash finds candidates, sets decide."""
+    """Each pair (later, earlier) of at least that similarity, with it. Where `kinds` are given, only pairs of one kind.
+    MinHash finds candidates, sets decide."""
     try:
         from datasketch import MinHash, MinHashLSH
     except ImportError:
@@ -214,8 +213,6 @@ def near_pairs(
             similarity = len(own & grams[earlier]) / len(own | grams[earlier])
             if similarity >= least:
                 yield name, earlier, similarity
-            if similarity >= enough:
-                break
         lsh.insert(name, sketch)
 
 

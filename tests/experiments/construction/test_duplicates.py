@@ -42,9 +42,6 @@ def test_of_many_questions_alike_each_is_compared_with_few() -> None:
     said = " ".join(words)
     alike = {f"item {number}": {"question": f"{said} {'x' * number}", "answer": "water"} for number in range(60)}
     found = Deduplicate(DuplicatesSection(), asks=1).context(alike)
-    assert [[each["asked"] for each in near] for near in found.values()] == [[False]] * 59
-    numbered = {f"item {number}": {"question": f"{said} {number}", "answer": "water"} for number in range(60)}
-    found = Deduplicate(DuplicatesSection(), asks=1).context(numbered)
     assert max(len(near) for near in found.values()) == MOST_NEAR
     doubtful = {
         f"item {number}": {
@@ -59,6 +56,8 @@ def test_of_many_questions_alike_each_is_compared_with_few() -> None:
 
 ACID = "What is the pH of a solution of acetic acid of concentration {} mol/L at 25 °C, if its Ka is 1.8e-5?"
 
+MIXED = "Is it {} to mix concentrated nitric acid with acetone in a closed vessel at room temperature?"
+
 ALKENE = "Of cis- and trans-1,2-dichloroethene, which isomer has the {} boiling point at one atmosphere, and why?"
 
 
@@ -66,15 +65,17 @@ ALKENE = "Of cis- and trans-1,2-dichloroethene, which isomer has the {} boiling 
     ("one", "other", "asked"),
     [
         ((ACID.format("0.10"), "2.88"), (ACID.format("0.0010"), "3.91"), [True]),
-        ((ACID.format("0.10"), "2.88"), (ACID.format("0.10").replace("What is", "Give"), " 2.88."), [False]),
+        ((ACID.format("0.10"), "2.88"), (ACID.format("0.10").replace("What is", "Give"), " 2.88."), [True]),
+        ((ACID.format("0.10"), "2.88"), (ACID.format("0.10").upper(), " 2.88."), [False]),
+        ((MIXED.format("safe"), "No"), (MIXED.format("unsafe"), "No"), [True]),
         ((ACID.format("0.10"), "acidic"), (ACID.format("0.0010"), "acidic"), [True]),
         ((ALKENE.format("higher"), "cis"), (ALKENE.format("lower"), "trans"), [True]),
         (("What colour has it then?", "Colourless"), ("What colour has it then?", "Brown, MnO2"), [True]),
-        (("What colour has it then?", "Colourless"), ("What colour  has it then", "colourless."), [False]),
+        (("What colour has it then?", "Colourless"), ("What colour  has IT then?", "colourless."), [False]),
         (("What colour has it then?", "Colourless"), ("Why do tyres wear out?", "Colourless"), []),
     ],
 )
-def test_what_repeats_another_without_a_doubt_has_its_answer_and_its_numbers(
+def test_what_repeats_another_without_a_doubt_has_its_words_and_its_answer(
     one: tuple[str, str], other: tuple[str, str], asked: list[bool]
 ) -> None:
     contents = {name: {"question": said, "answer": answer} for name, (said, answer) in {"1": one, "2": other}.items()}
