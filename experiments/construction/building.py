@@ -16,9 +16,11 @@ from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.review import Review
 from toolablate.experiments.construction.stages import (
+    NOT_ASKED,
     REFUSED,
     UNREAD,
     Content,
+    Dropped,
     Kept,
     Outcome,
     Role,
@@ -266,6 +268,36 @@ class Built:
     @property
     def missing(self) -> int:
         return sum(len(each.lacking) for each in self.stages)
+
+
+@dataclass(frozen=True, slots=True)
+class LostRepeat:
+    """An item that was dropped since it repeats another, where that one is not at the end either: it was dropped at a
+    stage for that reason, or waits there."""
+
+    item: str
+    repeats: str
+    stage: str
+    reason: str
+    waits: bool
+
+
+def lost_repeats(stages: Iterable[Passed]) -> list[LostRepeat]:
+    """Of what repeats something that repeats a third, it is that third one."""
+    left: dict[str, tuple[str, Dropped | Waiting]] = {}
+    for passed in stages:
+        name = passed.stage.name
+        left |= {item: (name, each) for item, each in passed.outcomes.items() if not isinstance(each, Kept)}
+        left |= {each.step.item: (name, Waiting(NOT_ASKED)) for each in passed.lacking}
+    found = []
+    for item in left:
+        last = item
+        while last in left and isinstance(fate := left[last][1], Dropped) and fate.repeats:
+            last = fate.repeats
+        if last != item and last in left:
+            stage, why = left[last]
+            found.append(LostRepeat(item, last, stage, why.reason, isinstance(why, Waiting)))
+    return found
 
 
 def seen_so_far(pipeline: Pipeline, bench: Workbench) -> Built:

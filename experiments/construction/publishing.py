@@ -20,7 +20,7 @@ from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
 from toolablate.experiments.construction.review import Review, by_item, said_of
-from toolablate.experiments.construction.stages import Content, Dropped, Role
+from toolablate.experiments.construction.stages import ID_DIGITS, Content, Dropped, Role
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.experiments.construction.workbench import Workbench
@@ -28,8 +28,6 @@ from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.new_files import new_folder
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
-
-ID_DIGITS = 16
 
 
 def question_of(item: str, content: Content, canary: str, language: str, *, block_source: bool = True) -> Question:

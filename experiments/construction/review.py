@@ -131,11 +131,17 @@ def sides_of(said: Sequence[Decision], reviewers: int) -> list[Decision]:
 
 
 def sides_digest(sides: Sequence[Decision]) -> str:
-    """Of what they say, in their order; "" for none."""
-    return digest_json([each.model_dump(include=OF_A_SIDE) for each in sides]) if sides else ""
+    """Of what they say, in their order."""
+    return digest_json([each.model_dump(include=OF_A_SIDE) for each in sides])
 
 
 OF_A_SIDE = {"verdict", "content", "reason"}
+NO_SIDES = sides_digest(())
+
+
+def was_shown_sides(decision: Decision) -> bool:
+    """Whether the person is known to have read what others said. Of a decision from a file nobody knows."""
+    return decision.sides not in ("", NO_SIDES)
 
 
 def _gist(decision: Decision) -> tuple[str, str]:
@@ -152,6 +158,10 @@ class FaultyError(LineError):
 
 class ChangedError(LineError):
     """The item is another than the one that was decided on."""
+
+
+class SidesError(LineError):
+    """Those who differ say otherwise by now than was shown to who decided, or have come to differ."""
 
 
 class NoItemError(LineError):
@@ -340,10 +350,19 @@ def words_of(decisions: Iterable[Decision], seen: Mapping[str, str]) -> dict[str
     return by_item(each for each in decisions if each.seen == seen.get(each.item))
 
 
+def _first(said: Sequence[Decision], reviewers: int) -> list[Decision]:
+    """The first people who spoke. Who has read what they say is none of them, also where a word no longer counts."""
+    return [each for each in said if not was_shown_sides(each)][:reviewers]
+
+
 def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
-    """One without a digest of the sides, of a file or an earlier version, applies whatever they say."""
-    sides = sides_digest(sides_of(said, reviewers))
-    return [*said[:reviewers], *(each for each in said[reviewers:] if each.sides in ("", sides))]
+    """Those of the first people, and then of others who decided between what these say. One without a digest of the
+    sides, of a file or an earlier version, applies whatever they say."""
+    first = _first(said, reviewers)
+    if len(first) < reviewers:
+        return first
+    sides = sides_digest(sides_of(first, reviewers))
+    return [*first, *(each for each in said if each not in first and each.sides in ("", sides))]
 
 
 def own_words(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
@@ -356,7 +375,7 @@ def own_words(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers:
             said[each.by[-1]] = each
             if not waits_for(_applying([*said.values()], reviewers), reviewers):
                 settled.add(each.item)
-    return {item: [*said.values()][:reviewers] for item, said in found.items()}
+    return {item: _first([*said.values()], reviewers) for item, said in found.items()}
 
 
 def agreement(decisions: Sequence[Decision], seen: Mapping[str, str], reviewers: int) -> Agreement:

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.experiments.construction.approvals import load_reviewed
 from toolablate.experiments.construction.building import passed
 from toolablate.experiments.construction.kinds import load_items, stages_of
@@ -16,13 +17,16 @@ from toolablate.experiments.construction.review import (
     Agreement,
     Review,
     Reviewed,
+    SidesError,
     agreement,
     decision_of,
     said_now,
     seen_of,
+    sides_digest,
     sides_of,
     still_kept,
     waits_for,
+    was_shown_sides,
     words_of,
 )
 from toolablate.experiments.construction.stages import Content
@@ -76,8 +80,15 @@ class ToReview:
         return [
             item
             for item, waits in self.waiting.items()
-            if waits == task and self.own(item, person) is None and not self.reviewed.is_by(self.contents[item], person)
+            if waits == task
+            and self.own(item, person) is None
+            and not self.reviewed.is_by(self.contents[item], person)
+            and not (task == "review" and self.knows(item, person))
         ]
+
+    def knows(self, item: str, person: str) -> bool:
+        """Whether the person has decided between others, and so read what they said: who did reviews it no more."""
+        return any(_is(each, person) and was_shown_sides(each) for each in self.words.get(item, ()))
 
     def sides(self, item: str, person: str) -> Sequence[Decision]:
         """What the first people said who differ, for a person who is none of them; () for all others."""
@@ -117,12 +128,26 @@ class Desk:
             return self._look()
 
     def decide(self, row: Mapping[str, Any]) -> ToReview:
-        """Keeps one decision as `build decide` does. Raises LineError (see `decision_of`)."""
+        """Keeps one decision as `build decide` does, of who was shown these `sides`. Raises LineError (see
+        `decision_of`): SidesError where they are others by now."""
         with self._lock:
             now = self._look()
             decision = decision_of(row, now.contents, now.reviewed)
-            self._bench.decide([decision])
-            self._kept = self._to_review(now.pipeline, now.review, now.contents, now.seen)
+            item, contents = decision.item, {decision.item: now.contents[decision.item]}
+
+            def require_shown(before: Sequence[Decision]) -> None:
+                # Others may have decided since the look, also in another process.
+                own = [each for each in before if each.item == item]
+                then = _to_review(now.pipeline, now.review, contents, own)
+                if decision.sides != sides_digest(then.sides(item, decision.reviewer)):
+                    raise SidesError("sides: others have decided meanwhile")
+                if then.waiting.get(item) == "review" and then.knows(item, decision.reviewer):
+                    raise LineError(
+                        f"reviewer: {decision.reviewer} has read what others said; others have to review it"
+                    )
+
+            self._bench.decide([decision], require_shown)
+            self._kept = _to_review(now.pipeline, now.review, now.contents, self._bench.decisions(), now.seen)
             if not self._kept.waiting:
                 # The next review may have items that wait.
                 self._of, self._until = None, 0.0
@@ -192,7 +217,7 @@ class Desk:
         for stage in stages_of(pipeline, self._bench):
             if isinstance(stage, Review):
                 if contents or found is None:
-                    found = self._to_review(pipeline, stage, contents)
+                    found = _to_review(pipeline, stage, contents, self._bench.decisions())
                 if found.waiting or stage.name == Review.name:
                     break
                 contents = passed(pipeline, self._bench, stage, contents).kept
@@ -207,18 +232,19 @@ class Desk:
         assert found is not None
         return found
 
-    def _to_review(
-        self,
-        pipeline: Pipeline,
-        review: Review,
-        contents: Mapping[str, Content],
-        seen: Mapping[str, str] | None = None,
-    ) -> ToReview:
-        if seen is None:
-            seen = seen_of(contents)
-        decisions = still_kept(self._bench.decisions(), contents, seen, review.reviewed)
-        said = said_now(decisions, seen, review.reviewers)
-        return ToReview(pipeline, review, contents, seen, said, decisions)
+
+def _to_review(
+    pipeline: Pipeline,
+    review: Review,
+    contents: Mapping[str, Content],
+    every: Sequence[Decision],
+    seen: Mapping[str, str] | None = None,
+) -> ToReview:
+    if seen is None:
+        seen = seen_of(contents)
+    decisions = still_kept(every, contents, seen, review.reviewed)
+    said = said_now(decisions, seen, review.reviewers)
+    return ToReview(pipeline, review, contents, seen, said, decisions)
 
 
 def _read(pipeline: Pipeline) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ import sqlite3
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, Self
@@ -69,7 +69,7 @@ Verdict = Literal["accept", "mend", "reject"]
 class Decision(Record):
     """What one person says of an item as they saw it: `seen` is the digest of its content. `content` has the mended
     fields of a `mend`, `reason` why an item is rejected; `seconds` is how long it took, None where nobody measured.
-    `sides` is the digest of what those who differ said, of who decided between them on a page; else ""."""
+    `sides` is the digest of what the page showed of those who differ, or of none; "" where it was no page."""
 
     item: str = Field(min_length=1)
     seen: str = Field(min_length=1)
@@ -234,7 +234,7 @@ class Workbench:
         return found
 
     def keep_step(self, step: str, item: str, stage: str, outcome: Kept | Dropped) -> None:
-        content = outcome.content if isinstance(outcome, Kept) else {"reason": outcome.reason, "note": outcome.note}
+        content = outcome.content if isinstance(outcome, Kept) else asdict(outcome)
         kept = isinstance(outcome, Kept)
         self._run(
             "INSERT OR IGNORE INTO step VALUES (?, ?, ?, ?, ?, ?)", step, item, stage, kept, _json(content), time.time()
@@ -280,11 +280,15 @@ class Workbench:
 
     # What people said.
 
-    def decide(self, decisions: Iterable[Decision]) -> int:
-        """Keeps those that are new; a person's later word on the same content counts. Returns how many."""
+    def decide(self, decisions: Iterable[Decision], require: Callable[[Sequence[Decision]], None] | None = None) -> int:
+        """Keeps those that are new; a person's later word on the same content counts. Returns how many. `require` is
+        given all that was decided before, while nobody else can decide; where it raises, nothing is kept."""
         new: dict[str, str] = {}
         with self._explained(), transaction(self._connection):
-            latest = {each.by: each.to_json() for each in self.decisions()}
+            before = self.decisions()
+            if require is not None:
+                require(before)
+            latest = {each.by: each.to_json() for each in before}
             for each in decisions:
                 if latest.get(each.by) != each.to_json():
                     new[each.to_json()] = each.item

@@ -515,7 +515,12 @@ def _questions_of(forum: StackExchangeForum, base: str, samples: Sequence[str]) 
     if samples:
         return f"{base}/questions/{';'.join(samples)}", {"sort": "votes"}
     # `min` is of what is sorted by.
-    window = {"fromdate": _seconds(forum.since), "todate": _seconds(forum.until, days=1), "min": forum.votes}
+    window = {
+        "fromdate": _seconds(forum.since),
+        # No day follows the calendar's last one, until which all is asked for.
+        "todate": None if forum.until == date.max else _seconds(forum.until, days=1),
+        "min": forum.votes,
+    }
     return f"{base}/questions", {"sort": "votes"} | {key: each for key, each in window.items() if each is not None}
 
 

@@ -131,7 +131,7 @@ def test_what_fails_a_stage_is_dropped_with_its_reason(chat_server: ChatServer, 
         {**PAIRS[n % 4], "question": f"{mark}: what does {mark.lower() * 3} mean there?"}
         for n, mark in enumerate(marks)
     ]
-    pairs += [PAIRS[0], {**PAIRS[0], "question": PAIRS[0]["question"] + "!"}]
+    pairs += [PAIRS[0], {**PAIRS[0], "question": PAIRS[0]["question"].upper()}]
     near = {
         **PAIRS[0],
         "question": PAIRS[0]["question"].replace("summer in a parked van", "SAME hot season in the car"),

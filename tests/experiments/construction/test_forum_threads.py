@@ -166,6 +166,18 @@ def test_an_application_s_key_and_the_least_votes_go_to_the_interface(forums: Fo
     assert all("key=open" in each for each in forums.asked if each.startswith("/2.3"))
 
 
+@pytest.mark.parametrize(("until", "asked"), [("2026-05-01", {"1777680000"}), ("9999-12-31", set())])
+def test_until_is_the_end_of_that_day_be_it_the_calendar_s_last(
+    until: str, asked: set[str], forums: Forums, tmp_path: Path
+) -> None:
+    path = written(tmp_path, forums)
+    path.write_text(path.read_text().replace('site = "chemistry"', f'site = "chemistry"\nuntil = {until}'))
+    fetch(path)
+    queries = [parse_qs(urlsplit(each).query) for each in forums.asked if each.startswith("/2.3/questions?")]
+    assert queries
+    assert {day for query in queries for day in query.get("todate", ())} == asked
+
+
 def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: Path) -> None:
     path = written(tmp_path, forums)
     fetch(path)

@@ -315,7 +315,67 @@ def test_a_mend_that_repeats_another_question_is_not_published(waiting: tuple[Pa
     assert found["distinct"]["dropped"] == {"duplicate": 1}
     assert len(load_questions(path.parent / "published" / "questions.jsonl")) == 3
     told = run("status", path, "--list").output
-    assert f"question: repeats {first['item']}" in told
+    assert f"duplicate: repeats {first['item']}" in told
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_of_questions_that_are_near_by_now_the_checker_decides(
+    same: bool, waiting: tuple[Path, list[dict[str, Any]]], chat_server: ChatServer
+) -> None:
+    path, items = waiting
+    (first, second), rest = items[:2], items[2:]
+    said = "Which additive keeps a cell of {} stable that is charged above the volts of its separator?"
+    made = {"right": "An additive", "options": ["An additive", *first["content"]["options"][:4]]}
+    mends = [
+        {**made, "question": said.format("lithium")},
+        {**made, "question": said.format("sodium") + " SAME" * same},
+    ]
+    decided(
+        path,
+        *(
+            {"item": each["item"], "reviewer": who, "verdict": "mend", "content": mend}
+            for each, mend in zip((first, second), mends, strict=True)
+            for who in "ab"
+        ),
+        *({"item": each["item"], "reviewer": who, "verdict": "accept"} for each in rest for who in "ab"),
+    )
+    before = len(chat_server.requests)
+    found = funnel(path)["distinct"]
+    assert (found["kept"], found["requests"]) == (4 - same, 1)
+    assert len(chat_server.requests) == before + 1
+    assert len(load_questions(path.parent / "published" / "questions.jsonl")) == 4 - same
+
+
+def test_what_repeats_an_item_that_people_reject_is_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    twin = {**PAIRS[0], "question": f"{PAIRS[0]['question']} SAME thing, please.", "url": "https://forum.example/t/99"}
+    again = {**twin, "question": f"{twin['question']} Please!", "url": "https://forum.example/t/100"}
+    path = pipeline_of(tmp_path, chat_server, [PAIRS[0], twin, again, PAIRS[1]], "[review]\nreviewers = 1\n")
+    assert funnel(path)["deduplicate"]["dropped"] == {"duplicate": 2}
+    first = next(
+        each
+        for each in map(json.loads, run("decide", path).output.splitlines())
+        if "lithium" in each["content"]["question"]
+    )["item"]
+    # Those of an item that waits are of one that did not pass yet.
+    assert {each["reason"] for each in lost(path)} == {"review"}
+    decided(path, {"item": first, "reviewer": "ann", "verdict": "reject", "reason": "the answer is wrong"})
+    run(path)
+    found = lost(path)
+    assert [(each["repeats"], each["stage"], each["reason"], each["waits"]) for each in found] == [
+        (first, "review", "rejected", False)
+    ] * 2
+    told = run("status", path).output
+    assert "Duplicates of what did not pass: 2 items: " in told
+    assert f"{found[0]['item'][:16]} repeats {first[:16]} (review dropped: rejected)" in told
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, [twin, again, PAIRS[1]])), encoding="utf-8")
+    assert funnel(path)["deduplicate"]["dropped"] == {"duplicate": 1}
+    assert [each["waits"] for each in lost(path)] == [True]
+
+
+def lost(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run("status", path, "--json").stdout)["lost_repeats"]
+    return found
 
 
 def test_what_is_rejected_while_a_build_asks_is_not_published(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ from tests.experiments.construction.test_statements import pipeline_of as statem
 from tests.experiments.construction.writing import ALONE, PAIRS, Writer, assessed, filtered, funnel, pipeline_of, run
 from tests.servers.chat_server import ChatServer, reply
 
+from toolablate.experiments.construction import review_desk
+from toolablate.experiments.construction.review import NO_SIDES
 from toolablate.experiments.construction.review_desk import Desk
 from toolablate.experiments.construction.workbench import Decision, Workbench
+from toolablate.viewer.reviewing import pages
 
 HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eevil\u202c " + "long " * 30_000
 
@@ -164,6 +168,86 @@ def test_who_came_to_decide_what_is_agreed_by_now_goes_on_with_the_next(site: Si
     assert "0 decided, 1 left" in answer.text
     assert 'href="/next?task=adjudication' in answer.text
     assert "What I had written" in answer.text
+
+
+@pytest.mark.parametrize("where", ["another request", "another process"])
+def test_who_decides_blind_while_another_does_is_shown_what_they_differ_on(
+    where: str, site: Site, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other's decision was kept between the look and the lock; in another process, between lock and transaction."""
+    ann, ben, cleo = (Person(site, alias) for alias in ("ann", "ben", "cleo"))
+    item = ann.next()
+    ann.says(item, "accept")
+    (first,) = decisions(path)
+    forms = {person: person.form(item) for person in (ben, cleo)}
+    others = [
+        {
+            "another request": lambda: ben.post(item, **{**forms[ben], "action": "reject", "reason": "two are right"}),
+            "another process": lambda: decide_beside(path, first),
+        }[where]
+    ]
+    module, name = (pages, "_seconds") if where == "another request" else (review_desk, "decision_of")
+    own = getattr(module, name)
+
+    def meanwhile(*given: Any) -> Any:
+        while others:
+            others.pop()()
+        return own(*given)
+
+    monkeypatch.setattr(module, name, meanwhile)
+    answer = cleo.post(item, **{**forms[cleo], "action": "reject", "reason": "too easy"})
+    assert (answer.status_code, "Meanwhile others have decided, and differ" in answer.text) == (409, True)
+    assert "too easy" in answer.text, "what she wrote is on the page"
+    assert [(each.reviewer, each.verdict) for each in decisions(path)] == [("ann", "accept"), ("ben", "reject")]
+    assert funnel(path)["review"]["waiting"] == {"review": 3, "adjudication": 1}
+
+
+def decide_beside(path: Path, first: Decision) -> None:
+    """Ben rejects."""
+    with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+        bench.decide([first.model_copy(update={"reviewer": "ben", "verdict": "reject", "reason": "two are right"})])
+
+
+def test_who_decided_blind_on_what_two_agreed_on_has_not_decided_between_them(site: Site, path: Path) -> None:
+    ann, ben, cleo = (Person(site, alias) for alias in ("ann", "ben", "cleo"))
+    item = ann.next()
+    form = cleo.form(item)
+    for person in (ann, ben):
+        person.says(item, "accept")
+    assert cleo.post(item, **{**form, "action": "reject", "reason": "too easy"}).status_code == 200
+    ben.says(item, "accept", text_question="Which additive, quite another one, keeps it?")
+    assert funnel(path)["review"]["waiting"] == {"review": 3, "adjudication": 1}
+    assert cleo.next("Decide") == item
+
+
+def test_where_a_mend_falls_who_decided_between_two_is_no_reviewer(site: Site, path: Path) -> None:
+    ann, ben, cleo, dan = (Person(site, alias) for alias in ("ann", "ben", "cleo", "dan"))
+    item = ann.next()
+    ann.says(item, "accept", text_question="Which additive that Zebulon Krux names keeps a cell stable?")
+    ben.says(item, "reject", reason="unclear")
+    form = cleo.form(item)
+    cleo.says(item, "accept")
+    pairs = path.parent / "pairs.jsonl"
+    rows = [{**json.loads(line), "names": ["Zebulon Krux"]} for line in pairs.read_text(encoding="utf-8").splitlines()]
+    pairs.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert funnel(path)["review"]["waiting"] == {"review": 4}
+    (told,) = [each for each in map(json.loads, run("decide", path).output.splitlines()) if each["item"] in item]
+    assert (told["waits_for"], told["decided_by"]) == ("review", ["ben"])
+    # She has read what both said.
+    assert "by others: you have read what was said of it" in cleo.client.get(item).text
+    assert "others have to review it" in cleo.post(item, **{**form, "sides": NO_SIDES, "action": "accept"}).text
+    for _ in range(3):
+        cleo.says(cleo.next(), "accept")
+    assert "Review the next one" not in cleo.client.get("/").text
+    dan.says(item, "accept")
+    assert funnel(path)["review"]["waiting"] == {"review": 3, "adjudication": 1}
+    # The card counts as the pages do.
+    found = json.loads(run("status", path, "--json").output)
+    with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+        shown = Desk(path, bench).look()
+    assert found["agreement"] == json.loads(json.dumps(asdict(shown.agreement)))
+    assert (found["agreement"]["items"], found["agreement"]["people"]) == (1, 2)
+    assert {each["alias"]: each["items"] for each in found["reviewers"]} == {"ben": 1, "cleo": 4, "dan": 1}
 
 
 def test_of_institutions_the_card_has_counts_alone(site: Site, path: Path) -> None:
