@@ -67,9 +67,8 @@ class Deduplicate:
     def published(self) -> dict[str, _Compared]:
         """The questions of the named files. Raises InputError."""
         return {
-            f"{file}: {question.id}": _Compared(question.prompt, _answer_of(question))
-            for file in self.section.against
-            for question in questions_of(file)
+            name: _Compared(question.prompt, _answer_of(question))
+            for name, question in _named(self.section.against).items()
         }
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
@@ -90,6 +89,11 @@ class Deduplicate:
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         compared = _Compared(content["question"], content["answer"])
         return await _repeating(compared, context or (), self.prompt, self.asks, ask) or Kept(content)
+
+
+def _named(files: Iterable[str]) -> dict[str, Question]:
+    """The questions of files by file and id. Raises InputError."""
+    return {f"{file}: {question.id}": question for file in files for question in questions_of(file)}
 
 
 def _told(every: Mapping[str, _Compared], name: str, similarity: float, *, asked: bool) -> dict[str, Any]:
@@ -120,7 +124,7 @@ async def _repeating(
         request = request_for(Same, prompt, parts, "Do they ask the same?")
         found = await ask_for(request, Same, ask, asks)
         if found.same:
-            why = [f"asks the same as {told}: {found.reason}"]
+            why = [f"asks the same as {told}{f': {found.reason}' if found.reason.strip() else ''}"]
             if other["answer"] and normal(other["answer"]) != normal(compared.answer):
                 why.append(f"answers differ: {one_line(other['answer'], max_chars=_ANSWER_SHOWN)!r}")
             return Dropped("duplicate", "; ".join(why), other["name"])
@@ -136,26 +140,33 @@ def _answer_of(question: Question) -> str:
 
 @dataclass(frozen=True)
 class Distinct:
-    """Drops a question that repeats an earlier one as it is to be published: what `Deduplicate` compared were the
-    originals, which were converted and mended since. The same words repeat it whatever the answer, but for options of
-    which neither has the other's answer: "Which of these is true?" asks of its options. Of words that are near, with
-    the same answer and the same numbers, the checker decides: people accepted both, and converted questions are short,
-    so that two that are near may differ in the one word that they ask of."""
+    """Drops a question that repeats an earlier one, or one of the named files, as it is to be published: what
+    `Deduplicate` compared were the originals, which were converted and mended since. The same words repeat it whatever
+    the answer, but for options of which neither has the other's answer: "Which of these is true?" asks of its options.
+    Of words that are near, with the same answer and the same numbers, the checker decides: people accepted both, and
+    converted questions are short, so that two that are near may differ in the one word that they ask of."""
 
-    same: float
+    section: DuplicatesSection
     asks: int
     prompt: str = SAME_PROMPT
     name: ClassVar[str] = "distinct"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": self.prompt, "same": self.same}
+        return {"words": self.prompt, "same": self.section.same}
+
+    @cached_property
+    def published(self) -> dict[str, Question]:
+        """The questions of the named files. Raises InputError."""
+        return _named(self.section.against)
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         """As `Deduplicate` has it."""
-        every = {item: _as_asked(content) for item, content in contents.items()}
-        options = {item: {*map(normal, content["asked"].get("options", ()))} for item, content in contents.items()}
+        every = {name: _Compared(each.prompt, _answer_of(each)) for name, each in self.published.items()}
+        options = {name: {*map(normal, each.choices)} for name, each in self.published.items()}
+        every |= {item: _as_asked(content) for item, content in contents.items()}
+        options |= {item: {*map(normal, content["asked"].get("options", ()))} for item, content in contents.items()}
         repeated: dict[str, Any] = {}
         words: dict[str, list[str]] = defaultdict(list)
         for later, each in every.items():
@@ -169,7 +180,8 @@ class Distinct:
                 those.append(later)
         texts = {item: each.text for item, each in every.items() if item not in repeated}
         kinds = {item: _kind(each) for item, each in every.items()}
-        return {**repeated, **_to_ask(every, near_pairs(texts, self.same, kinds), every)}
+        found = {**repeated, **_to_ask(every, near_pairs(texts, self.section.same, kinds), contents)}
+        return {item: near for item, near in found.items() if item in contents}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
         return await _repeating(_as_asked(content), context or (), self.prompt, self.asks, ask) or Kept(content)

@@ -216,7 +216,7 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
         Convert(asks, prompts["convert_options"], prompts["convert_short_answer"], pipeline.seed),
         Check(),
         _review(pipeline, bench),
-        Distinct(pipeline.duplicates.same, asks, prompts["deduplicate"]),
+        Distinct(pipeline.duplicates, asks, prompts["deduplicate"]),
     )
 
 

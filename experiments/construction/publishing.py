@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -220,7 +220,8 @@ def _of_statements(
     made = {"statements.jsonl": _rows_of(pipeline, contents, canary)}
     if not pipeline.worlds.pages:
         return made, []
-    tell(f"Looking for {counted(len(contents), 'statement')} in the book")
+    if contents:
+        tell(f"Looking for {counted(len(contents), 'statement')} in the book")
     worlds = book_worlds(pipeline.worlds.pages, _as_cut(pipeline, contents))
     made["book.jsonl"] = _documents(worlds.true, canary)
     made["falsified_book.jsonl"] = _documents(worlds.false, canary)
@@ -285,7 +286,7 @@ def card_of(
         ),
         *(f"- {told}" for told in (agreement_told(funnel.proofreading, "Proofreading") if funnel.proofreading else ())),
         *(f"- {told}" for told in _measured(pipeline, funnel)),
-        f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
+        f"- Personal data: {_personal(pipeline)}.",
         "",
         *_reviewers(funnel),
         "## Files",
@@ -365,10 +366,17 @@ def _measured(pipeline: Pipeline, funnel: Funnel) -> list[str]:
     return [*([style] if style else []), *(audit_told(funnel.audit) if funnel.audit else [])]
 
 
-_PERSONAL = (
-    "mail addresses, profile links, telephone numbers that begin with +, @handles and the names that the source gave"
-    " were removed by rule before any model read the texts; other names may remain, and names that are ordinary words"
-)
+def _personal(pipeline: Pipeline) -> str:
+    if pipeline.kind != "questions":
+        return "not looked for in texts of books"
+    named, when = "the source gave", "before any model read the texts"
+    if pipeline.reads:
+        # Pictures are as they were captured.
+        named, when = "the reader found", "from what a model had read off pictures of pages, which had all of these"
+    return (
+        "mail addresses, profile links, telephone numbers that begin with +, @handles and the names that"
+        f" {named} were removed by rule {when}; other names may remain, and names that are ordinary words"
+    )
 
 
 def licences_told(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
@@ -396,21 +404,28 @@ def _terms_of(licence: str) -> set[str]:
     return set(re.findall(r"(?<![A-Za-z])(?:NC|ND|SA)(?![A-Za-z])", licence.upper()))
 
 
-def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
-    """Before a build: how many decisions of people are on published items whose text is another now, or gone, and why.
-    Nothing is asked or written."""
+def told_of_lost(pipeline: Pipeline, bench: Workbench) -> Iterator[str]:
+    """Before a build: how many decisions of people are on published items whose text is another now, or gone, and why;
+    and how many on others that wait with another text. Nothing is asked or written."""
     known = {item: said for item, said in by_item(bench.decisions()).items() if _has_people(pipeline)}
-    if not known or not (published := _published_ids(pipeline)):
-        return []
+    if not known:
+        return
+    published = _published_ids(pipeline)
     built = seen_so_far(pipeline, bench)
     # Who passed the last review was decided on there.
     review = built.review if pipeline.review.reviewers else built.reviews[0]
     stages = built.stages[: built.stages.index(review) + 1]
     assert isinstance(review.stage, Review)
     applies = said_of(bench.decisions(), review.contents, review.stage)
-    lost = [item for item in known.keys() - applies.keys() if item[:ID_DIGITS] in published]
+    none = known.keys() - applies.keys()
+    lost = [item for item in none if item[:ID_DIGITS] in published]
+    waiting = [item for item in none.intersection(review.contents) if item[:ID_DIGITS] not in published]
+    if waiting:
+        said = counted(sum(len(known[item]) for item in waiting), "decision")
+        items = counted(len(waiting), "item")
+        yield f"{said} of people on {items} not published yet: on another text than what waits for review now"
     if not lost:
-        return []
+        return
     why = {item: _left_at(item, stages) for item in lost}
     anew = [item for item in lost if why[item].endswith(_ANEW)]
 
@@ -421,12 +436,9 @@ def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
         listed = "; ".join(f"{reason} ({count})" for reason, count in reasons)
         return [f"{counted(decisions, 'decision')} of people on {where} {what}: {listed}"] if items else []
 
-    return [
-        *told(
-            [item for item in lost if item not in anew], "no longer count, so that this build publishes without these"
-        ),
-        *told(anew, "count on where it comes out as before, and no longer where it does not"),
-    ]
+    changed = [item for item in lost if item not in anew]
+    yield from told(changed, "no longer count, so that this build publishes without these")
+    yield from told(anew, "count on where it comes out as before, and no longer where it does not")
 
 
 def _has_people(pipeline: Pipeline) -> bool:

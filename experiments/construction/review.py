@@ -21,8 +21,9 @@ from toolablate.analysis.agreement.kappa import (
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
+from toolablate.experiments.construction.json_replies import CONTROL
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Waiting
-from toolablate.experiments.construction.workbench import Decision, content_digest, person_key
+from toolablate.experiments.construction.workbench import Decision, as_seen, content_digest, person_key
 from toolablate.traces.records import digest_json, digest_text
 
 
@@ -242,7 +243,7 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         raise ChangedError(
             "seen: the item is another by now, so that this is no decision on it", "`build decide` prints what it is."
         )
-    if decision.verdict == "reject" and not decision.reason.strip():
+    if decision.verdict == "reject" and not as_seen(decision.reason):
         raise FaultyError("reason: a rejection needs one")
     if len(decision.reason) > LONGEST_TEXT:
         raise FaultyError(f"reason: {_too_long(decision.reason)}")
@@ -268,8 +269,14 @@ def _mend(decision: Decision, content: Content, reviewed: Reviewed) -> dict[str,
         for text in sorted(_texts_in(mend[key]) - _texts_in(asked[key]))
         if len(text) > LONGEST_TEXT
     ]
+    signs = [
+        f"{key}: leave out the control character U+{ord(found[0]):04X}"
+        for key in mend
+        for text in sorted(_texts_in(mend[key]) - _texts_in(asked[key]))
+        if (found := CONTROL.search(text))
+    ]
     # What is too long is not read further.
-    if faults := long or reviewed.faults(reviewed.mended(content, mend)):
+    if faults := long or signs or reviewed.faults(reviewed.mended(content, mend)):
         raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
     return mend
 

@@ -1,6 +1,8 @@
 """Questions that say the same, without a model."""
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,8 +96,35 @@ def test_questions_of_the_same_words_are_told_apart_by_their_options() -> None:
     assert compared(contents) == {"other answer": [("first", 1.0, False)], "short": [("first", 1.0, False)]}
 
 
+def test_no_question_that_a_named_file_has_is_published_in_its_words(tmp_path: Path) -> None:
+    """The originals differ: what the file has was converted, as this one is."""
+    rows = [
+        {
+            "id": "old",
+            "prompt": "Which of these rusts?",
+            "choices": ["iron", "tin"],
+            "target": {"kind": "choice", "letters": ["A"]},
+        },
+        {
+            "id": "other",
+            "prompt": "Which of these melts?",
+            "choices": ["lead", "salt"],
+            "target": {"kind": "choice", "letters": ["A"]},
+        },
+    ]
+    file = tmp_path / "questions.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    asked = {
+        "again": {"question": "Which of these  rusts?", "right": "iron", "options": ["iron", "tin", "lead"]},
+        "new": {"question": "Which of these melts?", "right": "butter", "options": ["butter", "sand"]},
+    }
+    contents = {name: {"asked": each} for name, each in asked.items()}
+    found = Distinct(DuplicatesSection(against=(str(file),)), asks=1).context(contents)
+    assert {item: [each["name"] for each in near] for item, near in found.items()} == {"again": [f"{file}: old"]}
+
+
 def compared(contents: dict[str, Any]) -> dict[str, list[tuple[str, float, bool]]]:
-    found = Distinct(0.8, asks=1).context(contents)
+    found = Distinct(DuplicatesSection(), asks=1).context(contents)
     return {item: [(each["name"], each["similarity"], each["asked"]) for each in near] for item, near in found.items()}
 
 

@@ -118,6 +118,17 @@ def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: Ch
         ({"item": "", "verdict": "accept"}, "is no item"),
         ({"verdict": "praise"}, "verdict"),
         ({"verdict": "reject"}, "a rejection needs one"),
+        ({"verdict": "reject", "reason": " \u200b"}, "a rejection needs one"),
+        ({"verdict": "accept", "seconds": True}, "seconds"),
+        ({"verdict": "accept", "seconds": "5"}, "seconds"),
+        (
+            {"verdict": "mend", "content": {"question": "Why\u0000?"}},
+            "question: leave out the control character U+0000",
+        ),
+        (
+            {"verdict": "mend", "content": {"question": "Why\u202e?"}},
+            "question: leave out the control character U+202E",
+        ),
         ({"verdict": "mend", "content": {"stem": "x"}}, "'stem' is no field"),
         ({"verdict": "mend", "content": {}}, "changes nothing"),
         ({"verdict": "mend", "content": {"options": "x"}}, "has to be a list"),
@@ -227,7 +238,9 @@ def test_a_decision_on_what_an_item_was_before_does_not_count(
     )
     assert told in run(path).output
     assert funnel(path)["review"]["kept"] == 0
-    assert "no longer" not in run(path).output, "they are not published any more"
+    again = run(path).output
+    assert "no longer" not in again, "they are not published any more"
+    assert "2 decisions of people on 1 item not published yet: on another text than what waits for review now" in again
 
 
 @pytest.mark.parametrize(
