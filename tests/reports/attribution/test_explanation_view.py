@@ -223,7 +223,7 @@ def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is the model's own error")
     assert "Of the counted answers, whatever is changed, 9 of 32 right. Mostly wrong: " in part(told, "How we know")
     assert "without tools: 3 of 4 right" in part(told, "What speaks against it")
-    assert "Before any call 1 of 8 early answers are right: it may need no call" in part(
+    assert "Before any call 1 of 8 early answers are right: the error may need no call" in part(
         explanation(explained(found)), "What speaks against it"
     )
 
@@ -393,7 +393,7 @@ def test_a_trial_that_counts_as_chance_says_so_where_another_cause_is_likelier()
     told = explanation(explained(shares=shares, mechanism="sampling_noise", confidence=0.58, distraction=None))
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is its computation")
     assert (
-        "In tables of causes it counts as chance: together with the model's own error, which needs no tool either, that is likelier (.58)."
+        "What needs no tool is likelier together, .58 (chance .31, the model's own error .27): tables of causes count it as chance."
         in (part(told, "Verdict"))
     )
 
