@@ -226,7 +226,7 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         return Happened(f"{answered}, {given}", adopted.event)
     gave = "" if any(call.gave for call in calls) else ", none of which gave anything"
     if not gave and adopted is None and _stands_in_none(told):
-        gave = ", none of which gave it"
+        gave = ", none of which gave this answer"
     return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
 
 

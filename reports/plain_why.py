@@ -16,7 +16,7 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import chance, distraction_name
+from toolablate.reports.cause_wording import distraction_name
 from toolablate.reports.causes import (
     FEW,
     NEXT_TO,
@@ -130,11 +130,13 @@ def _verdict(told: Explanation) -> Iterator[str]:
         # What needs no tool is not shown by what was called or found.
         known = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
         yield f"{start}{named}{known}"
-    if together := chance_together(attribution):
+    if chance_together(attribution):
         apart = dict(ranked(attribution))
-        both = ", ".join(f"{name_of(cause)} {chance(apart.get(cause, 0.0))}" for cause in BY_CHANCE)
+        needless = {each: round(100 * apart.get(each, 0.0)) for each in BY_CHANCE}
+        both = " and ".join(f"{name_of(each)} ({hundred(share)})" for each, share in needless.items())
+        together = hundred(sum(needless.values()))
         yield (
-            f"What needs no tool is likelier together, {chance(together)} ({both}): tables of causes count it as"
+            f"{capital(both)}, which need no tool, are likelier together, {together}: tables of causes count it as"
             f" {name_of(attribution.mechanism)}."
         )
 

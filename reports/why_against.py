@@ -329,7 +329,7 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
     if again:
         whole = total(again)
-        against = "too few runs to rule chance out" if whole.runs < FEW else "which speaks against chance"
+        against = f"which speaks against chance{', though these are few' if whole.runs < FEW else ''}"
         yield f"{drawn_again(again)}{f', {against}' if whole.share < RIGHT else ''}"
     elif bare is not None and bare.share >= RIGHT:
         yield f"{bare.told}, so it can answer the question"
