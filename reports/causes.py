@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.attribution.levels import (
+    AGAIN,
     EXTENDED,
     LAST_REPLY,
     REPAIRED,
@@ -196,9 +197,14 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
     undone, before = found
     if cause in NEXT_TO:
         before = _just_before(undone, evidence)
+    if cause in _AT_RESULTS and before is not None and before.what == AGAIN and len(evidence.signals.calls) > 1:
+        # What keeps the first result alone need not have the one that led it astray.
+        all_levels = (each for levels in told_levels(evidence) for each in levels)
+        before = next((each for each in all_levels if each.what == LAST_REPLY), before)
     return row_of(undone, evidence), None if before is None or is_alone(before) else row_of(before, evidence)
 
 
+_AT_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results")
 NEXT_TO: tuple[Mechanism, ...] = ("availability", "prompt", "volume")
 """Causes whose deciding rows differ in nothing else."""
 

@@ -96,7 +96,8 @@ AS_WAS = "as it was"
 def uncounted(evidence: Evidence) -> list[Row]:
     """Runs that differ in more than one thing from this trial, with what else."""
     graded = _graded(evidence)
-    aside = "other calls, other results" if evidence.all_runs is not None else ""
+    other = "other calls, other results" if evidence.signals.calls else "they may have called tools"
+    aside = other if evidence.all_runs is not None else ""
     found = [(REPEATS, evidence.repeats, aside), *_others(evidence)]
     levels = {row.changed for row in levels_of(evidence)}
     if evidence.outset and levels.isdisjoint({BEFORE, OUTSET_ELSEWHERE}):

@@ -117,6 +117,9 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
         gave = f"{_tool(at, told)} gave its wrong answer{_answer(told)} (event {at})"
         return Happened(f"{gave}{how if at >= since else ''}", at)
     tried = [check for check in checks if not turned or check.event in turned]
+    # What failed gave it nothing to go by.
+    came = {call.event for call in signals.calls if call.gave}
+    tried = [check for check in tried if check.event in came] or tried
     if tried:
         code = _reply_of(next((each.event for each in tried if each.event >= since), tried[0].event), told)
         return Happened(f"its code {_FINITE} (event {code})", code)
@@ -162,9 +165,10 @@ def _of_faults(evidence: Evidence) -> Happened:
         return Happened("no tool failed for good")
     tools = list(dict.fromkeys(one_line(each.tool) for each in left))
     events = sorted(each.event for each in left)
+    later = [call for call in evidence.signals.calls if one_line(call.tool) in tools and call.event > events[-1]]
     worked = any(call.gave for call in evidence.signals.calls if one_line(call.tool) in tools)
-    again = f"{'it' if len(tools) == 1 else 'none of them'} {'never worked' if len(tools) == 1 else 'worked'}"
-    again += " again" if worked else ""
+    again = f"{'it never' if len(tools) == 1 else 'none of them'} worked{' again' if worked else ''}"
+    again = again if later else "was called no more" if len(tools) == 1 else "were called no more"
     also = "".join(f"; {each}" for each in [failed_for_a_time(evidence)] if each)
     return Happened(f"{' and '.join(tools)} failed ({events_named(events)}), and {again}{also}", events[0])
 
@@ -222,7 +226,7 @@ def _of_calls(cause: Mechanism, told: Explanation) -> Happened:
         return Happened(f"{answered}, {given}", adopted.event)
     gave = "" if any(call.gave for call in calls) else ", none of which gave anything"
     if not gave and adopted is None and _stands_in_none(told):
-        gave = ", none of which gave it"
+        gave = ", none of which gave this answer"
     return Happened(f"{answered}, after {_many(len(calls))}{gave}", last)
 
 

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
-from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
+from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import chance, distraction_name
+from toolablate.reports.cause_wording import distraction_name
 from toolablate.reports.causes import (
+    FEW,
     NEXT_TO,
     Shares,
     as_likely,
@@ -34,6 +35,7 @@ from toolablate.reports.causes import (
     of_kinds,
     overlap,
     quoted_name,
+    ranked,
     restores,
     sides,
     unchanged,
@@ -128,11 +130,14 @@ def _verdict(told: Explanation) -> Iterator[str]:
         # What needs no tool is not shown by what was called or found.
         known = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
         yield f"{start}{named}{known}"
-    if together := chance_together(attribution):
-        other: Mechanism = "own_error" if attribution.mechanism == "sampling_noise" else "sampling_noise"
+    if chance_together(attribution):
+        apart = dict(ranked(attribution))
+        needless = {each: round(100 * apart.get(each, 0.0)) for each in BY_CHANCE}
+        both = " and ".join(f"{name_of(each)} ({hundred(share)})" for each, share in needless.items())
+        together = hundred(sum(needless.values()))
         yield (
-            f"In tables of causes it counts as {name_of(attribution.mechanism)}: together with {name_of(other)}, which"
-            f" needs no tool either, that is likelier ({chance(together)})."
+            f"{capital(both)}, which need no tool, are likelier together, {together}: tables of causes count it as"
+            f" {name_of(attribution.mechanism)}."
         )
 
 
@@ -252,7 +257,10 @@ def _sums(gone: list[Row], there: list[Row]) -> str:
         return f"Without this cause {rows[0].came}; with it, only this trial, which is wrong."
     found = [f"{100 * low:.0f} to {100 * high:.0f} %" for low, high in intervals(rows)]
     apart = "" if not found else f" (95 % Wilson intervals {found[0]} and {found[1]}{_apart(rows)})"
-    return f"Without this cause {rows[0].came}, with it {rows[1].came}{apart}."
+    # What is named by how usual it is, or by the trace, is not shown by these.
+    shown = "" if rows[0].share > rows[1].share else "Its runs together do not show it: "
+    without = f"{shown}without" if shown else "Without"
+    return f"{without} this cause {rows[0].came}, with it {rows[1].came}{apart}."
 
 
 def _apart(rows: list[Row]) -> str:
@@ -289,6 +297,9 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
     yield from repeats_told(evidence, lambda row: row.share > RIGHT)
     if not came:
         yield "No run shows chance by itself: it is what the other causes leave."
+    last = next((row for row in again if row.changed.startswith(LAST_REPLY)), None)
+    if last is not None and last.runs >= FEW and last.share < RIGHT:
+        yield f"If it is chance, it lies before the last reply: {last.told}."
 
 
 def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:

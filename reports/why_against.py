@@ -138,8 +138,8 @@ def _by_its_own_runs(shares: Shares, told: Explanation) -> Iterator[str]:
     likeliest = max(alone, key=lambda each: alone[each])
     if likeliest not in (shares.cause, *(cause for cause, _ in as_likely(shares))):
         yield (
-            f"Judged by its own runs alone, the likeliest would be {quoted_name(likeliest)}; how often each cause shows"
-            " in this store decides."
+            f"Its own runs favour {quoted_name(likeliest)}; {quoted_name(shares.cause)} leads because it is commoner in"
+            " this store."
         )
 
 
@@ -157,7 +157,7 @@ def _rest(attribution: Attribution, shares: Shares) -> Iterator[str]:
 def _answers_without_tools(cause: Mechanism, shares: Shares, evidence: Evidence) -> Iterator[str]:
     """Where trials without tools answer otherwise than they would if it were so."""
     if cause not in BY_CHANCE and "own_error" not in shares.named and (same := same_without_tools(evidence)):
-        yield f"{same}: it may need no tool."
+        yield f"{same}, so the error may have nothing to do with tools."
     elif cause == "own_error" and not _said_at_once(evidence) and (never := never_without_tools(evidence)):
         yield f"{never}."
 
@@ -194,7 +194,7 @@ def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]
     whose = f" ({Row(BEFORE, asked, right, elsewhere=others).asked_where})" if others else ""
     outset = f"Before any call {right:g} of {asked} early answers are right{whose}"
     if cause not in (*BY_CHANCE, "availability", "prompt", "unknown") and 2 * right < asked:
-        yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'it may need no call'}."
+        yield f"{outset}: {'it may not have known the answer' if cause == 'format' else 'the error may need no call'}."
     own = [each for each in asked_at(evidence) if each.step == 0]
     if own and cause in (*AT_CALLS, "budget") and _said_at_once(evidence):
         answer = ", ".join(evidence.score.extracted)
@@ -329,7 +329,7 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
     again, bare = unchanged(evidence), without_tools(evidence)
     if again:
         whole = total(again)
-        against = "too few runs to rule chance out" if whole.runs < FEW else "which speaks against chance"
+        against = f"which speaks against chance{', though these are few' if whole.runs < FEW else ''}"
         yield f"{drawn_again(again)}{f', {against}' if whole.share < RIGHT else ''}"
     elif bare is not None and bare.share >= RIGHT:
         yield f"{bare.told}, so it can answer the question"

@@ -188,7 +188,7 @@ def _of_the_verdict(attribution: Attribution, verdict: str) -> Iterator[str]:
     next_most = max((share for each, share in shares.items() if CAUSES[each][0] not in first), default=0.0)
     if most - next_most < 0.04 and next_most >= 0.11 and not unknown:
         yield f"ranked, with {most} and {next_most}: {verdict}"
-    counted = [CAUSES[each][0] for each in BY_CHANCE if f"it counts as {CAUSES[each][0]}:" in verdict]
+    counted = [CAUSES[each][0] for each in BY_CHANCE if f"tables of causes count it as {CAUSES[each][0]}." in verdict]
     other = attribution.mechanism in BY_CHANCE and ranked(attribution)[0][0] not in BY_CHANCE
     if counted != ([CAUSES[attribution.mechanism][0]] if other else []):
         yield f"counted as {counted}, and it is {attribution.mechanism}: {verdict}"

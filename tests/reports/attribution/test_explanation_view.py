@@ -223,7 +223,7 @@ def test_an_error_of_the_models_own_is_told_by_what_is_wrong_whatever_is_changed
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is the model's own error")
     assert "Of the counted answers, whatever is changed, 9 of 32 right. Mostly wrong: " in part(told, "How we know")
     assert "without tools: 3 of 4 right" in part(told, "What speaks against it")
-    assert "Before any call 1 of 8 early answers are right: it may need no call" in part(
+    assert "Before any call 1 of 8 early answers are right: the error may need no call" in part(
         explanation(explained(found)), "What speaks against it"
     )
 
@@ -380,7 +380,7 @@ def test_an_answer_that_no_result_has_is_said_to_come_from_none() -> None:
         told = explained(found, shares={"own_error": 1.0}, mechanism="own_error", confidence=1.0, distraction=None)
         verdict = part(explanation(told, conversation=events, question=asked), "Verdict")
         assert f"It answered “{answer}” (event 2), after 1 call" in verdict
-        assert ("after 1 call, none of which gave it." in verdict) == known, gave
+        assert ("after 1 call, none of which gave this answer." in verdict) == known, gave
 
 
 def test_a_simulated_model_is_announced() -> None:
@@ -393,7 +393,7 @@ def test_a_trial_that_counts_as_chance_says_so_where_another_cause_is_likelier()
     told = explanation(explained(shares=shares, mechanism="sampling_noise", confidence=0.58, distraction=None))
     assert part(told, "Verdict").startswith("No cause is more likely than not; the likeliest is its computation")
     assert (
-        "In tables of causes it counts as chance: together with the model's own error, which needs no tool either, that is likelier (.58)."
+        "Chance (.31) and the model's own error (.27), which need no tool, are likelier together, .58: tables of causes count it as chance."
         in (part(told, "Verdict"))
     )
 
