@@ -24,15 +24,15 @@ _SEEN = 60
 """Signs on either side, by which a name is told from a word."""
 
 _GREETED = re.compile(
-    r"(?:^|\W)(?:thanks|thank\s+you|(?:dank\s+an|merci\s+à)|thx|ty|cheers|hi|hello|hey|dear|welcome|sorry|regards|danke|hallo|moin|servus|liebe[rn]?"
-    r"|gru(?:ß|ss)|gr(?:ü|ue)(?:ß|ss)e|lg|vg|merci|bonjour|salut|cordialement|gracias|hola|saludos|grazie|ciao|obrigado)"
+    r"(?:^|\W)(?:thanks|thank\s+you|thx|ty|cheers|hi|hello|hey|dear|welcome|sorry|regards|danke|dank\s+an|hallo|moin|servus"
+    r"|liebe[rn]?|merci\s+à|gru(?:ß|ss)|gr(?:ü|ue)(?:ß|ss)e|lg|vg|merci|bonjour|salut|cordialement|gracias|hola|saludos|grazie|ciao|obrigado)"
     r"(?:[\s,]+(?:\[name\]|\w+)(?:\s*,|\s+(?:and|&|und|et|y)))?[\s,!]+$",
     re.IGNORECASE,
 )
 _GREETING_ENDS = re.compile(r"\s*(?:[.,;:!?)…]|$|\n)|\s+(?:for|and|und|für|pour|et|por|y)\b", re.IGNORECASE)
 _SPOKE = re.compile(
-    r"\s+(?:told\s+(?:me|us|you)|wrote|writes|said|says|asked|replied|suggested|posted|mentioned|explained|pointed\s+out|schrieb|schreibt"
-    r"|sagte|sagt|meinte|a\s+écrit|a\s+dit|escribió|dijo|ha\s+scritto)\b"
+    r"\s+(?:wrote|writes|said|says|asked|replied|suggested|posted|mentioned|explained|pointed\s+out|told\s+(?:me|us|you)"
+    r"|schrieb|schreibt|sagte|sagt|meinte|a\s+écrit|a\s+dit|escribió|dijo|ha\s+scritto)\b"
     r"|['’]s\s+(?:posts?|answers?|repl(?:y|ies)|comments?|suggestions?|links?|advice)\b",
     re.IGNORECASE,
 )
@@ -63,7 +63,7 @@ _EPONYM = re.compile(
     r"|inequalit(?:y|ies)|lemmas?|tests?|diseases?|syndromes?|algorithms?|distributions?|functions?|transforms?)\b"
 )
 # No part of a handle, as of "jdoe42".
-_TOKEN = re.compile(rf"{CJK}+|(?<![\w@'’])(?:(?!{CJK})[^\W\d_]|['’])++(?![\d_])")
+_TOKEN = re.compile(rf"(?<![\w@'’])(?:(?!{CJK})[^\W\d_]|['’])++(?![\d_])")
 # Of English, German and Romance languages; an abbreviation may begin otherwise, and has few letters or no vowel.
 _NO_WORD = re.compile(
     r"(?=[a-z]{4})(?=.*[aeiouy])(?!.?[aeiouy]|b[lr]|c[hlrz]|d[hjrwz]|f[jlr]|g[hlnrw]|k[hlnrvw]|ll|mn|ng|p[fhlnrst]|rh"
@@ -255,9 +255,12 @@ def without_unseen(text: str) -> str:
 _UNSEEN = re.compile(r"(?<=\S)[\xad\u200b\u2060\ufeff]+(?=\S)|(?<=[!-\u024f])[\u200c-\u200f]+(?=[!-\u024f\uff20])")
 
 
+_ESCAPED = re.compile(r"&#?\w{1,32};")
+
+
 def _unescaped(name: str) -> str:
     """Stack Exchange escapes names as HTML, some twice."""
-    while (plain := unescape(name)) != name:
+    while (plain := _ESCAPED.sub(lambda found: unescape(found[0]), name)) != name:
         name = plain
     return name
 
@@ -294,7 +297,7 @@ def _as_words(text: str, keys: Collection[str]) -> Iterator[tuple[str, WordKind,
     does not tell a word from a name."""
     for key, start, end in _places(text, keys):
         said = text[start:end]
-        if _is_addressed(text, start, end) or said.lower() == said.upper():
+        if said.lower() == said.upper() or _is_addressed(text, start, end):
             continue
         before = text[max(0, start - _SEEN) : start]
         article = bool(_ARTICLE.search(before))
@@ -334,8 +337,10 @@ def _is_meant(text: str, found: re.Match[str], form: str, where: Where) -> bool:
 
 
 def _has_ending(text: str, found: re.Match[str], form: str) -> bool:
+    if " " not in form:
+        return False
     declined = re.search(_CYRILLIC, form) and _key(found[0]) != _key(form)
-    return bool(declined) or text.startswith("s", found.end())
+    return bool(declined) or bool(re.match(r"s(?!\w)", text[found.end() : found.end() + 2]))
 
 
 def _is_within(text: str, start: int) -> bool:

@@ -185,6 +185,8 @@ def test_names_in_addresses_give_way(url: str, clean: str) -> None:
         (["김민수"], "김민수산업 제품", "김민수산업 제품"),
         (["Иван Петров"], "Ответ Ивана Петрова, спасибо Ивану Петрову", "Ответ [name], спасибо [name]"),
         (["Вера Надежда"], "с верой, надеждой и вера надежда", "с верой, надеждой и [name]"),
+        (["王芳"], "问王芳so问王芳", "问[name]so问[name]"),
+        (["Tom&not"], "As Tom&not said", "As [name] said"),
         (["M&#246;rre Qu&amp;#237;st"], "As Mörre Quíst showed", "As [name] showed"),
     ],
 )
