@@ -77,7 +77,7 @@ class Decision(Record):
     verdict: Verdict
     content: dict[str, Any] = Field(default_factory=dict)
     reason: str = ""
-    seconds: float | None = Field(default=None, ge=0)
+    seconds: float | None = Field(default=None, ge=0, strict=True)
     sides: str = ""
 
     @property
