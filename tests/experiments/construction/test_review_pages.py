@@ -337,7 +337,7 @@ def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, pat
 
 def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> None:
     mabel, bob = Person(site, "mabel"), Person(site, "bob")
-    hidden = ("Same verdict", "Cohen", "<dt>Decided", "Wait for a third")
+    hidden = ("Same verdict", "Cohen", "<dt>Decided", "Wait for one more")
     for _ in range(4):
         mabel.says(mabel.next(), "accept")
     for verdict in ("accept", "reject", "accept"):
