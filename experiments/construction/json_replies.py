@@ -15,8 +15,8 @@ from toolablate.traces.records import Message, ModelReply, ModelRequest, Picture
 from toolablate.traces.thoughts import after_thoughts
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(?P<inside>.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
-"""With signs that turn the direction of what is read behind them."""
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""What no text may hold."""
 _MOST_AGAIN = 30_000
 """Characters of a reply that its model is shown again: a bad reply does not make its item too long."""
 EMPTY = "the reply was empty"

@@ -245,8 +245,8 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         )
     if decision.verdict == "reject" and not as_seen(decision.reason):
         raise FaultyError("reason: a rejection needs one")
-    if len(decision.reason) > LONGEST_TEXT:
-        raise FaultyError(f"reason: {_too_long(decision.reason)}")
+    if why := _why_not(decision.reason):
+        raise FaultyError(f"reason: {why}")
     if decision.verdict != "mend" and decision.content:
         raise LineError(f"content: {decision.verdict} changes nothing", 'Say "mend", or leave it out.')
     mend = _mend(decision, content, reviewed) if decision.verdict == "mend" else {}
@@ -263,20 +263,14 @@ def _mend(decision: Decision, content: Content, reviewed: Reviewed) -> dict[str,
         raise LineError("content: the mend changes nothing", 'Say "accept".')
     if wrong := [key for key, value in mend.items() if not _is_like(value, asked[key])]:
         raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
-    long = [
-        f"{key}: {_too_long(text)}"
+    none = [
+        f"{key}: {why}"
         for key in mend
         for text in sorted(_texts_in(mend[key]) - _texts_in(asked[key]))
-        if len(text) > LONGEST_TEXT
-    ]
-    signs = [
-        f"{key}: leave out the control character U+{ord(found[0]):04X}"
-        for key in mend
-        for text in sorted(_texts_in(mend[key]) - _texts_in(asked[key]))
-        if (found := CONTROL.search(text))
+        if (why := _why_not(text))
     ]
     # What is too long is not read further.
-    if faults := long or signs or reviewed.faults(reviewed.mended(content, mend)):
+    if faults := none or reviewed.faults(reviewed.mended(content, mend)):
         raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
     return mend
 
@@ -285,8 +279,12 @@ def _texts_in(value: object) -> set[str]:
     return set(value) if isinstance(value, list) else {value} if isinstance(value, str) else set()
 
 
-def _too_long(text: str) -> str:
-    return f"has {len(text):,} characters, and may have {LONGEST_TEXT:,}"
+def _why_not(text: str) -> str:
+    """What no text of a person may be, as none of a model may; "" where it is not."""
+    if len(text) > LONGEST_TEXT:
+        return f"has {len(text):,} characters, and may have {LONGEST_TEXT:,}"
+    control = CONTROL.search(text)
+    return f"holds the control character U+{ord(control[0]):04X}: leave it out" if control else ""
 
 
 def _is_like(value: object, before: object) -> bool:

@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,15 +39,31 @@ Task = Literal["review", "adjudication"]
 @dataclass(frozen=True)
 class ToReview:
     """The items that came to a review as they are now, by id: `seen` are their digests, `said` what people said of
-    them, and `decisions` all that was ever decided and may be kept still. A person is known by name, whatever its
-    capitals."""
+    them, `words` also of who decided between sides that say otherwise by now, and `decisions` all that was ever decided
+    and may be kept still. A person is known by name, whatever its capitals."""
 
     pipeline: Pipeline
     review: Review
     contents: Mapping[str, Content]
     seen: Mapping[str, str]
     said: Mapping[str, Sequence[Decision]]
-    decisions: Sequence[Decision]
+    words: Mapping[str, Sequence[Decision]]
+    decisions: Mapping[str, Sequence[Decision]]
+
+    def with_decisions(self, decisions: Iterable[Decision]) -> "ToReview":
+        """Where these are all that were made on their items. Those on other items are not looked at."""
+        made: dict[str, list[Decision]] = {}
+        for each in decisions:
+            made.setdefault(each.item, []).append(each)
+        kept = {item: still_kept(each, self.contents, self.seen, self.reviewed) for item, each in made.items()}
+        every = list(chain.from_iterable(kept.values()))
+        none: dict[str, list[Decision]] = {item: [] for item in made}
+        return replace(
+            self,
+            said={**self.said, **none, **said_now(every, self.seen, self.review.reviewers)},
+            words={**self.words, **none, **words_of(every, self.seen)},
+            decisions={**self.decisions, **kept},
+        )
 
     @property
     def reviewed(self) -> Reviewed:
@@ -55,18 +72,16 @@ class ToReview:
     @cached_property
     def waiting(self) -> Mapping[str, Task]:
         """What each item waits for that waits."""
+        return {item: waits for item in self.contents if (waits := self.waits_for(item))}
+
+    def waits_for(self, item: str) -> Task | Literal[""]:
         number = self.review.reviewers
-        found = {item: waits_for(self.said.get(item, ()), number) for item in self.contents} if number else {}
-        return {item: waits for item, waits in found.items() if waits}
+        return waits_for(self.said.get(item, ()), number) if number else ""
 
     @cached_property
     def agreement(self) -> Agreement:
-        return agreement(self.decisions, self.seen, self.review.reviewers)
-
-    @cached_property
-    def words(self) -> Mapping[str, Sequence[Decision]]:
-        """By item, also of who decided between sides that say otherwise by now."""
-        return words_of(self.decisions, self.seen)
+        every = list(chain.from_iterable(self.decisions.values()))
+        return agreement(every, self.seen, self.review.reviewers)
 
     def own(self, item: str, person: str) -> Decision | None:
         return next((each for each in self.said.get(item, ()) if _is(each, person)), None)
@@ -133,21 +148,22 @@ class Desk:
         with self._lock:
             now = self._look()
             decision = decision_of(row, now.contents, now.reviewed)
-            item, contents = decision.item, {decision.item: now.contents[decision.item]}
+            item, then = decision.item, now
 
             def require_shown(before: Sequence[Decision]) -> None:
                 # Others may have decided since the look, also in another process.
-                own = [each for each in before if each.item == item]
-                then = _to_review(now.pipeline, now.review, contents, own)
-                if decision.sides != sides_digest(then.sides(item, decision.reviewer)):
+                nonlocal then
+                shown = now.with_decisions(before)
+                if decision.sides != sides_digest(shown.sides(item, decision.reviewer)):
                     raise SidesError("sides: others have decided meanwhile")
-                if then.waiting.get(item) == "review" and then.knows(item, decision.reviewer):
+                if shown.waits_for(item) == "review" and shown.knows(item, decision.reviewer):
                     raise LineError(
                         f"reviewer: {decision.reviewer} has read what others said; others have to review it"
                     )
+                then = now.with_decisions([*before, decision])
 
             self._bench.decide([decision], require_shown)
-            self._kept = _to_review(now.pipeline, now.review, now.contents, self._bench.decisions(), now.seen)
+            self._kept = then
             if not self._kept.waiting:
                 # The next review may have items that wait.
                 self._of, self._until = None, 0.0
@@ -234,17 +250,9 @@ class Desk:
 
 
 def _to_review(
-    pipeline: Pipeline,
-    review: Review,
-    contents: Mapping[str, Content],
-    every: Sequence[Decision],
-    seen: Mapping[str, str] | None = None,
+    pipeline: Pipeline, review: Review, contents: Mapping[str, Content], decisions: Iterable[Decision]
 ) -> ToReview:
-    if seen is None:
-        seen = seen_of(contents)
-    decisions = still_kept(every, contents, seen, review.reviewed)
-    said = said_now(decisions, seen, review.reviewers)
-    return ToReview(pipeline, review, contents, seen, said, decisions)
+    return ToReview(pipeline, review, contents, seen_of(contents), {}, {}, {}).with_decisions(decisions)
 
 
 def _read(pipeline: Pipeline) -> tuple[str, ...]:

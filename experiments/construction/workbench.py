@@ -5,7 +5,7 @@ import sqlite3
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -282,10 +282,11 @@ class Workbench:
 
     def decide(self, decisions: Iterable[Decision], require: Callable[[Sequence[Decision]], None] | None = None) -> int:
         """Keeps those that are new; a person's later word on the same content counts. Returns how many. `require` is
-        given all that was decided before, while nobody else can decide; where it raises, nothing is kept."""
+        given what was decided on their items before, while nobody else can decide; where it raises, nothing is kept."""
         new: dict[str, str] = {}
+        decisions = [*decisions]
         with self._explained(), transaction(self._connection):
-            before = self.decisions()
+            before = self.decisions({each.item for each in decisions})
             if require is not None:
                 require(before)
             latest = {each.by: each.to_json() for each in before}
@@ -299,9 +300,10 @@ class Workbench:
                 )
         return len(new)
 
-    def decisions(self) -> list[Decision]:
-        """In the order in which they were made."""
-        return [Decision.from_json(text) for (text,) in self._run("SELECT decision FROM decision ORDER BY number")]
+    def decisions(self, items: Container[str] | None = None) -> list[Decision]:
+        """In the order in which they were made, of these items or of all."""
+        rows = self._run("SELECT item, decision FROM decision ORDER BY number")
+        return [Decision.from_json(text) for item, text in rows if items is None or item in items]
 
     def history(self, item: str) -> list[tuple[Decision, float]]:
         """All that was ever said of an item, with the time of each, in seconds since 1970."""
