@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import secrets
 import shlex
 import socket
@@ -49,7 +50,7 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - of many kinds, and all are about the address
-        raise no_cluster(address, f"{type(error).__name__}: {one_line(str(error), 300)}") from None
+        raise _other_versions(address, error) or _not_joined(address, error) from None
     stack.callback(ray.shutdown)
     _hush()
 
@@ -271,6 +272,22 @@ def no_cluster(address: str, why: str) -> InputError:
         f"cluster.address: there is no cluster to join at {address!r}: {why}",
         hint='start one with `ray start --head`, and run this on one of its nodes; or try address = "local"',
         code="no_cluster",
+    )
+
+
+def _not_joined(address: str, error: Exception) -> InputError:
+    return no_cluster(address, f"{type(error).__name__}: {one_line(str(error), 300)}")
+
+
+def _other_versions(address: str, error: Exception) -> InputError | None:
+    """None where that is not what is wrong. Ray tells of both in a line each, in its text alone."""
+    told = [f"{name} {version}" for name, version in re.findall(r"\b(Ray|Python): (\S+)", str(error))]
+    if len(told) != 4:
+        return None
+    return InputError(
+        f"cluster.address: the cluster at {address!r} has {' and '.join(told[:2])}, this command {' and '.join(told[2:])}",
+        hint="run this with the Python and Ray of its nodes, or start these with those of this command",
+        code="cluster_versions",
     )
 
 

@@ -1,6 +1,7 @@
 """Nodes of a real Ray that are not as a plan needs them, that are lost, and commands that the cluster does not take."""
 
 import os
+import platform
 import re
 import shutil
 import signal
@@ -9,14 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.experiments.plan_files import endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer
+from tests.tools.archive.samples import filled
+
+from toolablate.tools.archive import seal
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(400)]
 pytest.importorskip("ray")
@@ -49,14 +54,15 @@ def command(*arguments: str | Path, cwd: Path, env: Mapping[str, str]) -> "subpr
 
 
 @contextmanager
-def head(env: Mapping[str, str]) -> Iterator[str]:
-    """The address of a cluster of one node that is started with this environment and no other."""
+def head(env: Mapping[str, str], before: Sequence[str] = ()) -> Iterator[str]:
+    """The address of a cluster of one node that is started with this environment and no other; `before` comes before
+    the command."""
     port = free_port()
     # Short, since sockets lie in it.
     folder = Path(tempfile.mkdtemp(prefix="tr", dir="/tmp"))
     # Not `ray stop`, which ends every Ray of the machine.
     started = subprocess.Popen(
-        [*START, *QUIET, "--head", "--block", f"--port={port}"],
+        [*before, *START, *QUIET, "--head", "--block", f"--port={port}"],
         env={**PASSED, **env, **in_folder(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -129,6 +135,68 @@ def test_a_node_without_toolablate_is_named_at_once_with_what_to_do(chat_server:
     assert ran.returncode == 2, ran.stdout + ran.stderr
     assert re.search(r"no worker can be started; at the node \S+: ModuleNotFoundError", told), told
     assert "install toolablate there as it is here" in told
+
+
+def test_a_node_with_another_archive_is_named_by_doctor_and_by_a_run(chat_server: ChatServer, tmp_path: Path) -> None:
+    """There another folder is mounted in the place of the plan's archive."""
+    within = ["unshare", "--mount", "--propagation", "private"]
+    if not shutil.which("unshare") or subprocess.run([*within, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespace of mounts can be made here")
+    chat_server.answers(right)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1, extra="[web]\nmode = 'replay'\narchive = 'kept'")
+    tools = "[{ name = 'c', tools = ['browser_open'] }]"
+    plan.write_text(plan.read_text(encoding="utf-8").replace("['none']", tools), encoding="utf-8")
+    here = seal(filled(tmp_path / "kept", 1)).root
+    there = seal(filled(tmp_path / "other", 2)).root
+    mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    mounted = ["sh", "-c", f"mount --bind {tmp_path}/other {tmp_path}/kept && exec \"$@\"", "sh"]
+    with head({**mine, "PATH": os.environ["PATH"]}, [*within, *mounted]) as address:
+        looked = command("doctor", plan, "--cluster", address, cwd=tmp_path, env=mine)
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
+    assert (looked.returncode, ran.returncode) == (1, 2), looked.stdout + ran.stderr
+    differs = f"its environment is another: web: replay {there} there, replay {here} at the driver"
+    told = " ".join(ran.stderr.split())
+    assert re.search(rf"no worker can be started; at {re.escape(socket.gethostname())}, process \d+: {differs}", told)
+    assert "give each node the same files, archives" in told
+    shown = "".join(looked.stdout.split())
+    assert "".join(differs.split()) in shown
+    assert chat_server.requests == []
+    assert not (tmp_path / "runs").exists()
+
+
+TO_RAY = "import ray._private.utils as u; u.compute_version_info = lambda: (u.ray.__version__, '3.12.4')"
+TO_US = "import platform; platform.python_version = lambda: '3.12.4'"
+
+
+def pretending(folder: Path, *lines: str) -> dict[str, str]:
+    """For processes that say that their Python is another: to Ray, which asks it of drivers alone, or to us."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text("\n".join(lines), encoding="utf-8")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))}
+
+
+def test_a_node_with_another_python_is_refused_before_anything_is_asked(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    chat_server.answers(right)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1)
+    mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    node, driver = pretending(tmp_path / "node", TO_RAY, TO_US), pretending(tmp_path / "driver", TO_RAY)
+    with head({**mine, **node, "PATH": os.environ["PATH"]}) as address:
+        joining = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env={**mine, **driver})
+        looked = command("doctor", plan, "--cluster", address, cwd=tmp_path, env={**mine, **driver})
+    own, ray = platform.python_version(), version("ray")
+    told = " ".join(joining.stderr.split())
+    assert joining.returncode == 2, told
+    assert f"has Ray {ray} and Python 3.12.4, this command Ray {ray} and Python {own}" in told
+    told = " ".join(ran.stderr.split())
+    assert ran.returncode == 2, told
+    assert f"its versions are others: python: 3.12.4 there, {own} at the driver" in told
+    assert "install the same Python" in told
+    assert looked.returncode == 1
+    assert f"python 3.12.4 there, {own} at the driver" in " ".join(looked.stdout.split())
+    assert chat_server.requests == []
 
 
 @contextmanager
