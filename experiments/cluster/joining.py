@@ -22,12 +22,16 @@ from toolablate.traces.installing import to_install
 
 LOCAL_WORKERS = 2
 _ANSWER_SECONDS = 5.0
+# A run without workers ends by itself, long before.
+_HEAD_GONE_SECONDS = 24 * 3600
 
 
 def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell) -> None:
     """The stack leaves it. Raises InputError."""
-    # Read when Ray is imported: nothing is reported to its makers, and nobody without the token can run code.
+    # Read when Ray is imported: nothing is reported to its makers, nobody without the token can run code, and this
+    # process is not ended, without a word, where the head has been gone for a minute.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", str(_HEAD_GONE_SECONDS))
     address, local = section.address, section.address == "local"
     if local and "RAY_AUTH_MODE" not in os.environ:
         stack.enter_context(_with_local_token())
@@ -81,6 +85,13 @@ def _is_in() -> bool:
     # Nothing is asked of a node that is gone.
     own = ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""
     return any(identity == own for identity, _, _ in nodes())
+
+
+def head() -> str:
+    """The address of the cluster's head."""
+    import ray
+
+    return str(ray.get_runtime_context().gcs_address)
 
 
 def _hush() -> None:
@@ -249,18 +260,27 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)
 _FRAME_BYTES, _SETTINGS = 9, 4
 
 
-def _require_answer(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    answer = b""
+def answers(address: str, seconds: float) -> bool:
+    """Whether there is a head. Ray waits for one that is gone, and whoever asks it anything of the cluster with it."""
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection:
+        _require_answer(address, seconds)
+    except InputError:
+        return False
+    return True
+
+
+def _require_answer(address: str, seconds: float | None = None) -> None:
+    host, _, port = address.rpartition(":")
+    answer, seconds = b"", seconds or _ANSWER_SECONDS
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=seconds) as connection:
             if os.environ.get("RAY_USE_TLS") == "1":
                 return
             connection.sendall(_HELLO)
             while len(answer) < _FRAME_BYTES and (more := connection.recv(_FRAME_BYTES - len(answer))):
                 answer += more
     except TimeoutError:
-        raise no_cluster(address, f"nothing answers within {_ANSWER_SECONDS:.0f} s") from None
+        raise no_cluster(address, f"nothing answers within {seconds:.0f} s") from None
     except OSError as error:
         raise no_cluster(address, str(error)) from None
     if len(answer) < _FRAME_BYTES or answer[3] != _SETTINGS:
@@ -284,8 +304,9 @@ def _other_versions(address: str, error: Exception) -> InputError | None:
     told = [f"{name} {version}" for name, version in re.findall(r"\b(Ray|Python): (\S+)", str(error))]
     if len(told) != 4:
         return None
+    there, here = " and ".join(told[:2]), " and ".join(told[2:])
     return InputError(
-        f"cluster.address: the cluster at {address!r} has {' and '.join(told[:2])}, this command {' and '.join(told[2:])}",
+        f"cluster.address: the cluster at {address!r} has {there}, this command {here}",
         hint="run this with the Python and Ray of its nodes, or start these with those of this command",
         code="cluster_versions",
     )

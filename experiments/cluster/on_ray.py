@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.experiments.cluster.joining import LOCAL_WORKERS, join, nodes, rejoin, too_few_cpus
+from toolablate.experiments.cluster.joining import LOCAL_WORKERS, answers, head, join, nodes, rejoin, too_few_cpus
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost, WorkerSetupError
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
@@ -19,6 +19,8 @@ from toolablate.reports.numbers import counted
 from toolablate.tools.text import one_line
 
 _CLOSE_SECONDS = 10.0
+# Within which a head answers, to who can wait and to who keeps everything else from going on.
+_HEAD_SECONDS, _HEAD_SECONDS_AT_MOST = 5.0, 1.0
 # Ray sets it for its workers; users' tools are to find what the driver has.
 _THREADS = "OMP_NUM_THREADS"
 
@@ -58,8 +60,9 @@ class RayWorker:
 class RayChannel:
     """A `Channel`."""
 
-    def __init__(self, actor: Any) -> None:
+    def __init__(self, actor: Any, head: str) -> None:
         self._actor = actor
+        self._head = head
 
     async def put(self, messages: Sequence[ToWorker]) -> None:
         await self._said(self._actor.put.remote(list(messages)))
@@ -81,6 +84,8 @@ class RayChannel:
     def place(self) -> str:
         """The id of its node, also once it has ended. Ray tells it in no public place where it has no dashboard, and
         nowhere of an actor that it does not know, or while the cluster is gone."""
+        if not answers(self._head, _HEAD_SECONDS_AT_MOST):
+            return ""
         try:
             from ray._private.state import actors
 
@@ -96,6 +101,8 @@ class RayChannel:
         with suppress(WorkerLost, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._said(self._actor.close.remote())
+        if not await asyncio.to_thread(answers, self._head, _HEAD_SECONDS):
+            return
         with suppress(ray.exceptions.RayError, ValueError):
             ray.kill(self._actor)
 
@@ -107,9 +114,12 @@ class RayEngine:
         self.workers = workers
         self._section = section
         self._packed = pickle.dumps((opener, dict(lines)))
+        self._head = head()
 
     def places(self) -> list[str]:
         """None while the cluster is gone."""
+        if not answers(self._head, _HEAD_SECONDS_AT_MOST):
+            return []
         try:
             return [identity for identity, _, cpus in nodes() if cpus >= self._section.cpus]
         except Exception:  # noqa: BLE001 - of many kinds, and all are that no node answers
@@ -127,6 +137,8 @@ class RayEngine:
         }
         if avoiding:
             options["label_selector"] = {"ray.io/node-id": f"!in({','.join(sorted(avoiding))})"}
+        if not await asyncio.to_thread(answers, self._head, _HEAD_SECONDS):
+            raise WorkerLost(f"the head of the cluster ({self._head}) does not answer")
         try:
             rejoin(self._section)
         except Exception as error:  # noqa: BLE001 - of many kinds, and all are that there is no node yet
@@ -136,7 +148,7 @@ class RayEngine:
             actor = ray.remote(RayWorker).options(**options).remote(*given)
         except ray.exceptions.RayError as error:
             raise WorkerLost(one_line(str(error), 200)) from None
-        return RayChannel(actor)
+        return RayChannel(actor, self._head)
 
 
 def open_ray(

@@ -149,7 +149,7 @@ def test_a_node_with_another_archive_is_named_by_doctor_and_by_a_run(chat_server
     here = seal(filled(tmp_path / "kept", 1)).root
     there = seal(filled(tmp_path / "other", 2)).root
     mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
-    mounted = ["sh", "-c", f"mount --bind {tmp_path}/other {tmp_path}/kept && exec \"$@\"", "sh"]
+    mounted = ["sh", "-c", f'mount --bind {tmp_path}/other {tmp_path}/kept && exec "$@"', "sh"]
     with head({**mine, "PATH": os.environ["PATH"]}, [*within, *mounted]) as address:
         looked = command("doctor", plan, "--cluster", address, cwd=tmp_path, env=mine)
         ran = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
@@ -161,7 +161,7 @@ def test_a_node_with_another_archive_is_named_by_doctor_and_by_a_run(chat_server
     shown = "".join(looked.stdout.split())
     assert "".join(differs.split()) in shown
     assert chat_server.requests == []
-    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "runs" / "plan.sqlite").exists()
 
 
 TO_RAY = "import ray._private.utils as u; u.compute_version_info = lambda: (u.ray.__version__, '3.12.4')"
@@ -249,3 +249,50 @@ def test_where_the_only_node_is_lost_the_next_one_that_joins_goes_on(chat_server
     assert running.returncode == 0, told
     assert "is unavailable" not in told
     assert set(outcomes(tmp_path / "runs" / "plan.sqlite").values()) == {("answered", "correct")}
+
+
+# The command line, with less patience: (seconds, arguments).
+IMPATIENT = """
+import runpy, sys
+from toolablate.experiments.cluster.fleet import FleetExecutor
+FleetExecutor.__init__.__kwdefaults__["patience"] = float(sys.argv.pop(1))
+runpy.run_module("toolablate", run_name="__main__")
+"""
+
+
+def test_where_the_head_is_lost_the_run_ends_in_words_and_another_cluster_goes_on(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    """Without it, nodes end themselves and their workers; Ray would end the driver as well, and say nothing."""
+
+    def slowly(request: dict[str, Any]) -> Any:
+        time.sleep(0.3)
+        return right(request)
+
+    chat_server.answers(slowly)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=60)
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    with without_block({**token, "RAY_gcs_rpc_server_reconnect_timeout_s": "2"}) as (address, folder):
+        own = {**os.environ, **token, **in_folder(folder), "COLUMNS": "500"}
+        driver = [sys.executable, "-c", IMPATIENT, "5", "run", str(plan), "--cluster", address]
+        with subprocess.Popen(driver, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+            wait_for(lambda: len(chat_server.requests) > 4)
+            for process in of_ray(folder, "gcs_server"):
+                os.kill(process, signal.SIGKILL)
+            told = running.communicate(timeout=300)[0]
+        assert of_ray(folder, "RayWorker") == []
+    assert running.returncode == 2, told
+    assert "No worker is left: the run ends if there is none within 5 s" in told
+    assert f"the head of the cluster ({address}) does not answer" in told
+    assert "there has been no worker for 5 s" in told
+    assert "the same command goes on with what is missing" in told
+    store = tmp_path / "runs" / "plan.sqlite"
+    done = [each for each in outcomes(store).values() if each == ("answered", "correct")]
+    assert set(outcomes(store).values()) <= {("answered", "correct"), ("failed", None)}
+    assert 0 < len(done) < 60
+    asked = len(chat_server.requests)
+    with without_block(token) as (address, folder):
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env={**token, **in_folder(folder)})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert len(chat_server.requests) - asked == 60 - len(done)
+    assert list(outcomes(store).values()) == [("answered", "correct")] * 60
