@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -69,14 +70,58 @@ def _enter(section: ClusterSection) -> None:
     ray.init(**options)
 
 
-def rejoin(section: ClusterSection) -> None:
-    """Where the node is gone by which this process joined: with it Ray counts the process as gone, and gives it no
-    worker on any other. Raises whatever Ray does where there is no other node yet."""
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Of the cluster that this process is in, by its address and the cluster's id. Whoever asks Ray anything of the
+    cluster waits for a head that is gone, and with it all that runs here; where there is another one by then, Ray ends
+    the process. So it is looked at first."""
+
+    address: str
+    cluster: str
+
+    def answers(self, seconds: float) -> bool:
+        """Whether there is one, be it another."""
+        try:
+            _require_answer(self.address, seconds)
+        except InputError:
+            return False
+        return True
+
+    def is_there(self, seconds: float) -> bool:
+        return self.answers(seconds) and self.is_the_same()
+
+    def is_the_same(self) -> bool:
+        """Of one that answers."""
+        import ray.exceptions
+        from ray._raylet import GcsClient  # type: ignore[attr-defined]
+
+        try:
+            return _cluster_of(GcsClient(address=self.address)) == self.cluster
+        except ray.exceptions.RayError:
+            return False
+
+
+def head() -> Head:
+    import ray
+    import ray._private.worker as own
+
+    return Head(str(ray.get_runtime_context().gcs_address), _cluster_of(getattr(own.global_worker, "gcs_client", None)))
+
+
+def _cluster_of(client: Any) -> str:
+    """Nothing where this version of Ray does not tell it."""
+    return str(getattr(client, "cluster_id", ""))
+
+
+def rejoin(section: ClusterSection, joined: Head) -> Head:
+    """Where the head answers, but is another, or the node is gone by which this process joined: with it Ray counts the
+    process as gone, and gives it no worker on any other. Raises whatever Ray does where there is no other node yet."""
     import ray
 
-    if not _is_in():
+    if not (joined.is_the_same() and _is_in()):
         ray.shutdown()
         _enter(section)
+    return head()
 
 
 def _is_in() -> bool:
@@ -85,13 +130,6 @@ def _is_in() -> bool:
     # Nothing is asked of a node that is gone.
     own = ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""
     return any(identity == own for identity, _, _ in nodes())
-
-
-def head() -> str:
-    """The address of the cluster's head."""
-    import ray
-
-    return str(ray.get_runtime_context().gcs_address)
 
 
 def _hush() -> None:
@@ -258,15 +296,6 @@ def _with_a_wrong_token(address: str, probe: str) -> str:
 # (RFC 9113, sections 3.4 and 6.5).
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 _FRAME_BYTES, _SETTINGS = 9, 4
-
-
-def answers(address: str, seconds: float) -> bool:
-    """Whether there is a head. Ray waits for one that is gone, and whoever asks it anything of the cluster with it."""
-    try:
-        _require_answer(address, seconds)
-    except InputError:
-        return False
-    return True
 
 
 def _require_answer(address: str, seconds: float | None = None) -> None:

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.experiments.cluster.joining import LOCAL_WORKERS, answers, head, join, nodes, rejoin, too_few_cpus
+from toolablate.experiments.cluster.joining import LOCAL_WORKERS, Head, head, join, nodes, rejoin, too_few_cpus
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost, WorkerSetupError
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
@@ -60,7 +60,7 @@ class RayWorker:
 class RayChannel:
     """A `Channel`."""
 
-    def __init__(self, actor: Any, head: str) -> None:
+    def __init__(self, actor: Any, head: Head) -> None:
         self._actor = actor
         self._head = head
 
@@ -84,7 +84,7 @@ class RayChannel:
     def place(self) -> str:
         """The id of its node, also once it has ended. Ray tells it in no public place where it has no dashboard, and
         nowhere of an actor that it does not know, or while the cluster is gone."""
-        if not answers(self._head, _HEAD_SECONDS_AT_MOST):
+        if not self._head.is_there(_HEAD_SECONDS_AT_MOST):
             return ""
         try:
             from ray._private.state import actors
@@ -101,7 +101,7 @@ class RayChannel:
         with suppress(WorkerLost, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._said(self._actor.close.remote())
-        if not await asyncio.to_thread(answers, self._head, _HEAD_SECONDS):
+        if not await asyncio.to_thread(self._head.is_there, _HEAD_SECONDS):
             return
         with suppress(ray.exceptions.RayError, ValueError):
             ray.kill(self._actor)
@@ -118,7 +118,7 @@ class RayEngine:
 
     def places(self) -> list[str]:
         """None while the cluster is gone."""
-        if not answers(self._head, _HEAD_SECONDS_AT_MOST):
+        if not self._head.is_there(_HEAD_SECONDS_AT_MOST):
             return []
         try:
             return [identity for identity, _, cpus in nodes() if cpus >= self._section.cpus]
@@ -137,10 +137,10 @@ class RayEngine:
         }
         if avoiding:
             options["label_selector"] = {"ray.io/node-id": f"!in({','.join(sorted(avoiding))})"}
-        if not await asyncio.to_thread(answers, self._head, _HEAD_SECONDS):
-            raise WorkerLost(f"the head of the cluster ({self._head}) does not answer")
+        if not await asyncio.to_thread(self._head.answers, _HEAD_SECONDS):
+            raise WorkerLost(f"the head of the cluster ({self._head.address}) does not answer")
         try:
-            rejoin(self._section)
+            self._head = rejoin(self._section, self._head)
         except Exception as error:  # noqa: BLE001 - of many kinds, and all are that there is no node yet
             raise WorkerLost(f"no node of the cluster answers: {one_line(str(error), 200)}") from None
         try:

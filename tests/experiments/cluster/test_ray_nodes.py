@@ -226,8 +226,10 @@ def of_ray(folder: Path, name: str = "") -> list[int]:
     return found
 
 
-def test_where_the_only_node_is_lost_the_next_one_that_joins_goes_on(chat_server: ChatServer, tmp_path: Path) -> None:
-    """By its node Ray knows the driver: with it Ray would give that no worker any more."""
+@pytest.mark.parametrize("lost", ["node", "head"])
+def test_where_the_only_node_is_lost_the_next_one_goes_on(chat_server: ChatServer, tmp_path: Path, lost: str) -> None:
+    """By its node Ray knows the driver: with it Ray would give that no worker any more. Of a head that is started anew
+    Ray would end the driver that asks it anything."""
 
     def slowly(request: dict[str, Any]) -> Any:
         time.sleep(0.3)
@@ -241,10 +243,15 @@ def test_where_the_only_node_is_lost_the_next_one_that_joins_goes_on(chat_server
         command = [sys.executable, "-m", "toolablate", "run", str(plan), "--cluster", address]
         with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
             wait_for(lambda: len(chat_server.requests) > 4)
-            for process in of_ray(folder, "raylet/raylet"):
-                os.kill(process, signal.SIGKILL)
-            joins = [*START, "--disable-usage-stats", f"--address={address}"]
-            subprocess.run(joins, env=own, capture_output=True, check=True)
+            for process in of_ray(folder, "raylet/raylet" if lost == "node" else ""):
+                if process != running.pid:
+                    os.kill(process, signal.SIGKILL)
+            joins = [f"--address={address}"]
+            if lost == "head":
+                wait_for(lambda: of_ray(folder) == [running.pid])
+                joins = ["--include-dashboard=false", "--head", f"--port={address.rpartition(':')[2]}"]
+            starts = [*START, "--disable-usage-stats", *joins]
+            subprocess.run(starts, env=own, capture_output=True, check=True)
             told = running.communicate(timeout=200)[0]
     assert running.returncode == 0, told
     assert "is unavailable" not in told
