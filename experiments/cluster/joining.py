@@ -280,6 +280,8 @@ def _with_a_wrong_token(address: str, probe: str) -> str:
             text=True,
             check=False,
             timeout=_PROBE_SECONDS,
+            # What Ctrl-C did to it would count as what it found.
+            process_group=0,
         )
     except subprocess.TimeoutExpired:
         return f"it has not answered within {_PROBE_SECONDS:.0f} s"
