@@ -79,24 +79,27 @@ class Head:
     address: str
     cluster: str
 
-    def answers(self, seconds: float) -> bool:
+    def answers(self) -> bool:
         """Whether there is one, be it another."""
         try:
-            _require_answer(self.address, seconds)
+            _require_answer(self.address)
         except InputError:
             return False
         return True
 
-    def is_there(self, seconds: float) -> bool:
-        return self.answers(seconds) and self.is_the_same()
+    def is_there(self) -> bool:
+        return self.answers() and self.is_the_same()
 
     def is_the_same(self) -> bool:
-        """Of one that answers."""
+        """Of one that answers. True where this version of Ray offers nothing to find it out with."""
         import ray.exceptions
-        from ray._raylet import GcsClient  # type: ignore[attr-defined]
 
         try:
-            return _cluster_of(GcsClient(address=self.address)) == self.cluster
+            from ray._raylet import GcsClient  # type: ignore[attr-defined]
+
+            return not self.cluster or _cluster_of(GcsClient(address=self.address)) == self.cluster
+        except ImportError:
+            return True
         except ray.exceptions.RayError:
             return False
 
@@ -127,8 +130,10 @@ def rejoin(section: ClusterSection, joined: Head) -> Head:
 def _is_in() -> bool:
     import ray
 
+    if not ray.is_initialized():
+        return False
     # Nothing is asked of a node that is gone.
-    own = ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""
+    own = ray.get_runtime_context().get_node_id()
     return any(identity == own for identity, _, _ in nodes())
 
 
@@ -300,18 +305,18 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0)
 _FRAME_BYTES, _SETTINGS = 9, 4
 
 
-def _require_answer(address: str, seconds: float | None = None) -> None:
+def _require_answer(address: str) -> None:
     host, _, port = address.rpartition(":")
-    answer, seconds = b"", seconds or _ANSWER_SECONDS
+    answer = b""
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=seconds) as connection:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS) as connection:
             if os.environ.get("RAY_USE_TLS") == "1":
                 return
             connection.sendall(_HELLO)
             while len(answer) < _FRAME_BYTES and (more := connection.recv(_FRAME_BYTES - len(answer))):
                 answer += more
     except TimeoutError:
-        raise no_cluster(address, f"nothing answers within {seconds:.0f} s") from None
+        raise no_cluster(address, f"nothing answers within {_ANSWER_SECONDS:.0f} s") from None
     except OSError as error:
         raise no_cluster(address, str(error)) from None
     if len(answer) < _FRAME_BYTES or answer[3] != _SETTINGS:

@@ -19,8 +19,6 @@ from toolablate.reports.numbers import counted
 from toolablate.tools.text import one_line
 
 _CLOSE_SECONDS = 10.0
-# Within which a head answers, to who can wait and to who keeps everything else from going on.
-_HEAD_SECONDS, _HEAD_SECONDS_AT_MOST = 5.0, 1.0
 # Ray sets it for its workers; users' tools are to find what the driver has.
 _THREADS = "OMP_NUM_THREADS"
 
@@ -84,7 +82,7 @@ class RayChannel:
     def place(self) -> str:
         """The id of its node, also once it has ended. Ray tells it in no public place where it has no dashboard, and
         nowhere of an actor that it does not know, or while the cluster is gone."""
-        if not self._head.is_there(_HEAD_SECONDS_AT_MOST):
+        if not self._head.is_there():
             return ""
         try:
             from ray._private.state import actors
@@ -101,10 +99,10 @@ class RayChannel:
         with suppress(WorkerLost, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._said(self._actor.close.remote())
-        if not await asyncio.to_thread(self._head.is_there, _HEAD_SECONDS):
-            return
-        with suppress(ray.exceptions.RayError, ValueError):
-            ray.kill(self._actor)
+        # Where this process is in no cluster any more, `kill` would start one.
+        if await asyncio.to_thread(self._head.is_there) and ray.is_initialized():
+            with suppress(ray.exceptions.RayError, ValueError):
+                ray.kill(self._actor)
 
 
 class RayEngine:
@@ -118,7 +116,7 @@ class RayEngine:
 
     def places(self) -> list[str]:
         """None while the cluster is gone."""
-        if not self._head.is_there(_HEAD_SECONDS_AT_MOST):
+        if not self._head.is_there():
             return []
         try:
             return [identity for identity, _, cpus in nodes() if cpus >= self._section.cpus]
@@ -137,7 +135,7 @@ class RayEngine:
         }
         if avoiding:
             options["label_selector"] = {"ray.io/node-id": f"!in({','.join(sorted(avoiding))})"}
-        if not await asyncio.to_thread(self._head.answers, _HEAD_SECONDS):
+        if not await asyncio.to_thread(self._head.answers):
             raise WorkerLost(f"the head of the cluster ({self._head.address}) does not answer")
         try:
             self._head = rejoin(self._section, self._head)
