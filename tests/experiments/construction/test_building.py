@@ -355,7 +355,9 @@ def test_of_sources_that_contradict_each_other_the_checker_decides(
     assert (found["requests"], found["dropped"]) == (1, {"duplicate": 1} if same else {})
     rows = json.loads(run("status", path, "--list", "--json").output)
     notes = [each["note"] for each in rows if each["stage"] == "deduplicate"]
-    assert [note.endswith("; answers differ: 'It is colourless'") and ": ;" not in note for note in notes] == [True] * same
+    assert [note.endswith("; answers differ: 'It is colourless'") and ": ;" not in note for note in notes] == [
+        True
+    ] * same
 
 
 def test_an_item_that_no_request_holds_waits_under_its_own_name(chat_server: ChatServer, tmp_path: Path) -> None:
