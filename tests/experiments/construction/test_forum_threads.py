@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from toolablate.cli import group
 from toolablate.experiments.construction.question_items import load_question_items
-from toolablate.experiments.construction.sources.forum_threads import left_out_of, said_in
+from toolablate.experiments.construction.sources.forum_threads import left_out_of, read_posts, said_in
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.record_file import RowFile
 from toolablate.traces.errors import InputError
@@ -197,6 +197,22 @@ def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: P
     forums.asked.clear()
     fetch(path)
     assert not any(asked.startswith(("/t/1.", "/t/2.", "/t/5.")) or "answers" in asked for asked in forums.asked)
+
+
+@pytest.mark.parametrize(
+    ("post", "named"),
+    [
+        ('<aside class="quote" data-username="karl_b"><blockquote>It swells.</blockquote></aside>', ["karl_b"]),
+        ('See <a href="https://stack.example/users/17/jane-roe">Jane Roe</a>.', ["Jane Roe"]),
+        (
+            'By <a class="mention" href="/u/bob">@bob</a> and <a href="/u/zed/summary">zed the great</a>.',
+            ["bob", "zed the great"],
+        ),
+        ('See <a href="https://stack.example/users/17/jane-roe">my profile</a>, <a href="/t/users/7">users</a>.', []),
+    ],
+)
+def test_whom_a_forum_s_markup_names_is_a_name(post: str, named: list[str]) -> None:
+    assert read_posts([post])[1] == named
 
 
 class Escaped(Forums):
