@@ -1,11 +1,11 @@
 """Builds: does of a pipeline what its workbench lacks, stage by stage."""
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from typing import Any
 
 from toolablate.agents import ChatModel, ModelSource, RetryPolicy
 from toolablate.agents.chat import NoReplyError
@@ -136,7 +136,7 @@ def passed(
 
 def _found(step: Step, paid: Sequence[JudgeCall], pipeline: Pipeline, *, again: bool) -> Outcome | Lacking:
     try:
-        return asyncio.run(_taken(step, paid, _refuse, pipeline))
+        return _at_once(_taken(step, paid, _refuse, pipeline))
     except _NotPaidError as error:
         before = sum(_is_filtered(call) and call.request == error.request for call in paid)
         return Lacking(step, error.request, paid, before)
@@ -205,7 +205,7 @@ def paid_for(step: Step, calls: Sequence[tuple[JudgeCall, float]]) -> tuple[Paid
         return call
 
     with suppress(_NotPaidError, StaysUnreadError):
-        asyncio.run(step.stage.take(step.item, step.content, step.context, given))
+        _at_once(step.stage.take(step.item, step.content, step.context, given))
     now, before = Paid(), Paid()
     for call, seconds in calls:
         paid = Paid(1, call.cost_usd, seconds)
@@ -229,6 +229,16 @@ class _NotPaidError(Exception):
     def __init__(self, request: ModelRequest) -> None:
         super().__init__()
         self.request = request
+
+
+def _at_once(work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """What asks nobody never waits: an event loop for each item took longer than its work."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    raise AssertionError("it waits for something")
 
 
 async def _refuse(request: ModelRequest) -> JudgeCall:

@@ -48,6 +48,16 @@ class Reviewed:
     names: Mapping[str, str] = field(default_factory=dict)
     told: str = ""
     by: str = ""
+    _known: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def is_faulty(self, content: Content, mend: Mapping[str, Any]) -> bool:
+        """Of one content with one mend that is asked of the rules once: with a language model they take long."""
+        mended = self.mended(content, mend)
+        # The whole content: rules also read what decisions do not hang on, as the names.
+        key = digest_json(mended)
+        if key not in self._known:
+            self._known[key] = bool(self.faults(mended))
+        return self._known[key]
 
     def is_by(self, content: Content, person: str) -> bool:
         return bool(self.by) and person_key(content[self.by]) == person_key(person)
@@ -335,7 +345,7 @@ def still_kept(
     def is_faulty(each: Decision) -> bool:
         if each.verdict != "mend" or each.seen != seen.get(each.item):
             return False
-        return bool(reviewed.faults(reviewed.mended(contents[each.item], each.content)))
+        return reviewed.is_faulty(contents[each.item], each.content)
 
     return [each for each in decisions if not is_faulty(each)]
 

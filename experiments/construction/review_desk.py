@@ -164,8 +164,8 @@ class Desk:
 
             self._bench.decide([decision], require_shown)
             self._kept = then
-            if not self._kept.waiting:
-                # The next review may have items that wait.
+            if not self._kept.waiting and now.review.name != Review.name:
+                # The next review may have items that wait, and the last one has no next.
                 self._of, self._until = None, 0.0
             return self._kept
 

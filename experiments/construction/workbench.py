@@ -5,7 +5,7 @@ import sqlite3
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -112,6 +112,9 @@ class Workbench:
         self.path = path
         self._write, self._beside = write, beside
         self._lock: DriverLock | None = None
+        self._made: list[Decision] = []
+        self._made_on: defaultdict[str, list[tuple[Decision, float]]] = defaultdict(list)
+        self._read_until = 0
 
     def __enter__(self) -> Self:
         if (self._beside or not self._write) and not self.path.exists():
@@ -283,32 +286,40 @@ class Workbench:
     def decide(self, decisions: Iterable[Decision], require: Callable[[Sequence[Decision]], None] | None = None) -> int:
         """Keeps those that are new; a person's later word on the same content counts. Returns how many. `require` is
         given what was decided on their items before, while nobody else can decide; where it raises, nothing is kept."""
-        new: dict[str, str] = {}
+        new = 0
         decisions = [*decisions]
         with self._explained(), transaction(self._connection):
-            before = self.decisions({each.item for each in decisions})
+            before = [each for item in {each.item: None for each in decisions} for each, _ in self.history(item)]
             if require is not None:
                 require(before)
             latest = {each.by: each.to_json() for each in before}
             for each in decisions:
-                if latest.get(each.by) != each.to_json():
-                    new[each.to_json()] = each.item
-                    latest[each.by] = each.to_json()
-            for text, item in new.items():
-                self._connection.execute(
-                    "INSERT INTO decision(item, decision, at) VALUES (?, ?, ?)", (item, text, time.time())
-                )
-        return len(new)
+                if latest.get(each.by) != (text := each.to_json()):
+                    latest[each.by] = text
+                    self._connection.execute(
+                        "INSERT INTO decision(item, decision, at) VALUES (?, ?, ?)", (each.item, text, time.time())
+                    )
+                    new += 1
+        return new
 
-    def decisions(self, items: Container[str] | None = None) -> list[Decision]:
-        """In the order in which they were made, of these items or of all."""
-        rows = self._run("SELECT item, decision FROM decision ORDER BY number")
-        return [Decision.from_json(text) for item, text in rows if items is None or item in items]
+    def decisions(self) -> list[Decision]:
+        """In the order in which they were made."""
+        self._read_decisions()
+        return [*self._made]
 
     def history(self, item: str) -> list[tuple[Decision, float]]:
         """All that was ever said of an item, with the time of each, in seconds since 1970."""
-        rows = self._run("SELECT decision, at FROM decision WHERE item = ? ORDER BY number", item)
-        return [(Decision.from_json(text), at) for text, at in rows]
+        self._read_decisions()
+        return [*self._made_on.get(item, ())]
+
+    def _read_decisions(self) -> None:
+        """Those that anybody made since the last time: each is read once, since none is ever changed."""
+        sql = "SELECT number, item, decision, at FROM decision WHERE number > ? ORDER BY number"
+        for number, item, text, at in self._run(sql, self._read_until):
+            decision = Decision.from_json(text)
+            self._made.append(decision)
+            self._made_on[item].append((decision, at))
+            self._read_until = number
 
     def others_wrote(self) -> int:
         """Another number once anybody else has written."""

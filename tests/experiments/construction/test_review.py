@@ -9,8 +9,16 @@ from tests.experiments.construction.writing import PAIRS, Writer, filtered, funn
 from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions
-from toolablate.experiments.construction.review import Agreement, agreement, sides_digest, sides_of
-from toolablate.experiments.construction.workbench import Decision, Workbench
+from toolablate.experiments.construction.review import (
+    Agreement,
+    Reviewed,
+    agreement,
+    seen_of,
+    sides_digest,
+    sides_of,
+    still_kept,
+)
+from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
 from toolablate.traces.errors import InputError
 
 
@@ -307,6 +315,31 @@ def test_a_mend_that_is_against_a_younger_rule_or_name_waits_again(chat_server: 
     published = (tmp_path / "published" / "questions.jsonl").read_text(encoding="utf-8")
     assert "Krux" not in published
     assert "Alchemy" not in published
+
+
+def test_rules_are_asked_once_of_a_mend_and_anew_where_a_name_is_younger() -> None:
+    looked = list[Any]()
+
+    def faults(content: Any) -> list[str]:
+        looked.append(content)
+        return [f"question: names {name}" for name in content.get("names", ()) if name in content["asked"]["question"]]
+
+    content = {"question": "q", "asked": {"question": "q"}}
+    item: dict[str, Any] = {"item": "i", "seen": content_digest(content), "verdict": "mend"}
+    mends = [
+        Decision.model_validate({**item, "reviewer": who, "content": {"question": text}})
+        for who, text in (("ann", "Who is Krux?"), ("ben", "Who is Krux?"), ("cleo", "Who is it?"))
+    ]
+    reviewed = Reviewed("asked", (), faults)
+
+    def kept(content: dict[str, Any]) -> list[str]:
+        return [each.reviewer for each in still_kept(mends, {"i": content}, seen_of({"i": content}), reviewed)]
+
+    assert kept(content) == kept(content) == ["ann", "ben", "cleo"]
+    assert len(looked) == 2
+    assert kept({**content, "names": ["Krux"]}) == ["cleo"]
+    assert kept(content) == ["ann", "ben", "cleo"]
+    assert len(looked) == 4
 
 
 def test_a_mend_that_repeats_another_question_is_not_published(waiting: tuple[Path, list[dict[str, Any]]]) -> None:

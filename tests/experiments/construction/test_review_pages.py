@@ -18,6 +18,7 @@ from tests.experiments.construction.writing import ALONE, PAIRS, Writer, assesse
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.construction import review_desk
+from toolablate.experiments.construction.kinds import load_items
 from toolablate.experiments.construction.review import NO_SIDES
 from toolablate.experiments.construction.review_desk import Desk
 from toolablate.experiments.construction.workbench import Decision, Workbench
@@ -272,10 +273,32 @@ def test_a_decision_is_kept_without_a_look_at_those_on_other_items(
         kept := desk.look(), review=replace(kept.review, reviewed=replace(kept.reviewed, faults=counted))
     )
     assert "Kept: accepted." in ben.post(item, **{**form, "action": "accept"}).text
-    # That of the other person, and the history of the next item, which is shown then.
-    assert len(read) == 2
+    # The one that was just made, once, whatever is shown of it.
+    assert len(read) == 1
     assert len(set(checked)) == 1
     assert funnel(path)["review"]["waiting"] == {"review": 3, "adjudication": 1}
+
+
+def test_where_no_item_waits_at_the_last_review_a_changed_mind_goes_through_no_stage(
+    site: Site, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, read = site.view.desk, list[object]()
+    now = desk.look()
+    said = [
+        {"item": item, "seen": now.seen[item], "reviewer": who, "verdict": "accept", "sides": NO_SIDES}
+        for item in now.contents
+        for who in ("ann", "ben")
+    ]
+    for row in said:
+        desk.decide(row)
+    monkeypatch.setattr(review_desk, "load_items", lambda pipeline: read.append(pipeline) or load_items(pipeline))
+    desk.decide({**said[0], "seconds": 7})
+    assert (desk.look().waiting, read) == ({}, [])
+    # What others say meanwhile is seen still.
+    with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+        bench.decide([Decision.model_validate({**said[1], "verdict": "reject", "reason": "unclear"})])
+    assert list(desk.look().waiting.values()) == ["adjudication"]
+    assert len(read) == 1
 
 
 def test_of_institutions_the_card_has_counts_alone(site: Site, path: Path) -> None:
