@@ -401,8 +401,7 @@ def posts_command(page: Path, as_json: bool) -> None:
 def _list(stages: "Sequence[Passed]", *, as_json: bool) -> None:
     import json
 
-    from toolablate.experiments.construction.publishing import ID_DIGITS
-    from toolablate.experiments.construction.stages import NOT_ASKED, Dropped, Kept, Waiting, beginning
+    from toolablate.experiments.construction.stages import ID_DIGITS, NOT_ASKED, Dropped, Kept, Waiting, beginning
     from toolablate.traces.terminal_text import one_line, shortened
 
     rows = []

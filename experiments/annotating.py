@@ -85,6 +85,7 @@ class Sought:
         from toolablate.tools.search.ranked_results import canonical_url
 
         self.sources = frozenset(_place(canonical_url(url)) for url in _texts(question, SOURCES))
+        self._shortened = [_as_it_was(each) for each in self.sources if _TAKEN_OUT.search(each)]
         answers = [each for each in answers_of(question) if not LETTER.fullmatch(each.strip())]
         said = dict.fromkeys(part for answer in answers for part in said_by(answer))
         self.answers = tuple(said)
@@ -96,7 +97,8 @@ class Sought:
         return bool(self.sources or self._wanted)
 
     def is_source(self, canonical: str) -> bool:
-        return _place(canonical) in self.sources
+        place = _place(canonical)
+        return place in self.sources or any(each.fullmatch(place) for each in self._shortened)
 
     def answered_by(self, text: str) -> bool:
         from toolablate.tools.guards.passages import Passages, normal_text, unescaped
@@ -112,6 +114,15 @@ class Sought:
 def _place(url: str) -> str:
     """Without scheme, `www.` and a last slash, by which sites are named either way."""
     return url.partition("://")[2].removeprefix("www.").rstrip("/")
+
+
+_TAKEN_OUT = re.compile(r"(?<=[/=])-(?=[/&]|$)|--+")
+"""A name or an account that is published as "-", alone or between hyphens."""
+
+
+def _as_it_was(place: str) -> re.Pattern[str]:
+    """Matches the address that an address was before names and accounts were taken out of it."""
+    return re.compile("[^/&=]*".join(map(re.escape, _TAKEN_OUT.split(place))))
 
 
 # Whether an answer can be computed, by rule.

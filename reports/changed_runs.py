@@ -203,7 +203,7 @@ def _graded(evidence: Evidence) -> bool:
 
 
 FROM_START = ("in another condition", WITHOUT_TOOLS)
-"""How those begin of which the plan has repeats, and replays make no more."""
+"""How those begin that are of no replay of this trial."""
 
 
 def capital(text: str) -> str:

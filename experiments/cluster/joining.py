@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import secrets
 import shlex
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,16 @@ from toolablate.traces.installing import to_install
 
 LOCAL_WORKERS = 2
 _ANSWER_SECONDS = 5.0
+# A run without workers ends by itself, long before.
+_HEAD_GONE_SECONDS = 24 * 3600
 
 
 def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell) -> None:
     """The stack leaves it. Raises InputError."""
-    # Read when Ray is imported: nothing is reported to its makers, and nobody without the token can run code.
+    # Read when Ray is imported: nothing is reported to its makers, nobody without the token can run code, and this
+    # process is not ended, without a word, where the head has been gone for a minute.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", str(_HEAD_GONE_SECONDS))
     address, local = section.address, section.address == "local"
     if local and "RAY_AUTH_MODE" not in os.environ:
         stack.enter_context(_with_local_token())
@@ -49,7 +55,7 @@ def join(section: ClusterSection, stack: AsyncExitStack | ExitStack, tell: Tell)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - of many kinds, and all are about the address
-        raise no_cluster(address, f"{type(error).__name__}: {one_line(str(error), 300)}") from None
+        raise _other_versions(address, error) or _not_joined(address, error) from None
     stack.callback(ray.shutdown)
     _hush()
 
@@ -64,21 +70,70 @@ def _enter(section: ClusterSection) -> None:
     ray.init(**options)
 
 
-def rejoin(section: ClusterSection) -> None:
-    """Where the node is gone by which this process joined: with it Ray counts the process as gone, and gives it no
-    worker on any other. Raises whatever Ray does where there is no other node yet."""
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Of the cluster that this process is in, by its address and the cluster's id. Whoever asks Ray anything of the
+    cluster waits for a head that is gone, and with it all that runs here; where there is another one by then, Ray ends
+    the process. So it is looked at first."""
+
+    address: str
+    cluster: str
+
+    def answers(self) -> bool:
+        """Whether there is one, be it another."""
+        try:
+            _require_answer(self.address)
+        except InputError:
+            return False
+        return True
+
+    def is_there(self) -> bool:
+        return self.answers() and self.is_the_same()
+
+    def is_the_same(self) -> bool:
+        """Of one that answers. True where this version of Ray offers nothing to find it out with."""
+        import ray.exceptions
+
+        try:
+            from ray._raylet import GcsClient  # type: ignore[attr-defined]
+
+            return not self.cluster or _cluster_of(GcsClient(address=self.address)) == self.cluster
+        except ImportError:
+            return True
+        except ray.exceptions.RayError:
+            return False
+
+
+def head() -> Head:
+    import ray
+    import ray._private.worker as own
+
+    return Head(str(ray.get_runtime_context().gcs_address), _cluster_of(getattr(own.global_worker, "gcs_client", None)))
+
+
+def _cluster_of(client: Any) -> str:
+    """Nothing where this version of Ray does not tell it."""
+    return str(getattr(client, "cluster_id", ""))
+
+
+def rejoin(section: ClusterSection, joined: Head) -> Head:
+    """Where the head answers, but is another, or the node is gone by which this process joined: with it Ray counts the
+    process as gone, and gives it no worker on any other. Raises whatever Ray does where there is no other node yet."""
     import ray
 
-    if not _is_in():
+    if not (joined.is_the_same() and _is_in()):
         ray.shutdown()
         _enter(section)
+    return head()
 
 
 def _is_in() -> bool:
     import ray
 
+    if not ray.is_initialized():
+        return False
     # Nothing is asked of a node that is gone.
-    own = ray.get_runtime_context().get_node_id() if ray.is_initialized() else ""
+    own = ray.get_runtime_context().get_node_id()
     return any(identity == own for identity, _, _ in nodes())
 
 
@@ -230,6 +285,8 @@ def _with_a_wrong_token(address: str, probe: str) -> str:
             text=True,
             check=False,
             timeout=_PROBE_SECONDS,
+            # What Ctrl-C did to it would count as what it found.
+            process_group=0,
         )
     except subprocess.TimeoutExpired:
         return f"it has not answered within {_PROBE_SECONDS:.0f} s"
@@ -271,6 +328,23 @@ def no_cluster(address: str, why: str) -> InputError:
         f"cluster.address: there is no cluster to join at {address!r}: {why}",
         hint='start one with `ray start --head`, and run this on one of its nodes; or try address = "local"',
         code="no_cluster",
+    )
+
+
+def _not_joined(address: str, error: Exception) -> InputError:
+    return no_cluster(address, f"{type(error).__name__}: {one_line(str(error), 300)}")
+
+
+def _other_versions(address: str, error: Exception) -> InputError | None:
+    """None where that is not what is wrong. Ray tells of both in a line each, in its text alone."""
+    told = [f"{name} {version}" for name, version in re.findall(r"\b(Ray|Python): (\S+)", str(error))]
+    if len(told) != 4:
+        return None
+    there, here = " and ".join(told[:2]), " and ".join(told[2:])
+    return InputError(
+        f"cluster.address: the cluster at {address!r} has {there}, this command {here}",
+        hint="run this with the Python and Ray of its nodes, or start these with those of this command",
+        code="cluster_versions",
     )
 
 

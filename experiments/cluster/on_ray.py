@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.experiments.cluster.joining import LOCAL_WORKERS, join, nodes, rejoin, too_few_cpus
+from toolablate.experiments.cluster.joining import LOCAL_WORKERS, Head, head, join, nodes, rejoin, too_few_cpus
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker, WorkerLost, WorkerSetupError
 from toolablate.experiments.cluster.worker import Opener, Worker
 from toolablate.experiments.environment.web import Tell
@@ -58,8 +58,9 @@ class RayWorker:
 class RayChannel:
     """A `Channel`."""
 
-    def __init__(self, actor: Any) -> None:
+    def __init__(self, actor: Any, head: Head) -> None:
         self._actor = actor
+        self._head = head
 
     async def put(self, messages: Sequence[ToWorker]) -> None:
         await self._said(self._actor.put.remote(list(messages)))
@@ -81,6 +82,8 @@ class RayChannel:
     def place(self) -> str:
         """The id of its node, also once it has ended. Ray tells it in no public place where it has no dashboard, and
         nowhere of an actor that it does not know, or while the cluster is gone."""
+        if not self._head.is_there():
+            return ""
         try:
             from ray._private.state import actors
 
@@ -96,8 +99,10 @@ class RayChannel:
         with suppress(WorkerLost, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._said(self._actor.close.remote())
-        with suppress(ray.exceptions.RayError, ValueError):
-            ray.kill(self._actor)
+        # Where this process is in no cluster any more, `kill` would start one.
+        if await asyncio.to_thread(self._head.is_there) and ray.is_initialized():
+            with suppress(ray.exceptions.RayError, ValueError):
+                ray.kill(self._actor)
 
 
 class RayEngine:
@@ -107,9 +112,12 @@ class RayEngine:
         self.workers = workers
         self._section = section
         self._packed = pickle.dumps((opener, dict(lines)))
+        self._head = head()
 
     def places(self) -> list[str]:
         """None while the cluster is gone."""
+        if not self._head.is_there():
+            return []
         try:
             return [identity for identity, _, cpus in nodes() if cpus >= self._section.cpus]
         except Exception:  # noqa: BLE001 - of many kinds, and all are that no node answers
@@ -127,8 +135,10 @@ class RayEngine:
         }
         if avoiding:
             options["label_selector"] = {"ray.io/node-id": f"!in({','.join(sorted(avoiding))})"}
+        if not await asyncio.to_thread(self._head.answers):
+            raise WorkerLost(f"the head of the cluster ({self._head.address}) does not answer")
         try:
-            rejoin(self._section)
+            self._head = rejoin(self._section, self._head)
         except Exception as error:  # noqa: BLE001 - of many kinds, and all are that there is no node yet
             raise WorkerLost(f"no node of the cluster answers: {one_line(str(error), 200)}") from None
         try:
@@ -136,7 +146,7 @@ class RayEngine:
             actor = ray.remote(RayWorker).options(**options).remote(*given)
         except ray.exceptions.RayError as error:
             raise WorkerLost(one_line(str(error), 200)) from None
-        return RayChannel(actor)
+        return RayChannel(actor, self._head)
 
 
 def open_ray(

@@ -19,7 +19,7 @@ from toolablate.experiments.plans.written import take_env
 from toolablate.experiments.running.execution import Executor, Opens, RunExecutor, open_executor
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition
+from toolablate.traces.records import Condition, Model
 from toolablate.traces.store import DriverLock
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class PlanOpener:
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
         """Raises InputError where the world is another here, and what `open_executor` raises."""
         refuse_other_environment(self.plan, self.conditions, self.fingerprint, self.file)
-        _refuse_difference(recorded_versions(), self.versions)
+        refuse_other_versions(self.versions)
         plan, web = self.lent.unrecorded(self.plan), await self.lent.web(self.plan)
         try:
             executor = await open_executor(plan, self.conditions, self.fingerprint, stack, lines=lines, lent=web)
@@ -69,27 +69,44 @@ def refuse_other_environment(
 ) -> None:
     """On a worker, which takes the plan's own modules and `.env` from where the plan's `file` is. Raises InputError
     where models or `fingerprint` are not those of the driver."""
-    if file is not None:
-        find_modules_beside(file)
-        take_env(file.parent)
-        for model in plan.models:
-            if with_source(model, file.parent.resolve(), "models") != model:
-                raise _other_environment(f"the file or code of the model {model.name!r} is another")
-    _refuse_difference(fingerprint_of(plan, conditions), fingerprint)
+    try:
+        models = plan.models if file is None else _models_there(plan, file)
+        there = fingerprint_of(plan, conditions)
+    except InputError as error:
+        # The driver has it, so what would mend the plan is no help here.
+        raise _other(f"it has not what the driver has: {error.message}", _SAME_FILES) from None
+    for model, found in zip(plan.models, models, strict=True):
+        if found != model:
+            raise _other(f"the file or code of the model {model.name!r} is another", _SAME_FILES)
+    if told := _difference(there, fingerprint):
+        raise _other(f"its environment is another: {told}", _SAME_FILES)
 
 
-def _refuse_difference(there: Mapping[str, str], driver: Mapping[str, str]) -> None:
-    if there != driver:
-        differing = [
-            f"{name}: {there.get(name, 'nothing')} there, {driver.get(name, 'nothing')} at the driver"
-            for name in sorted({**there, **driver})
-            if there.get(name) != driver.get(name)
-        ]
-        raise _other_environment(f"its environment is another: {'; '.join(differing)}")
+def refuse_other_versions(driver: Mapping[str, str]) -> None:
+    """On a worker. Raises InputError where Python or a package that every trace names is not that of the driver."""
+    if told := _difference(recorded_versions(), driver):
+        raise _other(f"its versions are others: {told}", INSTALL_ALIKE)
 
 
-def _other_environment(told: str) -> InputError:
-    hint = "give each node the same files, archives and versions of your own tools"
+def _models_there(plan: Plan, file: Path) -> tuple[Model, ...]:
+    find_modules_beside(file)
+    take_env(file.parent)
+    return tuple(with_source(model, file.parent.resolve(), "models") for model in plan.models)
+
+
+def _difference(there: Mapping[str, str], driver: Mapping[str, str]) -> str:
+    return "; ".join(
+        f"{name}: {there.get(name, 'nothing')} there, {driver.get(name, 'nothing')} at the driver"
+        for name in sorted({**there, **driver})
+        if there.get(name) != driver.get(name)
+    )
+
+
+INSTALL_ALIKE = "install the same Python and packages on each node as at the driver"
+_SAME_FILES = "give each node the same files, archives and versions of your own tools"
+
+
+def _other(told: str, hint: str) -> InputError:
     return InputError(told, hint=hint, code="other_environment")
 
 

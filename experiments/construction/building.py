@@ -1,11 +1,11 @@
 """Builds: does of a pipeline what its workbench lacks, stage by stage."""
 
-import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from typing import Any
 
 from toolablate.agents import ChatModel, ModelSource, RetryPolicy
 from toolablate.agents.chat import NoReplyError
@@ -16,9 +16,11 @@ from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
 from toolablate.experiments.construction.review import Review
 from toolablate.experiments.construction.stages import (
+    NOT_ASKED,
     REFUSED,
     UNREAD,
     Content,
+    Dropped,
     Kept,
     Outcome,
     Role,
@@ -134,7 +136,7 @@ def passed(
 
 def _found(step: Step, paid: Sequence[JudgeCall], pipeline: Pipeline, *, again: bool) -> Outcome | Lacking:
     try:
-        return asyncio.run(_taken(step, paid, _refuse, pipeline))
+        return _at_once(_taken(step, paid, _refuse, pipeline))
     except _NotPaidError as error:
         before = sum(_is_filtered(call) and call.request == error.request for call in paid)
         return Lacking(step, error.request, paid, before)
@@ -203,7 +205,7 @@ def paid_for(step: Step, calls: Sequence[tuple[JudgeCall, float]]) -> tuple[Paid
         return call
 
     with suppress(_NotPaidError, StaysUnreadError):
-        asyncio.run(step.stage.take(step.item, step.content, step.context, given))
+        _at_once(step.stage.take(step.item, step.content, step.context, given))
     now, before = Paid(), Paid()
     for call, seconds in calls:
         paid = Paid(1, call.cost_usd, seconds)
@@ -227,6 +229,16 @@ class _NotPaidError(Exception):
     def __init__(self, request: ModelRequest) -> None:
         super().__init__()
         self.request = request
+
+
+def _at_once(work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """What asks nobody never waits: an event loop for each item took longer than its work."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    raise AssertionError("it waits for something")
 
 
 async def _refuse(request: ModelRequest) -> JudgeCall:
@@ -266,6 +278,36 @@ class Built:
     @property
     def missing(self) -> int:
         return sum(len(each.lacking) for each in self.stages)
+
+
+@dataclass(frozen=True, slots=True)
+class LostRepeat:
+    """An item that was dropped since it repeats another, where that one is not at the end either: it was dropped at a
+    stage for that reason, or waits there."""
+
+    item: str
+    repeats: str
+    stage: str
+    reason: str
+    waits: bool
+
+
+def lost_repeats(stages: Iterable[Passed]) -> list[LostRepeat]:
+    """Of what repeats something that repeats a third, it is that third one."""
+    left: dict[str, tuple[str, Dropped | Waiting]] = {}
+    for passed in stages:
+        name = passed.stage.name
+        left |= {item: (name, each) for item, each in passed.outcomes.items() if not isinstance(each, Kept)}
+        left |= {each.step.item: (name, Waiting(NOT_ASKED)) for each in passed.lacking}
+    found = []
+    for item in left:
+        last = item
+        while last in left and isinstance(fate := left[last][1], Dropped) and fate.repeats:
+            last = fate.repeats
+        if last != item and last in left:
+            stage, why = left[last]
+            found.append(LostRepeat(item, last, stage, why.reason, isinstance(why, Waiting)))
+    return found
 
 
 def seen_so_far(pipeline: Pipeline, bench: Workbench) -> Built:

@@ -1,9 +1,8 @@
 """Questions that say the same: shared 5-grams of characters, and a model's word on doubtful pairs."""
 
-import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
@@ -47,38 +46,29 @@ class _Compared(NamedTuple):
     text: str
     answer: str
 
-    @property
-    def kind(self) -> str:
-        """Of which two near texts are one: "0.10 mol/L" and "0.0010 mol/L" differ in a letter or two."""
-        return "\n".join([normal(self.answer), *_NUMBER.findall(normal(self.text))])
-
-
-_NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*")
-
 
 @dataclass(frozen=True)
 class Deduplicate:
-    """Drops an item that repeats an earlier one or one of the named files. From `same` on it does so by itself, where
-    the answers are the same (as `Distinct` compares them) and the numbers that the questions have; else from `near` on
-    where the checker says so. Similarity is Jaccard's, of sets of 5-grams of characters (Broder 1997)."""
+    """Drops an item that repeats an earlier one or one of the named files: by itself where the same words have the same
+    answer, else from `near` on where the checker says so. "Is it safe" and "Is it unsafe" are near, and "No" may answer
+    both. Similarity is Jaccard's, of sets of 5-grams of characters (Broder 1997)."""
 
     section: DuplicatesSection
     asks: int
     prompt: str = SAME_PROMPT
     name: ClassVar[str] = "deduplicate"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"words": self.prompt, "same": self.section.same, "near": self.section.near}
+        return {"words": self.prompt, "near": self.section.near}
 
     @cached_property
     def published(self) -> dict[str, _Compared]:
         """The questions of the named files. Raises InputError."""
         return {
-            f"{file}: {question.id}": _Compared(question.prompt, _answer_of(question))
-            for file in self.section.against
-            for question in questions_of(file)
+            name: _Compared(question.prompt, _answer_of(question))
+            for name, question in _named(self.section.against).items()
         }
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
@@ -86,39 +76,59 @@ class Deduplicate:
         first and at most `MOST_NEAR`: name, similarity, text and answer; `asked` where the checker decides."""
         own = {item: _Compared(content["question"], content["answer"]) for item, content in contents.items()}
         every = {**self.published, **own}
-        texts = {name: each.text for name, each in every.items()}
-        kinds = {name: each.kind for name, each in every.items()}
-
-        def told(earlier: str, similarity: float, *, asked: bool) -> dict[str, Any]:
-            return {"name": earlier, "similarity": round(similarity, 4), "asked": asked, **every[earlier]._asdict()}
-
-        repeated = {
-            later: [told(earlier, similarity, asked=False)]
-            for later, earlier, similarity in near_pairs(texts, self.section.same, self.section.same, kinds)
-            if later in own
-        }
-        left = {name: text for name, text in texts.items() if name not in repeated}
-        found = {}
-        for later, pairs in groupby(near_pairs(left, self.section.near), key=itemgetter(0)):
-            if later in own:
-                nearest = nlargest(MOST_NEAR, pairs, key=itemgetter(2))
-                found[later] = [told(earlier, similarity, asked=True) for _, earlier, similarity in nearest]
-        return {**repeated, **found}
+        first: dict[tuple[str, str], str] = {}
+        repeated = {}
+        for name, each in every.items():
+            earlier = first.setdefault((normal(each.text), normal(each.answer)), name)
+            if earlier != name:
+                repeated[name] = [_told(every, earlier, 1.0, asked=False)]
+        left = {name: each.text for name, each in every.items() if name not in repeated}
+        found = {**repeated, **_to_ask(every, near_pairs(left, self.section.near), own)}
+        return {item: near for item, near in found.items() if item in own}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        for other in context or ():
-            told = f"{other['name']} ({other['similarity']:.2f})"
-            if not other["asked"]:
-                return Dropped("duplicate", f"repeats {told}")
-            parts = [("question 1", other["text"]), ("question 2", content["question"])]
-            request = request_for(Same, self.prompt, parts, "Do they ask the same?")
-            found = await ask_for(request, Same, ask, self.asks)
-            if found.same:
-                why = [f"asks the same as {told}: {found.reason}"]
-                if other["answer"] and normal(other["answer"]) != normal(content["answer"]):
-                    why.append(f"answers differ: {one_line(other['answer'], max_chars=_ANSWER_SHOWN)!r}")
-                return Dropped("duplicate", "; ".join(why))
-        return Kept(content)
+        compared = _Compared(content["question"], content["answer"])
+        return await _repeating(compared, context or (), self.prompt, self.asks, ask) or Kept(content)
+
+
+def _named(files: Iterable[str]) -> dict[str, Question]:
+    """The questions of files by file and id. Raises InputError."""
+    return {f"{file}: {question.id}": question for file in files for question in questions_of(file)}
+
+
+def _told(every: Mapping[str, _Compared], name: str, similarity: float, *, asked: bool) -> dict[str, Any]:
+    return {"name": name, "similarity": round(similarity, 4), "asked": asked, **every[name]._asdict()}
+
+
+def _to_ask(
+    every: Mapping[str, _Compared], pairs: Iterable[tuple[str, str, float]], of: Container[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """For each later item `of` pairs the nearest earlier ones, which a model is to compare it with."""
+    found = {}
+    for later, near in groupby(pairs, key=itemgetter(0)):
+        if later in of:
+            nearest = nlargest(MOST_NEAR, near, key=itemgetter(2))
+            found[later] = [_told(every, earlier, similarity, asked=True) for _, earlier, similarity in nearest]
+    return found
+
+
+async def _repeating(
+    compared: _Compared, others: Iterable[Mapping[str, Any]], prompt: str, asks: int, ask: Ask
+) -> Dropped | None:
+    """The first of the others that it repeats, without a doubt or by a model's word."""
+    for other in others:
+        told = f"{other['name']} ({other['similarity']:.2f})"
+        if not other["asked"]:
+            return Dropped("duplicate", f"repeats {told}", other["name"])
+        parts = [("question 1", other["text"]), ("question 2", compared.text)]
+        request = request_for(Same, prompt, parts, "Do they ask the same?")
+        found = await ask_for(request, Same, ask, asks)
+        if found.same:
+            why = [f"asks the same as {told}{f': {found.reason}' if found.reason.strip() else ''}"]
+            if other["answer"] and normal(other["answer"]) != normal(compared.answer):
+                why.append(f"answers differ: {one_line(other['answer'], max_chars=_ANSWER_SHOWN)!r}")
+            return Dropped("duplicate", "; ".join(why), other["name"])
+    return None
 
 
 def _answer_of(question: Question) -> str:
@@ -130,48 +140,71 @@ def _answer_of(question: Question) -> str:
 
 @dataclass(frozen=True)
 class Distinct:
-    """Drops a question that repeats an earlier one as it is to be published: what `Deduplicate` compared were the
-    originals, which were converted and mended since. The same words repeat it whatever the answer, but for options of
-    which neither has the other's answer: "Which of these is true?" asks of its options. Words that are near do with the
-    same answer alone: converted questions are short, and may differ in the one name that they ask of."""
+    """Drops a question that repeats an earlier one, or one of the named files, as it is to be published: what
+    `Deduplicate` compared were the originals, which were converted and mended since. The same words repeat it whatever
+    the answer, but for options of which neither has the other's answer: "Which of these is true?" asks of its options.
+    Of words that are near, with the same answer and the same numbers, the checker decides: people accepted both, and
+    converted questions are short, so that two that are near may differ in the one word that they ask of."""
 
-    same: float
+    section: DuplicatesSection
+    asks: int
+    prompt: str = SAME_PROMPT
     name: ClassVar[str] = "distinct"
-    version: ClassVar[int] = 2
-    role: ClassVar[None] = None
+    version: ClassVar[int] = 4
+    role: ClassVar[Role] = "checker"
 
     def settings(self) -> Mapping[str, Any]:
-        return {"same": self.same}
+        return {"words": self.prompt, "same": self.section.same}
+
+    @cached_property
+    def published(self) -> dict[str, Question]:
+        """The questions of the named files. Raises InputError."""
+        return _named(self.section.against)
 
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
-        """For each item that repeats another: which, and the similarity."""
-        asked = {item: content["asked"] for item, content in contents.items()}
-        texts = {item: each["question"] for item, each in asked.items()}
-        answers = {item: normal(each.get("right", each.get("answer"))) for item, each in asked.items()}
-        options = {item: {*map(normal, each.get("options", ()))} for item, each in asked.items()}
-        found: dict[str, Any] = {}
+        """As `Deduplicate` has it."""
+        every = {name: _Compared(each.prompt, _answer_of(each)) for name, each in self.published.items()}
+        options = {name: {*map(normal, each.choices)} for name, each in self.published.items()}
+        every |= {item: _as_asked(content) for item, content in contents.items()}
+        options |= {item: {*map(normal, content["asked"].get("options", ()))} for item, content in contents.items()}
+        repeated: dict[str, Any] = {}
         words: dict[str, list[str]] = defaultdict(list)
-        for later, text in texts.items():
-            those = words[normal(text)]
+        for later, each in every.items():
+            those = words[normal(each.text)]
             for earlier in those:
                 one, other = options[later], options[earlier]
-                if not (one and other) or answers[later] in other or answers[earlier] in one:
-                    found[later] = [earlier, 1.0]
+                if not (one and other) or normal(each.answer) in other or normal(every[earlier].answer) in one:
+                    repeated[later] = [_told(every, earlier, 1.0, asked=False)]
                     break
-            those.append(later)
-        for later, earlier, similarity in near_pairs(texts, self.same, self.same, answers):
-            found.setdefault(later, [earlier, round(similarity, 4)])
-        return found
+            else:
+                those.append(later)
+        texts = {item: each.text for item, each in every.items() if item not in repeated}
+        kinds = {item: _kind(each) for item, each in every.items()}
+        found = {**repeated, **_to_ask(every, near_pairs(texts, self.section.same, kinds), contents)}
+        return {item: near for item, near in found.items() if item in contents}
 
     async def take(self, item: str, content: Content, context: Any, ask: Ask) -> Outcome:
-        return Dropped("duplicate", f"question: repeats {context[0]} ({context[1]:.2f})") if context else Kept(content)
+        return await _repeating(_as_asked(content), context or (), self.prompt, self.asks, ask) or Kept(content)
+
+
+def _as_asked(content: Content) -> _Compared:
+    asked = content["asked"]
+    return _Compared(asked["question"], asked.get("right", asked.get("answer")))
+
+
+def _kind(compared: _Compared) -> str:
+    """Of two near questions of one kind the checker is asked: people who accepted both read the numbers."""
+    return "\n".join([normal(compared.answer), *_NUMBER.findall(normal(compared.text))])
+
+
+_NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*")
 
 
 def near_pairs(
-    texts: Mapping[str, str], least: float, enough: float = math.inf, kinds: Mapping[str, str] | None = None
+    texts: Mapping[str, str], least: float, kinds: Mapping[str, str] | None = None
 ) -> Iterator[tuple[str, str, float]]:
-    """Each pair (later, earlier) of at least that similarity, with it; of a text that has one of `enough`, no more
-    after it. Where `kinds` are given, only pairs of one kind. MinHash finds candidates, sets decide."""
+    """Each pair (later, earlier) of at least that similarity, with it. Where `kinds` are given, only pairs of one kind.
+    MinHash finds candidates, sets decide."""
     try:
         from datasketch import MinHash, MinHashLSH
     except ImportError:
@@ -192,8 +225,6 @@ def near_pairs(
             similarity = len(own & grams[earlier]) / len(own | grams[earlier])
             if similarity >= least:
                 yield name, earlier, similarity
-            if similarity >= enough:
-                break
         lsh.insert(name, sketch)
 
 

@@ -8,14 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.experiments.construction.audit import Audit, audit_in, audit_told
-from toolablate.experiments.construction.building import Built, paid_for
+from toolablate.experiments.construction.building import Built, LostRepeat, lost_repeats, paid_for
 from toolablate.experiments.construction.kinds import rows_in
 from toolablate.experiments.construction.pipeline import Pipeline
 from toolablate.experiments.construction.question_checks import SetChecks, checks_of
-from toolablate.experiments.construction.review import STATISTICS, Agreement, Review, agreement, seen_of, words_of
+from toolablate.experiments.construction.review import (
+    STATISTICS,
+    Agreement,
+    Review,
+    agreement,
+    seen_of,
+    still_kept,
+    words_of,
+)
 from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, institutions_of, reviewer_figures
 from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
-from toolablate.experiments.construction.stages import REFUSED, UNREAD, Content, Dropped, Waiting
+from toolablate.experiments.construction.stages import ID_DIGITS, REFUSED, UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, p_told, style_guess, style_told
 from toolablate.experiments.construction.workbench import Decision, Paid, Workbench
 
@@ -81,7 +89,8 @@ class SourceFigures:
 @dataclass(frozen=True, slots=True)
 class Funnel:
     """`rows` are those of `items`, `repeated` how many of them are the same as an earlier one, and so no item of their
-    own. `left_out` are threads that `build threads` could not read. `paid_before` is what was paid for steps that the
+    own. `left_out` are threads that `build threads` could not read. `lost_repeats` are duplicates of what did not pass.
+    `paid_before` is what was paid for steps that the
     pipeline no longer has, since it or its items changed. `sources` are forums or books, those with most items first;
     `domains` counts what is at the end; `checks` and `style` are over these; `audit` is None without one; `reviewers`
     have no names, and have decided in all reviews; `institutions` counts them by group; `proofreading` is the
@@ -92,6 +101,7 @@ class Funnel:
     repeated: int
     left_out: tuple[LeftOut, ...]
     stages: tuple[StageFigures, ...]
+    lost_repeats: tuple[LostRepeat, ...]
     paid_before: Paid
     sources: Mapping[str, SourceFigures]
     domains: Mapping[str, int]
@@ -147,13 +157,15 @@ def funnel_of(pipeline: Pipeline, built: Built, bench: Workbench) -> Funnel:
     for found in built.reviews:
         if isinstance(found.stage, Review):
             seen = seen_of(found.contents)
-            agreed[found.stage.name] = agreement(decisions, seen, found.stage.reviewers)
-            words |= {f"{found.stage.name} {item}": said for item, said in words_of(decisions, seen).items()}
+            kept = still_kept(decisions, found.contents, seen, found.stage.reviewed)
+            agreed[found.stage.name] = agreement(kept, seen, found.stage.reviewers)
+            words |= {f"{found.stage.name} {item}": said for item, said in words_of(kept, seen).items()}
     return Funnel(
         rows=rows,
         repeated=rows - len(built.stages[0].steps),
         left_out=tuple(left_out_of(Path(pipeline.items))),
         stages=tuple(stages),
+        lost_repeats=tuple(lost_repeats(built.stages)),
         paid_before=sum(paid.values(), before),
         # A region may hold several statements, and they are what is counted at the end.
         sources=_sources(built.stages[takes_apart].contents.values(), contents),
@@ -212,6 +224,7 @@ def funnel_lines(funnel: Funnel) -> Iterator[str]:
     if funnel.repeated:
         yield rows_told(funnel)
     yield from _left_out_told(funnel.left_out)
+    yield from _lost_told(funnel.lost_repeats)
     if funnel.paid_before.requests:
         cost = funnel.paid_before.cost_usd
         told = "cost unknown" if cost is None else dollars(cost)
@@ -256,7 +269,24 @@ def _left_out_told(left_out: Sequence[LeftOut]) -> Iterator[str]:
         yield f"Left out by `build threads`: {counted(len(left_out), 'thread')}: {told}{more}"
 
 
+def _lost_told(lost: Sequence[LostRepeat]) -> Iterator[str]:
+    from toolablate.reports.numbers import counted
+
+    if lost:
+        told = "; ".join(
+            f"{each.item[:ID_DIGITS]} repeats {each.repeats[:ID_DIGITS]}"
+            f" ({each.stage} {'waits' if each.waits else 'dropped'}: {each.reason})"
+            for each in lost[:LOST_SHOWN]
+        )
+        more = f"; others ({len(lost) - LOST_SHOWN})" if len(lost) > LOST_SHOWN else ""
+        yield (
+            f"Duplicates of what did not pass: {counted(len(lost), 'item')}: {told}{more}."
+            " Where the row of what was dropped is taken out of `items`, a build goes on with its duplicate"
+        )
+
+
 SOURCES_SHOWN = 20
+LOST_SHOWN = 10
 FAULTS_SHOWN = 3
 
 

@@ -15,7 +15,8 @@ from toolablate.traces.records import Message, ModelReply, ModelRequest, Picture
 from toolablate.traces.thoughts import after_thoughts
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(?P<inside>.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""What no text may hold."""
 _MOST_AGAIN = 30_000
 """Characters of a reply that its model is shown again: a bad reply does not make its item too long."""
 EMPTY = "the reply was empty"
@@ -80,7 +81,7 @@ def read_reply(reply: ModelReply, form: type[F]) -> F:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         raise UnreadReplyError(f"{place}: {first['msg']}" if place else str(first["msg"])) from None
-    if (control := _CONTROL.search(_texts(found.model_dump()))) is not None:
+    if (control := CONTROL.search(_texts(found.model_dump()))) is not None:
         # "\frac" is a form feed and "rac" in JSON, "\beta" a backspace and "eta".
         mend = "write a backslash as \\\\" if control[0] in "\b\f" else "leave it out"
         raise UnreadReplyError(f"it holds the control character U+{ord(control[0]):04X}: {mend}")

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import get_args
 
@@ -109,7 +109,12 @@ def require(pipeline: Pipeline) -> dict[str, Content]:
 def reviewed(pipeline: Pipeline) -> Reviewed:
     if pipeline.kind == "statements":
         return _STATEMENTS
-    domains = pipeline.filter.domains
+    return _reviewed_questions(pipeline.filter.domains)
+
+
+@cache
+def _reviewed_questions(domains: tuple[str, ...]) -> Reviewed:
+    """One for all stages with these domains: it knows which mends have no faults."""
     return replace(
         _QUESTIONS,
         faults=lambda content: [*faults_of(content, content["asked"]), *label_faults(content, domains)],
@@ -216,7 +221,7 @@ def stages_of(pipeline: Pipeline, bench: Workbench) -> tuple[Stage, ...]:
         Convert(asks, prompts["convert_options"], prompts["convert_short_answer"], pipeline.seed),
         Check(),
         _review(pipeline, bench),
-        Distinct(pipeline.duplicates.same),
+        Distinct(pipeline.duplicates, asks, prompts["deduplicate"]),
     )
 
 

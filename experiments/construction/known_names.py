@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
+from html import unescape
 from typing import Literal, NamedTuple, get_args
 from urllib.parse import quote, unquote
 
 # Chinese and Japanese put nothing between a word and a name.
 CJK = r"[\u3040-\u30ff\u3400-\u9fff]"
 LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
+MARK = r"[\u0300-\u036f]"
+_HANGUL, _CYRILLIC = r"[\uac00-\ud7a3]", r"[\u0400-\u04ff]"
 
 Where = Literal["anywhere", "capital", "within", "addressed", "titled"]
 """`capital`: written with capitals. `within`: so, and not where a sentence or a heading would. `addressed`: next to
@@ -22,15 +24,15 @@ _SEEN = 60
 """Signs on either side, by which a name is told from a word."""
 
 _GREETED = re.compile(
-    r"(?:^|\W)(?:thanks|thank\s+you|thx|ty|cheers|hi|hello|hey|dear|welcome|sorry|regards|danke|hallo|moin|servus|liebe[rn]?"
-    r"|gru(?:ß|ss)|gr(?:ü|ue)(?:ß|ss)e|lg|vg|merci|bonjour|salut|cordialement|gracias|hola|saludos|grazie|ciao|obrigado)"
+    r"(?:^|\W)(?:thanks|thank\s+you|thx|ty|cheers|hi|hello|hey|dear|welcome|sorry|regards|danke|dank\s+an|hallo|moin|servus"
+    r"|liebe[rn]?|merci\s+à|gru(?:ß|ss)|gr(?:ü|ue)(?:ß|ss)e|lg|vg|merci|bonjour|salut|cordialement|gracias|hola|saludos|grazie|ciao|obrigado)"
     r"(?:[\s,]+(?:\[name\]|\w+)(?:\s*,|\s+(?:and|&|und|et|y)))?[\s,!]+$",
     re.IGNORECASE,
 )
 _GREETING_ENDS = re.compile(r"\s*(?:[.,;:!?)…]|$|\n)|\s+(?:for|and|und|für|pour|et|por|y)\b", re.IGNORECASE)
 _SPOKE = re.compile(
-    r"\s+(?:wrote|writes|said|says|asked|replied|suggested|posted|mentioned|explained|pointed\s+out|schrieb|schreibt"
-    r"|sagte|sagt|meinte|a\s+écrit|a\s+dit|escribió|dijo|ha\s+scritto)\b"
+    r"\s+(?:wrote|writes|said|says|asked|replied|suggested|posted|mentioned|explained|pointed\s+out|told\s+(?:me|us|you)"
+    r"|schrieb|schreibt|sagte|sagt|meinte|a\s+écrit|a\s+dit|escribió|dijo|ha\s+scritto)\b"
     r"|['’]s\s+(?:posts?|answers?|repl(?:y|ies)|comments?|suggestions?|links?|advice)\b",
     re.IGNORECASE,
 )
@@ -48,6 +50,11 @@ _SIGNED = re.compile(r"[.!?,)…\]][ \t]*\n\s*(?:--+|[—–])?[ \t]*$")
 _ARTICLE = re.compile(
     r"(?:^|\W)(?:the|an?|der|die|das|den|dem|des|eine?[mnrs]?|les?|la|une?|el|los|las|il|gli)\s+$", re.IGNORECASE
 )
+_DETERMINER = re.compile(
+    r"(?:^|\W)(?:my|your|our|their|his|her|its|this|these|those|each|every|any|some|no|another"
+    r"|(?:[mdsk]ein|ihr|unser|dies|jed)(?:e[mnrs]?)?|m(?:on|a|es)|ce(?:t|tte|s)?)\s+$",
+    re.IGNORECASE,
+)
 _PRONOUN = re.compile(r"(?:^|\W)(?:I|we|they|he|she|it|ich|wir|er|je|nous|ils?)\s+$", re.IGNORECASE)
 _IN_A_SENTENCE = re.compile(r"(?:^|[\s(])[^\W\dA-Z_][\w’'-]*[,;]?\s+$|\d[,;]?\s+$")
 # What is called after somebody is no word on a person of the thread.
@@ -56,7 +63,12 @@ _EPONYM = re.compile(
     r"|inequalit(?:y|ies)|lemmas?|tests?|diseases?|syndromes?|algorithms?|distributions?|functions?|transforms?)\b"
 )
 # No part of a handle, as of "jdoe42".
-_TOKEN = re.compile(rf"{CJK}+|(?<![\w@'’])(?:(?!{CJK})[^\W\d_]|['’])++(?![\d_])")
+_TOKEN = re.compile(rf"(?<![\w@'’])(?:(?!{CJK})[^\W\d_]|['’])++(?![\d_])")
+# Of English, German and Romance languages; an abbreviation may begin otherwise, and has few letters or no vowel.
+_NO_WORD = re.compile(
+    r"(?=[a-z]{4})(?=.*[aeiouy])(?!.?[aeiouy]|b[lr]|c[hlrz]|d[hjrwz]|f[jlr]|g[hlnrw]|k[hlnrvw]|ll|mn|ng|p[fhlnrst]|rh"
+    r"|s[bcfghklmnpqtvwz]|t[chrswz]|v[lr]|w[hr]|z[hw])"
+)
 _PERSONS_PAGE = re.compile(r"(?<=/)(?:u|users?|members?|profiles?|people)/(?:\d+[/-])?", re.IGNORECASE)
 
 
@@ -115,25 +127,35 @@ class KnownNames:
     def left_in(self, text: str) -> list[str]:
         """Words of a text without names that are a name where they mean a person."""
         forms = (form for where, form in self._forms_in(text) if where != "titled")
-        return list(dict.fromkeys(form for form in forms if _spelled(form).search(text)))
+        return list(dict.fromkeys(form for form in forms if _pattern(form, text).search(text)))
 
     def without_in_address(self, url: str, title: str) -> str:
         """As forums write names into the addresses of threads: in small letters, with other signs for blanks. Each
         gives way to "-", which leaves an address that mostly leads there still. Forms that are ordinary words do where
-        the `title` has them as a name, or on the way to a person's page."""
+        the `title` has them as a name, or on the way to a person's page. The host stays: a moderator may be called like
+        the forum."""
         start, host, plain = address_parts(url)
-        clean, before = plain, host
-        said = _letters(f"{host}{plain}")
+        clean, said = plain, _letters(plain)
+        in_title = frozenset(self._forms_in(title))
         for where, forms in self.where.items():
             for form in forms:
-                if not any(part in said for part in _first_parts(form)):
+                if not _may_be_in(said, form):
                     continue
                 spelled = _spelled_in_address(form)
-                if where == "anywhere" or any(_meant(title, form, where)):
-                    clean, host = spelled.sub("-", clean), spelled.sub("-", host)
+                if where == "anywhere" or ((where, form) in in_title and any(_meant(title, form, where))):
+                    clean = spelled.sub("-", clean)
                 elif spelled.search(clean):
                     clean = _without_segment(clean, spelled)
-        return url if (clean, host) == (plain, before) else address_of(start, host, clean)
+        return url if clean == plain else address_of(start, host, clean)
+
+    def without_in_host(self, host: str) -> str:
+        """With "-" in the place of names within its parts, of which the last is no name."""
+        *parts, last = host.split(".")
+        said = _letters(host)
+        for form in (*self.where.get("anywhere", ()), *self.where.get("capital", ())):
+            if _may_be_in(said, form):
+                parts = [_spelled_in_address(form).sub("-", part) for part in parts]
+        return ".".join((*parts, last))
 
     def _forms_in(self, text: str) -> Iterator[tuple[Where, str]]:
         """Those that may be in it, without a pattern for each."""
@@ -157,18 +179,18 @@ class NamesAndTexts(NamedTuple):
 
 
 def names_of(row: NamesAndTexts) -> KnownNames:
-    """A name that is one ordinary word would take that word out of all texts. It is one where the forum is called so,
-    where the question has it in small letters (who asks does not know yet who will reply), or where it follows a small
-    article or a pronoun. No other row counts: another thread would make this one another item."""
+    """A name that is an ordinary word would take that word out of all texts. It is one where the forum is called so, or
+    where a small form of it follows an article or a pronoun. One of a single word also is where the question has it in
+    small letters, since who asks does not know yet who will reply; who asks writes names of several words, and what no
+    word looks like, in small letters too. No other row counts: another thread would make this one another item."""
     forms = [form for name in row.names for form in _forms(name)]
     keys = {each.key for each in forms if not each.titled}
     words: dict[str, WordKind] = dict.fromkeys(
         keys.intersection(_key(each) for each in re.split(r"[\W_]+", row.place)), "noun"
     )
-    wanted = _Wanted(keys)
     for text, asks in ((row.question, True), *((each, False) for each in row.others)):
-        for key, kind, sure in _as_words(text, wanted):
-            if sure or (asks and not re.match(CJK, key)):
+        for key, kind, sure in _as_words(text, keys):
+            if sure or (asks and " " not in key and not _NO_WORD.match(key)):
                 words[key] = _stronger(words.get(key), kind)
     return _known(forms, words)
 
@@ -198,7 +220,7 @@ class _Form:
 
 
 def _forms(name: str) -> Iterator[_Form]:
-    name = unicodedata.normalize("NFC", " ".join(name.split()))
+    name = unicodedata.normalize("NFC", " ".join(without_unseen(_unescaped(name)).split()))
     if re.search(CJK, name):
         if len(name) >= _FEWEST_SIGNS:
             yield _Form(name)
@@ -223,6 +245,24 @@ def _forms(name: str) -> Iterator[_Form]:
         found += [f"{last} {first}", f"{last}, {first}"] if name == whole and whole.istitle() else []
         yield from (_Form(text, of=whole) for text in found)
     yield from (_Form(each, part=True, titled=len(each) < _FEWEST_LETTERS) for each in words if len(each) > 1)
+
+
+def without_unseen(text: str) -> str:
+    """Without signs of no width within words, but for those that are spelling in other scripts than the Latin."""
+    return text if text.isascii() else _UNSEEN.sub("", text)
+
+
+_UNSEEN = re.compile(r"(?<=\S)[\xad\u200b\u2060\ufeff]+(?=\S)|(?<=[!-\u024f])[\u200c-\u200f]+(?=[!-\u024f\uff20])")
+
+
+_ESCAPED = re.compile(r"&#?\w{1,32};")
+
+
+def _unescaped(name: str) -> str:
+    """Stack Exchange escapes names as HTML, some twice."""
+    while (plain := _ESCAPED.sub(lambda found: unescape(found[0]), name)) != name:
+        name = plain
+    return name
 
 
 def _known(forms: Sequence[_Form], words: Mapping[str, WordKind]) -> KnownNames:
@@ -252,47 +292,34 @@ def _where(form: _Form, words: Mapping[str, WordKind]) -> Where | None:
     return "within" if kind == "word" and capital else "addressed"
 
 
-class _Wanted:
-    def __init__(self, keys: Collection[str]) -> None:
-        self.keys = keys
-        self.firsts = {key.partition(" ")[0] for key in keys}
-        self.signs = sorted({len(key) for key in keys if re.match(CJK, key)})
-
-
-def _as_words(text: str, wanted: _Wanted) -> Iterator[tuple[str, WordKind, bool]]:
-    """Keys of those that a text has as words, and whether what stands before them leaves no doubt."""
-    for key, start, end in _places(text, wanted):
+def _as_words(text: str, keys: Collection[str]) -> Iterator[tuple[str, WordKind, bool]]:
+    """Those that a text has as words, and whether what stands before them leaves no doubt. A script without capitals
+    does not tell a word from a name."""
+    for key, start, end in _places(text, keys):
         said = text[start:end]
-        if _is_addressed(text, start, end):
+        if said.lower() == said.upper() or _is_addressed(text, start, end):
             continue
-        if re.match(CJK, said):
+        before = text[max(0, start - _SEEN) : start]
+        article = bool(_ARTICLE.search(before))
+        if said == said.lower():
+            yield key, "word", article or bool(_PRONOUN.search(before) or _DETERMINER.search(before))
+        elif article:
             yield key, "noun", False
-        else:
-            before = text[max(0, start - _SEEN) : start]
-            article = bool(_ARTICLE.search(before))
-            if said == said.lower():
-                yield key, "word", article or bool(_PRONOUN.search(before))
-            elif article:
-                yield key, "noun", False
 
 
-def _places(text: str, wanted: _Wanted) -> Iterator[tuple[str, int, int]]:
-    tokens = list(_TOKEN.finditer(text))
+def _places(text: str, keys: Collection[str]) -> Iterator[tuple[str, int, int]]:
+    tokens, firsts = list(_TOKEN.finditer(text)), {key.partition(" ")[0] for key in keys}
     for at, token in enumerate(tokens):
-        if re.match(CJK, token[0]):
-            for start, size in product(range(token.start(), token.end()), wanted.signs):
-                if start + size <= token.end() and (key := text[start : start + size]) in wanted.keys:
-                    yield key, start, start + size
-        elif _bare(token[0]) in wanted.firsts:
+        if _bare(token[0]) in firsts:
             for last, each in enumerate(tokens[at : at + _MOST_WORDS], start=at):
                 if last > at and not re.fullmatch(r"[\s-]{1,2}", text[tokens[last - 1].end() : each.start()]):
                     break
-                if (key := _key(text[token.start() : each.end()])) in wanted.keys:
+                if (key := _key(text[token.start() : each.end()])) in keys:
                     yield key, token.start(), each.end()
 
 
 def _meant(text: str, form: str, where: Where) -> Iterator[re.Match[str]]:
-    return (found for found in _spelled(form).finditer(text) if _is_meant(text, found, form, where))
+    return (found for found in _pattern(form, text).finditer(text) if _is_meant(text, found, form, where))
 
 
 def _is_meant(text: str, found: re.Match[str], form: str, where: Where) -> bool:
@@ -303,7 +330,17 @@ def _is_meant(text: str, found: re.Match[str], form: str, where: Where) -> bool:
     if where == "addressed" or (form.istitle() and form.isalpha() and _EPONYM.match(text, found.end())):
         return False
     capitals = all(word[:1].isupper() for word in re.split(r"[\s._-]+", found[0]) if word)
-    return where == "anywhere" or (capitals and (where == "capital" or _is_within(text, found.start())))
+    if where == "anywhere":
+        # Solar panels are no genitive of who is called Solar Panel.
+        return capitals or not _has_ending(text, found, form)
+    return capitals and (where == "capital" or _is_within(text, found.start()))
+
+
+def _has_ending(text: str, found: re.Match[str], form: str) -> bool:
+    if " " not in form:
+        return False
+    declined = re.search(_CYRILLIC, form) and _key(found[0]) != _key(form)
+    return bool(declined) or bool(re.match(r"s(?!\w)", text[found.end() : found.end() + 2]))
 
 
 def _is_within(text: str, start: int) -> bool:
@@ -330,23 +367,74 @@ def _is_addressed(text: str, start: int, end: int) -> bool:
     return bool(_SPOKE.match(after)) and not _ARTICLE.search(before)
 
 
+def _pattern(form: str, text: str) -> re.Pattern[str]:
+    """A name of several words, which is no word of a language, is also found with accents that it has not. That takes
+    three times as long to compile: only where the text has such a word."""
+    words = [word for word in form.split(" ") if word.isascii() and word not in _INITIALS]
+    if text.isascii() or " " not in form or not words:
+        return _spelled(form)
+    accented = _accented_words(text)
+    return _spelled(form, accents=any(_folded(word) in accented for word in words))
+
+
+@lru_cache(maxsize=4)
+def _accented_words(text: str) -> str:
+    return _folded(" ".join(word for word in text.split() if not word.isascii()))
+
+
 @lru_cache(maxsize=20_000)
-def _spelled(form: str) -> re.Pattern[str]:
-    """In Unicode's composed and decomposed form, with either apostrophe, and umlauts as two letters or one."""
+def _spelled(form: str, accents: bool = False) -> re.Pattern[str]:
+    """In Unicode's composed and decomposed form, with either apostrophe, umlauts as two letters or one, and letters
+    with accents also without. A name of several words also has an ending, and one in Hangul what is written behind
+    names, which are no part of what is found but in Cyrillic letters."""
     if re.search(CJK, form):
         return re.compile(re.escape(form))
     words = form.split(" ")
-    blank = rf"[\s._-]{'*' if min(map(len, words)) >= _FEWEST_LETTERS else '+'}"
-    forms = {
-        blank.join(
-            _INITIALS.get(word) or re.sub("['’]", "['’]", re.escape(unicodedata.normalize(each, word)))
-            for word in spelled
-        )
-        for spelled in (words, list(map(_in_two_letters, words)), list(map(_in_one_letter, words)))
-        for each in ("NFC", "NFD")
-    }
+    apart = min(map(len, words)) < _FEWEST_LETTERS and not re.search(_HANGUL, form)
+    spelled = rf"[\s._-]{'+' if apart else '*'}".join(
+        _INITIALS.get(word) or _written(word, accents, declined=len(words) > 1) for word in words
+    )
+    behind = _BEHIND_HANGUL if re.search(_HANGUL, words[-1]) else "s?" if len(words) > 1 else ""
     # Without regard to case a class with all Chinese signs takes milliseconds to compile.
-    return re.compile(rf"(?<!{LETTER})(?i:{'|'.join(sorted(forms))})(?!{LETTER}|[\u0300-\u036f])")
+    return re.compile(rf"(?<!{LETTER})(?i:{spelled})(?={behind}(?!{LETTER}|{MARK}))")
+
+
+_BEHIND_HANGUL = (
+    "(?:님|씨|군|양|선생님|교수님|박사님)?(?:께서|에게서|에게|한테|께|은|는|이|가|을|를|의|과|와|도|만|으로|로|이라고|라고|이라는|라는"
+    "|처럼|보다|부터|까지|이랑|랑|하고|이나|나|아|야|입니다|이다){0,2}"
+)
+
+
+def _written(word: str, accents: bool, declined: bool) -> str:
+    if declined and _declines(word):
+        return f"{_written(_stem(word), accents, declined=False)}{_CYRILLIC}{{0,3}}"
+    letters = re.findall("[aouAOU]e|ss|.", unicodedata.normalize("NFC", word))
+    return "".join(_written_letter(each, accents) for each in letters)
+
+
+def _written_letter(letter: str, accents: bool) -> str:
+    if letter in "'’":
+        return "['’]"
+    if letter == "ss":
+        return "(?:ss|ß)"
+    if len(letter) == 2:
+        umlaut = unicodedata.normalize("NFC", f"{letter[0]}\u0308")
+        return f"(?:{letter}|{umlaut}|{letter[0]}\u0308)"
+    plain = _without_accents(letter)
+    if plain != letter:
+        return f"(?:{letter}|{re.escape(plain)}{MARK}*|{letter.casefold().translate(_UMLAUTS)})"
+    accented = _ACCENTED.get(letter.lower(), "") if accents else ""
+    return f"[{letter}{accented}]{MARK}*" if accented else re.escape(letter)
+
+
+def _declines(word: str) -> bool:
+    return len(word) >= _FEWEST_LETTERS and bool(re.fullmatch(f"{_CYRILLIC}+", word))
+
+
+def _stem(word: str) -> str:
+    """Of a word in Cyrillic letters, what stays where it is declined."""
+    stem = re.sub("[аеёиоуыэюяйьії]+$", "", word) if _declines(word) else word
+    return stem if len(stem) >= _FEWEST_SIGNS else word
 
 
 def address_parts(url: str) -> tuple[str, str, str]:
@@ -366,10 +454,11 @@ _IN_A_PATH = "/?#&=+;:@!$'()*,~%"
 
 @lru_cache(maxsize=20_000)
 def _spelled_in_address(form: str) -> re.Pattern[str]:
-    parts = [re.findall(r"[^\W_]+", each) for each in (form, _without_accents(form))]
+    parts = [re.findall(r"[^\W_]+", each) for each in _as_slugs(form)]
     within = "|".join(r"[\W_]*".join(each) for each in parts if each) or r"(?!)"
     if not re.search(CJK, form):
-        within = rf"(?<![^\W\d_])(?:{within})(?![^\W\d_])"
+        ending = "(?=s(?![^\\W\\d_]))|" if " " in form else ""
+        within = rf"(?<![^\W\d_])(?:{within})(?:{ending}(?![^\W\d_]))"
     return re.compile(within, re.IGNORECASE)
 
 
@@ -380,21 +469,38 @@ def _without_segment(path: str, spelled: re.Pattern[str]) -> str:
     return path
 
 
+def _as_slugs(form: str) -> tuple[str, ...]:
+    return form, _without_accents(form), _without_accents(_in_two_letters(form))
+
+
 def _without_accents(text: str) -> str:
-    return "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+    bare = "".join(each for each in unicodedata.normalize("NFKD", text) if not unicodedata.combining(each))
+    return bare.translate(_STROKES)
 
 
+_STROKES = str.maketrans(
+    {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "ı": "i", "æ": "ae", "Æ": "AE"}
+    | {"œ": "oe", "Œ": "OE", "þ": "th", "Þ": "Th", "ß": "ss", "ẞ": "SS"}
+)
+"""Letters that have no other form in Unicode."""
+
+
+def _accented() -> dict[str, str]:
+    found = defaultdict[str, str](str)
+    for letter in map(chr, (*range(0xDF, 0x180), *range(0x1E00, 0x1F00))):
+        if letter.islower() and len(plain := _without_accents(letter)) == 1 and plain.isascii():
+            found[plain] += letter
+    return found
+
+
+_ACCENTED = _accented()
+"""Small letters with accents, by the letter without."""
 _INITIALS = {"?": r"[^\W\d_]\.?", "?.": r"[^\W\d_]\."}
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe"})
 
 
 def _in_two_letters(word: str) -> str:
     return unicodedata.normalize("NFC", word).casefold().translate(_UMLAUTS)
-
-
-def _in_one_letter(word: str) -> str:
-    """ "Samül" is written by nobody, so that it does no harm."""
-    return re.sub("[aou]e", lambda found: unicodedata.normalize("NFC", f"{found[0][0]}\u0308"), word.casefold())
 
 
 def _folded(text: str) -> str:
@@ -404,20 +510,25 @@ def _folded(text: str) -> str:
 
 def _parts(form: str) -> frozenset[str]:
     """What a folded text has wherever the form is spelled in it. Behind another word an "e" may be folded away."""
-    first, *others = form.split(" ")
+    words = form.split(" ")
+    first, *others = map(_stem, words) if len(words) > 1 else words
     return frozenset((_folded(first), *(_folded(each).removeprefix("e") for each in others if each not in _INITIALS)))
 
 
+def _may_be_in(address: str, form: str) -> bool:
+    return any(all(part in address for part in parts) for parts in _parts_in_address(form))
+
+
 @lru_cache(maxsize=20_000)
-def _first_parts(form: str) -> frozenset[str]:
-    """One of these begins the form in an address."""
-    found = (re.search(r"[^\W_]+", each) for each in (form, _without_accents(form)))
-    return frozenset(_letters(each[0]) for each in found if each)
+def _parts_in_address(form: str) -> tuple[tuple[str, ...], ...]:
+    """An address has all of one of these where it has the form."""
+    found = (re.findall(r"[^\W_]+", each) for each in _as_slugs(form))
+    return tuple(tuple(map(_letters, parts)) for parts in found if parts)
 
 
 def _letters(text: str) -> str:
     """Equal for all letters that a pattern takes for one without regard to case."""
-    return text.casefold() if text.isascii() else _without_accents(text).casefold().replace("ı", "i")
+    return text.casefold() if text.isascii() else _without_accents(text).casefold()
 
 
 def _bare(text: str) -> str:

@@ -5,10 +5,12 @@ import re
 from toolablate.experiments.construction.known_names import (
     CJK,
     LETTER,
+    MARK,
     NO_NAMES,
     KnownNames,
     address_of,
     address_parts,
+    without_unseen,
 )
 
 # What programs write behind an @ and people are not called.
@@ -50,20 +52,28 @@ _BEFORE_IP = "|".join(
     rf"(?<=\bIP{more}{mark})" for more in ("", " address", "-Adresse") for mark in (" ", ":", ": ", " is ")
 )
 _ENDS = "com|org|net|edu|gov|info|biz|io|co|ac|eu|de|at|ch|fr|nl|uk|es|pl|ru|cn|jp|kr|au|ca|br|se|dk|fi|example"
+_HOST = rf"(?:{LETTER}|{MARK}|-)"
+_AT = r"(?:[@＠]|\s?[\[(](?:at|[@＠])[\])]\s?)"
+_DOT = r"(?:[.．]|\s?\[dot\]\s?|\s?\(dot\)\s?)"
+_CHINESE_ENDS = "中国|中國|公司|网络|網絡|在线|网址|集团|香港|台湾|台灣|みんな"
 _RULES = (
     (
         "[email]",
+        # An end is all of ASCII or all of other letters: what Korean writes behind "com" is no part of it.
         re.compile(
-            rf"(?<!{LETTER})(?<![.%+-]){_LOCAL}{{1,64}}(?:[@＠]|\s?\[at\]\s?|\s?\(at\)\s?)[A-Za-z0-9-]{{1,63}}"
-            r"(?:(?:[.．]|\s?\[dot\]\s?|\s?\(dot\)\s?)[A-Za-z0-9-]{2,63}){1,4}"
+            rf"(?<!{LETTER})(?<![.%+-]){_LOCAL}{{1,64}}{_AT}(?:{_HOST}{{1,63}}(?:{_DOT}{_HOST}{{2,63}}){{0,3}}{_DOT}"
+            rf"(?:[A-Za-z0-9-]{{2,63}}|(?:(?![\dA-Za-z_]){LETTER}){{2,63}})"
+            rf"|(?:[^\W_]|-){{1,63}}[.．。](?:{_CHINESE_ENDS}))"
         ),
     ),
     (
         "[email]",
         # In words. "At each dot product" has no end of an address, nor has "at the dot com crash" a host.
         re.compile(
-            rf"(?<!{LETTER})(?<![.%+-]){_LOCAL}{{1,64}} at (?!(?:an?|the|each|every|this|that|its?|my|your|one) )"
-            rf"[a-z0-9-]{{2,63}}(?: dot [a-z0-9-]{{2,63}}){{0,3}} dot (?:{_ENDS})\b",
+            rf"(?<!{LETTER})(?<![.%+-]){_LOCAL}{{1,64}}(?: at (?!(?:an?|the|each|every|this|that|its?|my|your|one) )"
+            rf"{_HOST}{{2,63}}(?: dot {_HOST}{{2,63}}){{0,3}} dot | [@＠] (?:{_HOST}{{2,63}}\.){{1,4}})(?:{_ENDS})"
+            # Not of code: "x @ y.at[0]".
+            r"\b(?![\[(])",
             re.IGNORECASE,
         ),
     ),
@@ -93,11 +103,11 @@ _HANDLE = re.compile(
 
 def without_personal_data(text: str, names: KnownNames = NO_NAMES) -> str:
     """Addresses of mail, profiles and machines, telephone numbers that begin with +, @handles, and `names` where they
-    mean a person.
+    mean a person; and signs without width, which would hide these.
 
     A rule, no promise: names that nobody gave, streets and numbers without + stay. People look at what is published.
     """
-    text = _MAYBE_PROFILE.sub(_without_profile, text)
+    text = _MAYBE_PROFILE.sub(_without_profile, without_unseen(text))
     for put, pattern in _RULES:
         text = pattern.sub(put, text)
     # Of "@Anne Gray" the rule for handles would leave "Gray".
@@ -127,6 +137,7 @@ def address_without_personal_data(url: str, names: KnownNames, title: str) -> st
 
 def personal_data_in(text: str, known: str = "", names: KnownNames = NO_NAMES) -> list[str]:
     """What `without_personal_data` finds in a text that was made of `known`, and is not in that."""
+    text = without_unseen(text)
     found = [each[0] for each in _profiles(text)]
     found += [each[0] for pattern in (*(pattern for _, pattern in _RULES), _HANDLE) for each in pattern.finditer(text)]
     return [*(each for each in found if each not in known), *names.found_in(text, known)]

@@ -50,8 +50,9 @@ Name = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class DuplicatesSection(Section):
-    """Two questions of at least `same` (Jaccard, 5-grams of characters) with one answer and the same numbers are one;
-    of others the checker is asked from `near` on. `against` are question files that no new question may repeat."""
+    """Two questions of the same words with one answer are one; of others the checker is asked, from the similarity
+    `near` (Jaccard, 5-grams of characters) on of the originals, and from `same` on of what people accepted. `against`
+    are question files that no new question may repeat."""
 
     same: Share = 0.8
     near: Share = 0.5

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +15,12 @@ from toolablate.experiments.construction.book_worlds import book_worlds
 from toolablate.experiments.construction.building import Built, Passed, seen_so_far
 from toolablate.experiments.construction.funnel import Funnel, agreement_told, rows_told, source_of
 from toolablate.experiments.construction.kinds import load_items
+from toolablate.experiments.construction.known_names import KnownNames, address_of, address_parts
 from toolablate.experiments.construction.languages import told_language
 from toolablate.experiments.construction.pipeline import Pipeline, is_published
 from toolablate.experiments.construction.question_checks import letter_of, lpfqa_texts, numbered
 from toolablate.experiments.construction.review import Review, by_item, said_of
-from toolablate.experiments.construction.stages import Content, Dropped, Role
+from toolablate.experiments.construction.stages import ID_DIGITS, Content, Dropped, Role
 from toolablate.experiments.construction.style_guess import style_told
 from toolablate.experiments.construction.thread_worlds import thread_worlds
 from toolablate.experiments.construction.workbench import Workbench
@@ -27,8 +28,6 @@ from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.new_files import new_folder
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
-
-ID_DIGITS = 16
 
 
 def question_of(item: str, content: Content, canary: str, language: str, *, block_source: bool = True) -> Question:
@@ -75,6 +74,27 @@ def _host_of(url: str) -> tuple[str, ...]:
     return ()
 
 
+def without_own_sites(contents: Mapping[str, Content]) -> dict[str, Content]:
+    """A site that is called like somebody who wrote in each of its threads may be a person's own, and its name gives
+    way. Where others wrote as well it is a forum, and who is called so one of its moderators."""
+    urls = {item: (address_parts(content["url"]), content) for item, content in contents.items()}
+    bare = {
+        item: KnownNames.read(content.get("names", {})).without_in_host(host)
+        for item, ((_, host, _), content) in urls.items()
+    }
+    forums = {host for item, ((_, host, _), _) in urls.items() if bare[item] == host}
+    return {
+        item: content if host in forums else {**content, "url": address_of(start, bare[item], path)}
+        for item, ((start, host, path), content) in urls.items()
+    }
+
+
+def _blocks_told(contents: Mapping[str, Content]) -> list[str]:
+    bare = sum(not _host_of(content["url"]) for content in contents.values())
+    why = "their `url` has none, or one that may be a person's own"
+    return [f"{bare} of {len(contents)} questions have no site that is kept from models: {why}"] if bare else []
+
+
 def lpfqa_row(item: str, content: Content, canary: str) -> dict[str, str]:
     """In the form that LPFQA is published in, which `lpfqa import` reads."""
     about = {"primary_domain": content["domain"], **_licence(content), "canary": canary}
@@ -88,8 +108,8 @@ def _licence(content: Content) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """`told` is what the maker should know before it is passed on: items without a licence, and how much of a book or
-    of threads is falsified."""
+    """`told` is what the maker should know before it is passed on: items without a licence, questions whose source is
+    not kept from models, and how much of a book or of threads is falsified."""
 
     folder: Path
     told: tuple[str, ...]
@@ -105,7 +125,7 @@ def publish(
     """Makes the pipeline's `output` anew, in one step, of a whole build: `card.md`, and of questions `questions.jsonl`
     and `lpfqa.jsonl`, of statements `statements.jsonl`, and the corpora of worlds. The `canary` is in each row and in
     the card. `tell` hears of what takes long. Raises InputError where that cannot be written."""
-    contents = built.published or {}
+    contents = _as_published(pipeline, built.published or {})
     made, told = (
         _of_questions(pipeline, contents, canary, _mended(built))
         if pipeline.kind == "questions"
@@ -131,13 +151,17 @@ def require_published(pipeline: Pipeline, contents: Mapping[str, Content], bench
         there = (Path(pipeline.output) / f"{pipeline.kind}.jsonl").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         there = None
-    if there is None or there != _rows_of(pipeline, contents, bench.canary()):
+    if there is None or there != _rows_of(pipeline, _as_published(pipeline, contents), bench.canary()):
         what = "is not what the workbench has by now" if there is not None else "is not there yet"
         raise InputError(
             f"output: what is published {what}",
             hint=f"run `toolablate build {pipeline.file}` first",
             code="unpublished",
         )
+
+
+def _as_published(pipeline: Pipeline, contents: Mapping[str, Content]) -> Mapping[str, Content]:
+    return without_own_sites(contents) if pipeline.kind == "questions" else contents
 
 
 def _rows_of(pipeline: Pipeline, contents: Mapping[str, Content], canary: str) -> str:
@@ -169,7 +193,7 @@ def _of_questions(
     rows = [json.dumps(lpfqa_row(item, content, canary), ensure_ascii=False) for item, content in contents.items()]
     made = {"questions.jsonl": _rows_of(pipeline, contents, canary), "lpfqa.jsonl": _lines(rows)}
     if not pipeline.worlds.threads:
-        return made, []
+        return made, _blocks_told(contents)
     worlds = thread_worlds(contents, mended)
     made["threads.jsonl"] = _documents(worlds.true, canary)
     made["falsified_threads.jsonl"] = _documents(worlds.false, canary)
@@ -196,7 +220,8 @@ def _of_statements(
     made = {"statements.jsonl": _rows_of(pipeline, contents, canary)}
     if not pipeline.worlds.pages:
         return made, []
-    tell(f"Looking for {counted(len(contents), 'statement')} in the book")
+    if contents:
+        tell(f"Looking for {counted(len(contents), 'statement')} in the book")
     worlds = book_worlds(pipeline.worlds.pages, _as_cut(pipeline, contents))
     made["book.jsonl"] = _documents(worlds.true, canary)
     made["falsified_book.jsonl"] = _documents(worlds.false, canary)
@@ -261,7 +286,7 @@ def card_of(
         ),
         *(f"- {told}" for told in (agreement_told(funnel.proofreading, "Proofreading") if funnel.proofreading else ())),
         *(f"- {told}" for told in _measured(pipeline, funnel)),
-        f"- Personal data: {_PERSONAL if pipeline.kind == 'questions' else 'not looked for in texts of books'}.",
+        f"- Personal data: {_personal(pipeline)}.",
         "",
         *_reviewers(funnel),
         "## Files",
@@ -341,10 +366,17 @@ def _measured(pipeline: Pipeline, funnel: Funnel) -> list[str]:
     return [*([style] if style else []), *(audit_told(funnel.audit) if funnel.audit else [])]
 
 
-_PERSONAL = (
-    "mail addresses, profile links, telephone numbers that begin with +, @handles and the names that the source gave"
-    " were removed by rule before any model read the texts; other names may remain, and names that are ordinary words"
-)
+def _personal(pipeline: Pipeline) -> str:
+    if pipeline.kind != "questions":
+        return "not looked for in texts of books"
+    named, when = "the source gave", "before any model read the texts"
+    if pipeline.reads:
+        # Pictures are as they were captured.
+        named, when = "the reader found", "from what a model had read off pictures of pages, which had all of these"
+    return (
+        "mail addresses, profile links, telephone numbers that begin with +, @handles and the names that"
+        f" {named} were removed by rule {when}; other names may remain, and names that are ordinary words"
+    )
 
 
 def licences_told(pipeline: Pipeline, contents: Mapping[str, Content]) -> list[str]:
@@ -372,21 +404,28 @@ def _terms_of(licence: str) -> set[str]:
     return set(re.findall(r"(?<![A-Za-z])(?:NC|ND|SA)(?![A-Za-z])", licence.upper()))
 
 
-def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
-    """Before a build: how many decisions of people are on published items whose text is another now, or gone, and why.
-    Nothing is asked or written."""
+def told_of_lost(pipeline: Pipeline, bench: Workbench) -> Iterator[str]:
+    """Before a build: how many decisions of people are on published items whose text is another now, or gone, and why;
+    and how many on others that wait with another text. Nothing is asked or written."""
     known = {item: said for item, said in by_item(bench.decisions()).items() if _has_people(pipeline)}
-    if not known or not (published := _published_ids(pipeline)):
-        return []
+    if not known:
+        return
+    published = _published_ids(pipeline)
     built = seen_so_far(pipeline, bench)
     # Who passed the last review was decided on there.
     review = built.review if pipeline.review.reviewers else built.reviews[0]
     stages = built.stages[: built.stages.index(review) + 1]
     assert isinstance(review.stage, Review)
     applies = said_of(bench.decisions(), review.contents, review.stage)
-    lost = [item for item in known.keys() - applies.keys() if item[:ID_DIGITS] in published]
+    none = known.keys() - applies.keys()
+    lost = [item for item in none if item[:ID_DIGITS] in published]
+    waiting = [item for item in none.intersection(review.contents) if item[:ID_DIGITS] not in published]
+    if waiting:
+        said = counted(sum(len(known[item]) for item in waiting), "decision")
+        items = counted(len(waiting), "item")
+        yield f"{said} of people on {items} not published yet: on another text than what waits for review now"
     if not lost:
-        return []
+        return
     why = {item: _left_at(item, stages) for item in lost}
     anew = [item for item in lost if why[item].endswith(_ANEW)]
 
@@ -397,12 +436,9 @@ def told_of_lost(pipeline: Pipeline, bench: Workbench) -> list[str]:
         listed = "; ".join(f"{reason} ({count})" for reason, count in reasons)
         return [f"{counted(decisions, 'decision')} of people on {where} {what}: {listed}"] if items else []
 
-    return [
-        *told(
-            [item for item in lost if item not in anew], "no longer count, so that this build publishes without these"
-        ),
-        *told(anew, "count on where it comes out as before, and no longer where it does not"),
-    ]
+    changed = [item for item in lost if item not in anew]
+    yield from told(changed, "no longer count, so that this build publishes without these")
+    yield from told(anew, "count on where it comes out as before, and no longer where it does not")
 
 
 def _has_people(pipeline: Pipeline) -> bool:

@@ -59,7 +59,7 @@ class Read(NoContext):
     folder: Path
     prompt: str
     name: ClassVar[str] = "read"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[Role] = "reader"
 
     def settings(self) -> Mapping[str, Any]:

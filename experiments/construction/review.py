@@ -21,8 +21,9 @@ from toolablate.analysis.agreement.kappa import (
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.benchmarks.rows.row_errors import LineError, at
 from toolablate.benchmarks.rows.sources import rows_of
+from toolablate.experiments.construction.json_replies import CONTROL
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, Outcome, Waiting
-from toolablate.experiments.construction.workbench import Decision, content_digest, person_key
+from toolablate.experiments.construction.workbench import Decision, as_seen, content_digest, person_key
 from toolablate.traces.records import digest_json, digest_text
 
 
@@ -47,6 +48,16 @@ class Reviewed:
     names: Mapping[str, str] = field(default_factory=dict)
     told: str = ""
     by: str = ""
+    _known: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def is_faulty(self, content: Content, mend: Mapping[str, Any]) -> bool:
+        """Of one content with one mend that is asked of the rules once: with a language model they take long."""
+        mended = self.mended(content, mend)
+        # The whole content: rules also read what decisions do not hang on, as the names.
+        key = digest_json(mended)
+        if key not in self._known:
+            self._known[key] = bool(self.faults(mended))
+        return self._known[key]
 
     def is_by(self, content: Content, person: str) -> bool:
         return bool(self.by) and person_key(content[self.by]) == person_key(person)
@@ -131,11 +142,17 @@ def sides_of(said: Sequence[Decision], reviewers: int) -> list[Decision]:
 
 
 def sides_digest(sides: Sequence[Decision]) -> str:
-    """Of what they say, in their order; "" for none."""
-    return digest_json([each.model_dump(include=OF_A_SIDE) for each in sides]) if sides else ""
+    """Of what they say, in their order."""
+    return digest_json([each.model_dump(include=OF_A_SIDE) for each in sides])
 
 
 OF_A_SIDE = {"verdict", "content", "reason"}
+NO_SIDES = sides_digest(())
+
+
+def was_shown_sides(decision: Decision) -> bool:
+    """Whether the person is known to have read what others said. Of a decision from a file nobody knows."""
+    return decision.sides not in ("", NO_SIDES)
 
 
 def _gist(decision: Decision) -> tuple[str, str]:
@@ -152,6 +169,10 @@ class FaultyError(LineError):
 
 class ChangedError(LineError):
     """The item is another than the one that was decided on."""
+
+
+class SidesError(LineError):
+    """Those who differ say otherwise by now than was shown to who decided, or have come to differ."""
 
 
 class NoItemError(LineError):
@@ -232,10 +253,10 @@ def decision_of(row: Mapping[str, Any], contents: Mapping[str, Content], reviewe
         raise ChangedError(
             "seen: the item is another by now, so that this is no decision on it", "`build decide` prints what it is."
         )
-    if decision.verdict == "reject" and not decision.reason.strip():
+    if decision.verdict == "reject" and not as_seen(decision.reason):
         raise FaultyError("reason: a rejection needs one")
-    if len(decision.reason) > LONGEST_TEXT:
-        raise FaultyError(f"reason: {_too_long(decision.reason)}")
+    if why := _why_not(decision.reason):
+        raise FaultyError(f"reason: {why}")
     if decision.verdict != "mend" and decision.content:
         raise LineError(f"content: {decision.verdict} changes nothing", 'Say "mend", or leave it out.')
     mend = _mend(decision, content, reviewed) if decision.verdict == "mend" else {}
@@ -252,14 +273,14 @@ def _mend(decision: Decision, content: Content, reviewed: Reviewed) -> dict[str,
         raise LineError("content: the mend changes nothing", 'Say "accept".')
     if wrong := [key for key, value in mend.items() if not _is_like(value, asked[key])]:
         raise LineError(f"content.{wrong[0]}: has to be {_called(asked[wrong[0]])}")
-    long = [
-        f"{key}: {_too_long(text)}"
+    none = [
+        f"{key}: {why}"
         for key in mend
         for text in sorted(_texts_in(mend[key]) - _texts_in(asked[key]))
-        if len(text) > LONGEST_TEXT
+        if (why := _why_not(text))
     ]
     # What is too long is not read further.
-    if faults := long or reviewed.faults(reviewed.mended(content, mend)):
+    if faults := none or reviewed.faults(reviewed.mended(content, mend)):
         raise FaultyError(f"content: {'; '.join(faults)}", faults=faults)
     return mend
 
@@ -268,8 +289,12 @@ def _texts_in(value: object) -> set[str]:
     return set(value) if isinstance(value, list) else {value} if isinstance(value, str) else set()
 
 
-def _too_long(text: str) -> str:
-    return f"has {len(text):,} characters, and may have {LONGEST_TEXT:,}"
+def _why_not(text: str) -> str:
+    """What no text of a person may be, as none of a model may; "" where it is not."""
+    if len(text) > LONGEST_TEXT:
+        return f"has {len(text):,} characters, and may have {LONGEST_TEXT:,}"
+    control = CONTROL.search(text)
+    return f"holds the control character U+{ord(control[0]):04X}: leave it out" if control else ""
 
 
 def _is_like(value: object, before: object) -> bool:
@@ -320,7 +345,7 @@ def still_kept(
     def is_faulty(each: Decision) -> bool:
         if each.verdict != "mend" or each.seen != seen.get(each.item):
             return False
-        return bool(reviewed.faults(reviewed.mended(contents[each.item], each.content)))
+        return reviewed.is_faulty(contents[each.item], each.content)
 
     return [each for each in decisions if not is_faulty(each)]
 
@@ -340,10 +365,19 @@ def words_of(decisions: Iterable[Decision], seen: Mapping[str, str]) -> dict[str
     return by_item(each for each in decisions if each.seen == seen.get(each.item))
 
 
+def _first(said: Sequence[Decision], reviewers: int) -> list[Decision]:
+    """The first people who spoke. Who has read what they say is none of them, also where a word no longer counts."""
+    return [each for each in said if not was_shown_sides(each)][:reviewers]
+
+
 def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
-    """One without a digest of the sides, of a file or an earlier version, applies whatever they say."""
-    sides = sides_digest(sides_of(said, reviewers))
-    return [*said[:reviewers], *(each for each in said[reviewers:] if each.sides in ("", sides))]
+    """Those of the first people, and then of others who decided between what these say. One without a digest of the
+    sides, of a file or an earlier version, applies whatever they say."""
+    first = _first(said, reviewers)
+    if len(first) < reviewers:
+        return first
+    sides = sides_digest(sides_of(first, reviewers))
+    return [*first, *(each for each in said if each not in first and each.sides in ("", sides))]
 
 
 def own_words(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
@@ -356,7 +390,7 @@ def own_words(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers:
             said[each.by[-1]] = each
             if not waits_for(_applying([*said.values()], reviewers), reviewers):
                 settled.add(each.item)
-    return {item: [*said.values()][:reviewers] for item, said in found.items()}
+    return {item: _first([*said.values()], reviewers) for item, said in found.items()}
 
 
 def agreement(decisions: Sequence[Decision], seen: Mapping[str, str], reviewers: int) -> Agreement:

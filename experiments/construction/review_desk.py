@@ -2,12 +2,14 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
+from toolablate.benchmarks.rows.row_errors import LineError
 from toolablate.experiments.construction.approvals import load_reviewed
 from toolablate.experiments.construction.building import passed
 from toolablate.experiments.construction.kinds import load_items, stages_of
@@ -16,13 +18,16 @@ from toolablate.experiments.construction.review import (
     Agreement,
     Review,
     Reviewed,
+    SidesError,
     agreement,
     decision_of,
     said_now,
     seen_of,
+    sides_digest,
     sides_of,
     still_kept,
     waits_for,
+    was_shown_sides,
     words_of,
 )
 from toolablate.experiments.construction.stages import Content
@@ -34,15 +39,31 @@ Task = Literal["review", "adjudication"]
 @dataclass(frozen=True)
 class ToReview:
     """The items that came to a review as they are now, by id: `seen` are their digests, `said` what people said of
-    them, and `decisions` all that was ever decided and may be kept still. A person is known by name, whatever its
-    capitals."""
+    them, `words` also of who decided between sides that say otherwise by now, and `decisions` all that was ever decided
+    and may be kept still. A person is known by name, whatever its capitals."""
 
     pipeline: Pipeline
     review: Review
     contents: Mapping[str, Content]
     seen: Mapping[str, str]
     said: Mapping[str, Sequence[Decision]]
-    decisions: Sequence[Decision]
+    words: Mapping[str, Sequence[Decision]]
+    decisions: Mapping[str, Sequence[Decision]]
+
+    def with_decisions(self, decisions: Iterable[Decision]) -> "ToReview":
+        """Where these are all that were made on their items. Those on other items are not looked at."""
+        made: dict[str, list[Decision]] = {}
+        for each in decisions:
+            made.setdefault(each.item, []).append(each)
+        kept = {item: still_kept(each, self.contents, self.seen, self.reviewed) for item, each in made.items()}
+        every = list(chain.from_iterable(kept.values()))
+        none: dict[str, list[Decision]] = {item: [] for item in made}
+        return replace(
+            self,
+            said={**self.said, **none, **said_now(every, self.seen, self.review.reviewers)},
+            words={**self.words, **none, **words_of(every, self.seen)},
+            decisions={**self.decisions, **kept},
+        )
 
     @property
     def reviewed(self) -> Reviewed:
@@ -51,18 +72,16 @@ class ToReview:
     @cached_property
     def waiting(self) -> Mapping[str, Task]:
         """What each item waits for that waits."""
+        return {item: waits for item in self.contents if (waits := self.waits_for(item))}
+
+    def waits_for(self, item: str) -> Task | Literal[""]:
         number = self.review.reviewers
-        found = {item: waits_for(self.said.get(item, ()), number) for item in self.contents} if number else {}
-        return {item: waits for item, waits in found.items() if waits}
+        return waits_for(self.said.get(item, ()), number) if number else ""
 
     @cached_property
     def agreement(self) -> Agreement:
-        return agreement(self.decisions, self.seen, self.review.reviewers)
-
-    @cached_property
-    def words(self) -> Mapping[str, Sequence[Decision]]:
-        """By item, also of who decided between sides that say otherwise by now."""
-        return words_of(self.decisions, self.seen)
+        every = list(chain.from_iterable(self.decisions.values()))
+        return agreement(every, self.seen, self.review.reviewers)
 
     def own(self, item: str, person: str) -> Decision | None:
         return next((each for each in self.said.get(item, ()) if _is(each, person)), None)
@@ -76,8 +95,15 @@ class ToReview:
         return [
             item
             for item, waits in self.waiting.items()
-            if waits == task and self.own(item, person) is None and not self.reviewed.is_by(self.contents[item], person)
+            if waits == task
+            and self.own(item, person) is None
+            and not self.reviewed.is_by(self.contents[item], person)
+            and not (task == "review" and self.knows(item, person))
         ]
+
+    def knows(self, item: str, person: str) -> bool:
+        """Whether the person has decided between others, and so read what they said: who did reviews it no more."""
+        return any(_is(each, person) and was_shown_sides(each) for each in self.words.get(item, ()))
 
     def sides(self, item: str, person: str) -> Sequence[Decision]:
         """What the first people said who differ, for a person who is none of them; () for all others."""
@@ -117,14 +143,29 @@ class Desk:
             return self._look()
 
     def decide(self, row: Mapping[str, Any]) -> ToReview:
-        """Keeps one decision as `build decide` does. Raises LineError (see `decision_of`)."""
+        """Keeps one decision as `build decide` does, of who was shown these `sides`. Raises LineError (see
+        `decision_of`): SidesError where they are others by now."""
         with self._lock:
             now = self._look()
             decision = decision_of(row, now.contents, now.reviewed)
-            self._bench.decide([decision])
-            self._kept = self._to_review(now.pipeline, now.review, now.contents, now.seen)
-            if not self._kept.waiting:
-                # The next review may have items that wait.
+            item, then = decision.item, now
+
+            def require_shown(before: Sequence[Decision]) -> None:
+                # Others may have decided since the look, also in another process.
+                nonlocal then
+                shown = now.with_decisions(before)
+                if decision.sides != sides_digest(shown.sides(item, decision.reviewer)):
+                    raise SidesError("sides: others have decided meanwhile")
+                if shown.waits_for(item) == "review" and shown.knows(item, decision.reviewer):
+                    raise LineError(
+                        f"reviewer: {decision.reviewer} has read what others said; others have to review it"
+                    )
+                then = now.with_decisions([*before, decision])
+
+            self._bench.decide([decision], require_shown)
+            self._kept = then
+            if not self._kept.waiting and now.review.name != Review.name:
+                # The next review may have items that wait, and the last one has no next.
                 self._of, self._until = None, 0.0
             return self._kept
 
@@ -192,7 +233,7 @@ class Desk:
         for stage in stages_of(pipeline, self._bench):
             if isinstance(stage, Review):
                 if contents or found is None:
-                    found = self._to_review(pipeline, stage, contents)
+                    found = _to_review(pipeline, stage, contents, self._bench.decisions())
                 if found.waiting or stage.name == Review.name:
                     break
                 contents = passed(pipeline, self._bench, stage, contents).kept
@@ -207,18 +248,11 @@ class Desk:
         assert found is not None
         return found
 
-    def _to_review(
-        self,
-        pipeline: Pipeline,
-        review: Review,
-        contents: Mapping[str, Content],
-        seen: Mapping[str, str] | None = None,
-    ) -> ToReview:
-        if seen is None:
-            seen = seen_of(contents)
-        decisions = still_kept(self._bench.decisions(), contents, seen, review.reviewed)
-        said = said_now(decisions, seen, review.reviewers)
-        return ToReview(pipeline, review, contents, seen, said, decisions)
+
+def _to_review(
+    pipeline: Pipeline, review: Review, contents: Mapping[str, Content], decisions: Iterable[Decision]
+) -> ToReview:
+    return ToReview(pipeline, review, contents, seen_of(contents), {}, {}, {}).with_decisions(decisions)
 
 
 def _read(pipeline: Pipeline) -> tuple[str, ...]:

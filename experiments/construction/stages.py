@@ -40,6 +40,10 @@ def going_on(item: str, content: Content) -> Iterator[tuple[str, Content]]:
         yield digest_json({"text": part["text"], "book": part["book"]}), part
 
 
+ID_DIGITS = 16
+"""Of an item's id, where it is printed and published."""
+
+
 def beginning(content: Content) -> str:
     """The text by which a person knows an item."""
     keys = ("title", "question", "text", "url", "book")
@@ -58,10 +62,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """`reason` is one of few, and counted; `note` is what a model or a person said of this item."""
+    """`reason` is one of few, and counted; `note` is what a model or a person said of this item. `repeats` is the
+    earlier item in whose favour it was dropped, if any."""
 
     reason: str
     note: str = ""
+    repeats: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ class Falsify(NoContext):
     asks: int
     prompt: str
     name: ClassVar[str] = "falsify"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     role: ClassVar[Role] = "writer"
 
     def settings(self) -> Mapping[str, Any]:
@@ -323,7 +323,7 @@ class CheckTwin:
 
     correct: Callable[[], Mapping[str, Content]]
     name: str = "check"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     role: ClassVar[None] = None
 
     def settings(self) -> Mapping[str, Any]:
@@ -332,13 +332,13 @@ class CheckTwin:
     def context(self, contents: Mapping[str, Content]) -> Mapping[str, Any]:
         correct = {normal(content["text"]): item for item, content in (*contents.items(), *self.correct().items())}
         seen: dict[str, str] = {}
-        found = {}
+        found = dict[str, tuple[str, ...]]()
         for item, content in contents.items():
             false = normal(content["false"]["text"])
             if false in correct:
                 found[item] = "equals a correct statement", f"that of {correct[false]}"
             elif false in seen:
-                found[item] = "is there twice", f"also as that of {seen[false]}"
+                found[item] = "is there twice", f"also as that of {seen[false]}", seen[false]
             seen.setdefault(false, item)
         return found
 

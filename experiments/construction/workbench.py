@@ -5,9 +5,9 @@ import sqlite3
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, Self
@@ -69,7 +69,7 @@ Verdict = Literal["accept", "mend", "reject"]
 class Decision(Record):
     """What one person says of an item as they saw it: `seen` is the digest of its content. `content` has the mended
     fields of a `mend`, `reason` why an item is rejected; `seconds` is how long it took, None where nobody measured.
-    `sides` is the digest of what those who differ said, of who decided between them on a page; else ""."""
+    `sides` is the digest of what the page showed of those who differ, or of none; "" where it was no page."""
 
     item: str = Field(min_length=1)
     seen: str = Field(min_length=1)
@@ -77,7 +77,7 @@ class Decision(Record):
     verdict: Verdict
     content: dict[str, Any] = Field(default_factory=dict)
     reason: str = ""
-    seconds: float | None = Field(default=None, ge=0)
+    seconds: float | None = Field(default=None, ge=0, strict=True)
     sides: str = ""
 
     @property
@@ -112,6 +112,9 @@ class Workbench:
         self.path = path
         self._write, self._beside = write, beside
         self._lock: DriverLock | None = None
+        self._made: list[Decision] = []
+        self._made_on: defaultdict[str, list[tuple[Decision, float]]] = defaultdict(list)
+        self._read_until = 0
 
     def __enter__(self) -> Self:
         if (self._beside or not self._write) and not self.path.exists():
@@ -234,7 +237,7 @@ class Workbench:
         return found
 
     def keep_step(self, step: str, item: str, stage: str, outcome: Kept | Dropped) -> None:
-        content = outcome.content if isinstance(outcome, Kept) else {"reason": outcome.reason, "note": outcome.note}
+        content = outcome.content if isinstance(outcome, Kept) else asdict(outcome)
         kept = isinstance(outcome, Kept)
         self._run(
             "INSERT OR IGNORE INTO step VALUES (?, ?, ?, ?, ?, ?)", step, item, stage, kept, _json(content), time.time()
@@ -280,29 +283,43 @@ class Workbench:
 
     # What people said.
 
-    def decide(self, decisions: Iterable[Decision]) -> int:
-        """Keeps those that are new; a person's later word on the same content counts. Returns how many."""
-        new: dict[str, str] = {}
+    def decide(self, decisions: Iterable[Decision], require: Callable[[Sequence[Decision]], None] | None = None) -> int:
+        """Keeps those that are new; a person's later word on the same content counts. Returns how many. `require` is
+        given what was decided on their items before, while nobody else can decide; where it raises, nothing is kept."""
+        new = 0
+        decisions = [*decisions]
         with self._explained(), transaction(self._connection):
-            latest = {each.by: each.to_json() for each in self.decisions()}
+            before = [each for item in {each.item: None for each in decisions} for each, _ in self.history(item)]
+            if require is not None:
+                require(before)
+            latest = {each.by: each.to_json() for each in before}
             for each in decisions:
-                if latest.get(each.by) != each.to_json():
-                    new[each.to_json()] = each.item
-                    latest[each.by] = each.to_json()
-            for text, item in new.items():
-                self._connection.execute(
-                    "INSERT INTO decision(item, decision, at) VALUES (?, ?, ?)", (item, text, time.time())
-                )
-        return len(new)
+                if latest.get(each.by) != (text := each.to_json()):
+                    latest[each.by] = text
+                    self._connection.execute(
+                        "INSERT INTO decision(item, decision, at) VALUES (?, ?, ?)", (each.item, text, time.time())
+                    )
+                    new += 1
+        return new
 
     def decisions(self) -> list[Decision]:
         """In the order in which they were made."""
-        return [Decision.from_json(text) for (text,) in self._run("SELECT decision FROM decision ORDER BY number")]
+        self._read_decisions()
+        return [*self._made]
 
     def history(self, item: str) -> list[tuple[Decision, float]]:
         """All that was ever said of an item, with the time of each, in seconds since 1970."""
-        rows = self._run("SELECT decision, at FROM decision WHERE item = ? ORDER BY number", item)
-        return [(Decision.from_json(text), at) for text, at in rows]
+        self._read_decisions()
+        return [*self._made_on.get(item, ())]
+
+    def _read_decisions(self) -> None:
+        """Those that anybody made since the last time: each is read once, since none is ever changed."""
+        sql = "SELECT number, item, decision, at FROM decision WHERE number > ? ORDER BY number"
+        for number, item, text, at in self._run(sql, self._read_until):
+            decision = Decision.from_json(text)
+            self._made.append(decision)
+            self._made_on[item].append((decision, at))
+            self._read_until = number
 
     def others_wrote(self) -> int:
         """Another number once anybody else has written."""

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
 from pydantic import Field
@@ -11,8 +11,8 @@ from pydantic import Field
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy
 from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.cluster.messages import Shared
-from toolablate.experiments.cluster.opening import refuse_other_environment
-from toolablate.experiments.environment.environment import fingerprint_of, recorded_environment
+from toolablate.experiments.cluster.opening import refuse_other_environment, refuse_other_versions
+from toolablate.experiments.environment.environment import fingerprint_of, recorded_environment, recorded_versions
 from toolablate.experiments.environment.replies import open_sources
 from toolablate.experiments.environment.web import silent
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
@@ -112,13 +112,15 @@ class PlanOfReplays:
 @dataclass(frozen=True, slots=True)
 class ReplayOpener:
     """An `Opener` of what replays of trials of these plans stand on, by their places. Lines are named by place and
-    name, as `line_of` does it."""
+    name, as `line_of` does it. `versions` are those of the driver."""
 
     plans: Mapping[int, PlanOfReplays]
     live: bool
+    versions: Mapping[str, str] = field(default_factory=recorded_versions)
 
     async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> "WorkerReplays":
         """Raises InputError where the world is another here, ToolablateError for what cannot be opened."""
+        refuse_other_versions(self.versions)
         opened: dict[int, _OpenedThere] = {}
         environments: dict[int, Environment] = {}
         for place, each in self.plans.items():

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import TOKEN, Site, answering
 from tests.browser.test_review import _is_fine
@@ -98,6 +98,27 @@ def test_regions_are_cut_by_keys_and_mouse(site: Site, browse: Browse, look_at: 
     page.keyboard.press("y")
     _said(page, "Kept.")
     assert site.view.cut.regions[drawn.id].boxes[0].box == pytest.approx((60, 345, 390, 405), abs=3)
+
+
+def test_keys_that_are_typed_while_a_region_is_kept_are_not_lost(site: Site, browse: Browse) -> None:
+    page = browse(site, "/page/0/1")
+    page.wait_for_load_state()
+    proposed = page.locator("[data-region][data-state=proposed]").count()
+    assert proposed > 1
+    held: list[Route] = []
+
+    def keep(route: Route) -> None:
+        if route.request.method == "POST" and not held:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/page/**", keep)
+    page.keyboard.type("yn" * proposed)
+    while not held:
+        page.wait_for_timeout(10)
+    held[0].continue_()
+    expect(page.locator("[data-region][data-state=accepted]")).to_have_count(proposed)
 
 
 def test_what_is_drawn_stays_where_it_cannot_be_kept(site: Site, browse: Browse, complaints: list[str]) -> None:

@@ -147,6 +147,27 @@ def test_phrasings_are_those_of_the_metadata_then_by_rule() -> None:
     assert phrasings_of(question("为什么轴承会损坏？请说明理由。", NumberTarget(value=3)), 1) == ("为什么轴承会损坏？",)
 
 
+@pytest.mark.parametrize(
+    ("published", "found", "is_source"),
+    [
+        (
+            "https://a.example/questions/7/what-did---mean-by-it",
+            "https://a.example/questions/7/what-did-ann-lee-mean-by-it",
+            True,
+        ),
+        ("https://forum.example/viewtopic.php?t=17&u=-", "https://forum.example/viewtopic.php?t=17&u=8", True),
+        ("https://forum.example/viewtopic.php?t=17&u=-", "https://forum.example/viewtopic.php?t=18&u=8", False),
+        ("https://forum.example/u/-/posts", "https://forum.example/u/ann/posts", True),
+        ("https://forum.example/t/why-swell/12", "https://forum.example/t/why-they-swell/12", False),
+    ],
+)
+def test_a_source_is_known_without_the_names_that_its_published_address_lost(
+    published: str, found: str, is_source: bool
+) -> None:
+    sought = Sought(question("Why?", NumberTarget(value=3), metadata={"source_urls": [published]}))
+    assert sought.is_source(found) == is_source
+
+
 def test_an_answer_counts_only_beside_the_questions_words() -> None:
     asked = question(str(GOATS["prompt"]), NumberTarget(value=37))
     assert Sought(asked).answered_by("The ledger: goats that the Brindlewick farm kept on the northern hillside: 37.")

@@ -21,7 +21,15 @@ from starlette.routing import Route
 
 from toolablate.analysis.alignment import pieces
 from toolablate.benchmarks.rows.row_errors import LineError
-from toolablate.experiments.construction.review import OF_A_SIDE, STATISTICS, ChangedError, FaultyError, sides_digest
+from toolablate.experiments.construction.review import (
+    NO_SIDES,
+    OF_A_SIDE,
+    STATISTICS,
+    ChangedError,
+    FaultyError,
+    SidesError,
+    sides_digest,
+)
 from toolablate.experiments.construction.review_desk import Desk, Task, ToReview
 from toolablate.experiments.construction.reviewers import (
     Institution,
@@ -243,6 +251,7 @@ def _item(
     deciding = bool(sides) or (form is not None and form.get("task") == "adjudication")
     task: Task = "adjudication" if deciding else "review"
     tasks = now.tasks(person, task)
+    waits_for_review, knows = now.waiting.get(item) == "review", now.knows(item, person)
     return page(
         request,
         "review_item.html",
@@ -253,7 +262,8 @@ def _item(
         sides_seen=_sides_seen(sides),
         task=task,
         own=own,
-        open=own is not None or bool(sides) or now.waiting.get(item) == "review",
+        open=own is not None or bool(sides) or (waits_for_review and not knows),
+        knows=waits_for_review and knows,
         sides=sides,
         source=_source(content, reviewed.source),
         tiles=content.get("tiles", ()) if "tiles" in reviewed.source else (),
@@ -369,12 +379,15 @@ def _decided(request: Request, form: Form) -> Response:
         return _changed(request, now, item, person, form)
     sides = _sides(now, item, person)
     if form.get("sides", "") != _sides_seen(sides):
-        told = _SIDES_GONE if not sides else _SIDES_CHANGED if form.get("sides") else _SIDES_NEW
+        told = _SIDES_GONE if not sides else _SIDES_NEW if form.get("sides") == NO_SIDES else _SIDES_CHANGED
         return _item(request, now, item, person, form=form, told=told, status=HTTPStatus.CONFLICT)
     row = {"item": item, "seen": form["seen"], "reviewer": person, "seconds": _seconds(form)}
     applied = len(now.said.get(item, ()))
     try:
         now = view.desk.decide({**row, **_said(now, item, sides, form), "sides": _sides_seen(sides)})
+    except SidesError:
+        # What was decided meanwhile is seen now.
+        return _decided(request, form)
     except ChangedError:
         return _changed(request, view.desk.look(), item, person, form)
     except FaultyError as error:

@@ -182,7 +182,12 @@ for (const page of pages) {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
   if (event.target.matches?.("textarea, select")) return;
-  if (act(event)) event.preventDefault(), event.stopImmediatePropagation();
+  // What is typed while a region is being kept is meant for what comes after it.
+  const { key, shiftKey, repeat, target } = event;
+  if (sending ? typed.push({ key, shiftKey, repeat, target }) : act(event)) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }
 }, { capture: true });
 
 const MODES = { 1: "choose", 2: "region", 3: "box", 4: "mask" };
@@ -247,6 +252,7 @@ modes.addEventListener("change", show);
 // What was kept takes the place of the forms; where no server answers, all stays as it was drawn.
 
 let sending = false;
+const typed = [];
 list.addEventListener("submit", (event) => {
   event.preventDefault();
   if (!sending) send(event.target, event.submitter);
@@ -283,9 +289,11 @@ async function send(of, button) {
     trouble.textContent = `Not kept: ${error instanceof TypeError || error.name === "TimeoutError" ? "the server does not answer; try again." : error.message} What you drew stays here.`;
     trouble.hidden = false;
     trouble.scrollIntoView({ block: "nearest" });
+    typed.length = 0;
   }
   sending = false;
   list.removeAttribute("aria-busy");
+  while (typed.length && !sending) act(typed.shift());
 }
 
 list.addEventListener("input", draw);

@@ -4,13 +4,13 @@ with its accepted answer."""
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import lxml.html  # type: ignore[import-untyped]
 from lxml.etree import ParserError  # type: ignore[import-untyped]
@@ -181,8 +181,32 @@ def said_in(written: str) -> str:
     return text_of(post, quotes_marked=True)
 
 
-def texts_in(written: list[str]) -> list[str]:
-    return [said_in(each) for each in written]
+def read_posts(written: list[str]) -> tuple[list[str], list[str]]:
+    """The text of each post, and who is named in them by the forum's own markup."""
+    return [said_in(each) for each in written], [name for each in written for name in _named_in(each)]
+
+
+_OF_A_PERSON = re.compile(r"/(?:u|users?|members?|profiles?)/(?:\d+/)?([^/?#]+)")
+
+
+def _named_in(written: str) -> Iterator[str]:
+    """Of whom Discourse quotes from another topic, and whose page a link leads to, where its text is like the address:
+    "my profile" names nobody."""
+    try:
+        post = lxml.html.fromstring(f"<div>{written}</div>".replace("\0", ""))
+    except (ParserError, ValueError):
+        return
+    yield from post.xpath(".//aside/@data-username")
+    for link in post.iterfind(".//a[@href]"):
+        of = _OF_A_PERSON.search(unquote(link.get("href")))
+        text = " ".join(link.text_content().removeprefix("@").split())
+        both = (_letters(of[1]), _letters(text)) if of else ("", "")
+        if all(both) and (both[0] in both[1] or both[1] in both[0]):
+            yield text
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -343,8 +367,9 @@ async def _discourse_samples(
 ) -> AsyncIterator[Thread | LeftOut]:
     for number in numbers:
         url = f"{forum.url.rstrip('/')}/t/{number}"
-        if url not in known and (thread := await _topic(forum, reader, url, solved=False)) is not None:
-            yield thread
+        if url not in known:
+            thread = await _topic(forum, reader, url, solved=False)
+            yield thread or _left_out(forum, url, "is not there, or has no accepted answer")
 
 
 async def _topics(forum: DiscourseForum, reader: _Json, base: str) -> AsyncIterator[_Topic | LeftOut]:
@@ -514,7 +539,12 @@ def _questions_of(forum: StackExchangeForum, base: str, samples: Sequence[str]) 
     if samples:
         return f"{base}/questions/{';'.join(samples)}", {"sort": "votes"}
     # `min` is of what is sorted by.
-    window = {"fromdate": _seconds(forum.since), "todate": _seconds(forum.until, days=1), "min": forum.votes}
+    window = {
+        "fromdate": _seconds(forum.since),
+        # No day follows the calendar's last one, until which all is asked for.
+        "todate": None if forum.until == date.max else _seconds(forum.until, days=1),
+        "min": forum.votes,
+    }
     return f"{base}/questions", {"sort": "votes"} | {key: each for key, each in window.items() if each is not None}
 
 
@@ -573,7 +603,7 @@ async def _thread(
 ) -> Thread | LeftOut | None:
     """Posts are HTML. None where question or answer have no text: pictures alone."""
     try:
-        asked, said, *others = await texts.call(url, texts_in, [question, answer, *replies])
+        (asked, said, *others), named = await texts.call(url, read_posts, [question, answer, *replies])
     except InputError as error:
         return LeftOut(url, forum.name, error.message)
     if not all(text.replace(PICTURE, "").strip("> \n") for text in (asked, said)):
@@ -586,7 +616,7 @@ async def _thread(
         url=url,
         forum=forum.name,
         licence=forum.licence if licence is None else licence,
-        names=tuple(dict.fromkeys(filter(None, names))),
+        names=tuple(dict.fromkeys(filter(None, [*names, *named]))),
     )
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, planned, texts
+from tests.servers.chat_server import closed_port
 
 from toolablate.agents import Line
 from toolablate.agents.chat import NoReplyError
@@ -24,6 +25,7 @@ from toolablate.experiments.cluster import node
 from toolablate.experiments.cluster import worker as workers
 from toolablate.experiments.cluster.fleet import FleetExecutor
 from toolablate.experiments.cluster.in_process import InProcess
+from toolablate.experiments.cluster.joining import Head
 from toolablate.experiments.cluster.messages import (
     Attempt,
     Cancel,
@@ -581,6 +583,13 @@ async def test_nobody_avoids_a_place_that_is_not_known_and_its_slot_rests() -> N
         assert avoided == [[]] * 3
 
 
+def test_of_a_head_that_is_gone_no_place_is_asked() -> None:
+    """Ray would wait for it."""
+    gone = Head(f"127.0.0.1:{closed_port()}", "")
+    assert not gone.is_there()
+    assert RayChannel(None, gone).place() == ""
+
+
 @pytest.mark.parametrize(("found", "place"), [({"Address": {"NodeID": "7"}}, "7"), ({}, ""), (None, "")])
 def test_where_ray_does_not_tell_a_place_it_is_not_known(
     found: dict[str, Any] | None, place: str, monkeypatch: pytest.MonkeyPatch
@@ -591,7 +600,8 @@ def test_where_ray_does_not_tell_a_place_it_is_not_known(
         return found
 
     monkeypatch.setitem(sys.modules, "ray._private.state", cast(Any, SimpleNamespace(actors=actors)))
-    assert RayChannel(SimpleNamespace(_actor_id=b"a")).place() == place
+    head = cast(Any, SimpleNamespace(is_there=lambda: True))
+    assert RayChannel(SimpleNamespace(_actor_id=b"a"), head).place() == place
 
 
 async def test_one_that_is_left_out_stays_so_while_another_is_ready_there(monkeypatch: pytest.MonkeyPatch) -> None:

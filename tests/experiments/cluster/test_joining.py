@@ -61,6 +61,8 @@ def test_what_speaks_as_ray_does_is_taken_for_it(says: str) -> None:
     [
         ("print('taken')", "taken"),
         ("print('refused')", "refused"),
+        # Ctrl-C in a terminal reaches it not: it would count as what was found.
+        ("import os; print('refused' if os.getpgrp() == os.getpid() else 'taken')", "refused"),
         ("raise SystemExit(3)", "the process that tried it ended with 3"),
         ("import no_such_ray", "ModuleNotFoundError: No module named 'no_such_ray'"),
         ("import time; time.sleep(100)", "it has not answered within 1 s"),

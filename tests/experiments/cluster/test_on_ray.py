@@ -7,14 +7,16 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
+from bench.cluster.nodes import still_there
+from bench.kernels.load import Key, descendants, processes
 from tests.conftest import Cli
 from tests.experiments.cluster.test_runs import run
-from tests.experiments.plan_files import endpoint_plan, right
+from tests.experiments.plan_files import KERNELS, endpoint_plan, right, wait_for
 from tests.servers.chat_server import ChatServer, Slow, Step, reply
 
 from toolablate.traces.records import Failure, ToolCall
@@ -40,6 +42,8 @@ def on_ray(plan: Path, store: Path, folder: Path) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # As a command of a shell has it, whose Ctrl-C reaches all of them.
+        process_group=0,
     )
 
 
@@ -56,6 +60,17 @@ def workers(folder: Path) -> list[int]:
     return found
 
 
+def below(roots: Iterable[int]) -> set[Key]:
+    """Processes that these have started."""
+    seen, above = processes(), set(roots)
+    return {seen[pid].key for pid in descendants(seen, above) - above}
+
+
+def until_said(output: IO[str], words: str) -> None:
+    """What is said until then is read."""
+    assert any(words in line for line in output)
+
+
 def coding(request: dict[str, Any]) -> Step:
     """With `python`, the first question's cells set a name, take too long, and print the name. One that waits lacks no
     processor, however many others want one."""
@@ -70,7 +85,8 @@ def coding(request: dict[str, Any]) -> Step:
 def test_replies_recorded_on_ray_give_the_same_trials_here_and_a_cell_over_its_limit_keeps_its_state(
     chat_server: ChatServer, tmp_path: Path, ray_folder: Path, cli: Cli
 ) -> None:
-    sandbox = "sandbox = { backend = 'bubblewrap', pool = 0, limits = { cell_seconds = 1 } }"
+    # The default backend; doctor's test interrupts cells of bubblewrap's on each node.
+    sandbox = "sandbox = { limits = { cell_seconds = 1 } }"
     path = endpoint_plan(tmp_path, chat_server.url, count=2, extra=f"{sandbox}\n[replies]\nmode = 'record'")
     recording = path.read_text(encoding="utf-8").replace("['none']", "['none', 'python']")
     path.write_text(recording, encoding="utf-8")
@@ -135,3 +151,46 @@ def test_killed_workers_cost_attempts_and_no_trial_and_keys_are_in_nothing_that_
     assert [file for file in kept if KEY.encode() in file.read_bytes()] == []
     assert KEY not in said
     assert workers(ray_folder) == []
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_ctrl_c_ends_a_run_its_workers_and_their_kernels_and_the_same_command_goes_on(
+    chat_server: ChatServer, tmp_path: Path, ray_folder: Path, presses: int
+) -> None:
+    """Once lets the trials end that have begun, twice cancels them. In a terminal it reaches Ray's processes too."""
+    pressed = 0
+
+    def answers(request: dict[str, Any]) -> Step:
+        if any(message["role"] == "tool" for message in request["messages"]):
+            question = next(each["content"] for each in request["messages"] if each["role"] == "user")
+            return reply(f"Answer: {question.split()[1]}")
+        seconds = 2 if presses == 1 or pressed == presses else 100
+        return reply(None, ("python", {"code": f"import time; time.sleep({seconds})"}))
+
+    chat_server.answers(answers)
+    path = endpoint_plan(tmp_path, chat_server.url, count=6, concurrency=2, extra=KERNELS)
+    path.write_text(path.read_text(encoding="utf-8").replace("['none']", "['python']"), encoding="utf-8")
+    store = tmp_path / "run.sqlite"
+    with on_ray(path, store, ray_folder) as running:
+        wait_for(lambda: len(chat_server.requests) >= 2 and below(workers(ray_folder)))
+        begun = below([running.pid])
+        asked = len(chat_server.requests)
+        os.killpg(running.pid, signal.SIGINT)
+        pressed = 1
+        if presses == 2:
+            assert running.stdout is not None
+            until_said(running.stdout, "Stopping")
+            os.killpg(running.pid, signal.SIGINT)
+            pressed = 2
+        said, _ = running.communicate(timeout=300)
+    assert running.returncode == 1, said
+    assert "you stopped the run" in said
+    wait_for(lambda: not still_there(begun))
+    cancelled = asked if presses == 2 else 0
+    again = on_ray(path, store, ray_folder)
+    said, _ = again.communicate(timeout=300)
+    assert again.returncode == 0, said
+    assert len(chat_server.requests) == 2 * 6 + cancelled
+    with Store(store) as opened:
+        ended = [[each.outcome for each in opened.attempts(seen.trial)] for seen in opened.summaries()]
+    assert ended == [["answered"]] * 6

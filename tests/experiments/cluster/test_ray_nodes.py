@@ -1,6 +1,7 @@
 """Nodes of a real Ray that are not as a plan needs them, that are lost, and commands that the cluster does not take."""
 
 import os
+import platform
 import re
 import shutil
 import signal
@@ -9,14 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.experiments.plan_files import endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer
+from tests.tools.archive.samples import filled
+
+from toolablate.tools.archive import seal
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(400)]
 pytest.importorskip("ray")
@@ -49,14 +54,15 @@ def command(*arguments: str | Path, cwd: Path, env: Mapping[str, str]) -> "subpr
 
 
 @contextmanager
-def head(env: Mapping[str, str]) -> Iterator[str]:
-    """The address of a cluster of one node that is started with this environment and no other."""
+def head(env: Mapping[str, str], before: Sequence[str] = ()) -> Iterator[str]:
+    """The address of a cluster of one node that is started with this environment and no other; `before` comes before
+    the command."""
     port = free_port()
     # Short, since sockets lie in it.
     folder = Path(tempfile.mkdtemp(prefix="tr", dir="/tmp"))
     # Not `ray stop`, which ends every Ray of the machine.
     started = subprocess.Popen(
-        [*START, *QUIET, "--head", "--block", f"--port={port}"],
+        [*before, *START, *QUIET, "--head", "--block", f"--port={port}"],
         env={**PASSED, **env, **in_folder(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -131,6 +137,68 @@ def test_a_node_without_toolablate_is_named_at_once_with_what_to_do(chat_server:
     assert "install toolablate there as it is here" in told
 
 
+def test_a_node_with_another_archive_is_named_by_doctor_and_by_a_run(chat_server: ChatServer, tmp_path: Path) -> None:
+    """There another folder is mounted in the place of the plan's archive."""
+    within = ["unshare", "--mount", "--propagation", "private"]
+    if not shutil.which("unshare") or subprocess.run([*within, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespace of mounts can be made here")
+    chat_server.answers(right)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1, extra="[web]\nmode = 'replay'\narchive = 'kept'")
+    tools = "[{ name = 'c', tools = ['browser_open'] }]"
+    plan.write_text(plan.read_text(encoding="utf-8").replace("['none']", tools), encoding="utf-8")
+    here = seal(filled(tmp_path / "kept", 1)).root
+    there = seal(filled(tmp_path / "other", 2)).root
+    mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    mounted = ["sh", "-c", f'mount --bind {tmp_path}/other {tmp_path}/kept && exec "$@"', "sh"]
+    with head({**mine, "PATH": os.environ["PATH"]}, [*within, *mounted]) as address:
+        looked = command("doctor", plan, "--cluster", address, cwd=tmp_path, env=mine)
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
+    assert (looked.returncode, ran.returncode) == (1, 2), looked.stdout + ran.stderr
+    differs = f"its environment is another: web: replay {there} there, replay {here} at the driver"
+    told = " ".join(ran.stderr.split())
+    assert re.search(rf"no worker can be started; at {re.escape(socket.gethostname())}, process \d+: {differs}", told)
+    assert "give each node the same files, archives" in told
+    shown = "".join(looked.stdout.split())
+    assert "".join(differs.split()) in shown
+    assert chat_server.requests == []
+    assert not (tmp_path / "runs" / "plan.sqlite").exists()
+
+
+TO_RAY = "import ray._private.utils as u; u.compute_version_info = lambda: (u.ray.__version__, '3.12.4')"
+TO_US = "import platform; platform.python_version = lambda: '3.12.4'"
+
+
+def pretending(folder: Path, *lines: str) -> dict[str, str]:
+    """For processes that say that their Python is another: to Ray, which asks it of drivers alone, or to us."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text("\n".join(lines), encoding="utf-8")
+    return {"PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH", "")]))}
+
+
+def test_a_node_with_another_python_is_refused_before_anything_is_asked(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    chat_server.answers(right)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1)
+    mine = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    node, driver = pretending(tmp_path / "node", TO_RAY, TO_US), pretending(tmp_path / "driver", TO_RAY)
+    with head({**mine, **node, "PATH": os.environ["PATH"]}) as address:
+        joining = command("run", plan, "--cluster", address, cwd=tmp_path, env=mine)
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env={**mine, **driver})
+        looked = command("doctor", plan, "--cluster", address, cwd=tmp_path, env={**mine, **driver})
+    own, ray = platform.python_version(), version("ray")
+    told = " ".join(joining.stderr.split())
+    assert joining.returncode == 2, told
+    assert f"has Ray {ray} and Python 3.12.4, this command Ray {ray} and Python {own}" in told
+    told = " ".join(ran.stderr.split())
+    assert ran.returncode == 2, told
+    assert f"its versions are others: python: 3.12.4 there, {own} at the driver" in told
+    assert "install the same Python" in told
+    assert looked.returncode == 1
+    assert f"python 3.12.4 there, {own} at the driver" in " ".join(looked.stdout.split())
+    assert chat_server.requests == []
+
+
 @contextmanager
 def without_block(env: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     """A cluster whose other processes stay where its node is killed: its address and its folder."""
@@ -158,8 +226,10 @@ def of_ray(folder: Path, name: str = "") -> list[int]:
     return found
 
 
-def test_where_the_only_node_is_lost_the_next_one_that_joins_goes_on(chat_server: ChatServer, tmp_path: Path) -> None:
-    """By its node Ray knows the driver: with it Ray would give that no worker any more."""
+@pytest.mark.parametrize("lost", ["node", "head"])
+def test_where_the_only_node_is_lost_the_next_one_goes_on(chat_server: ChatServer, tmp_path: Path, lost: str) -> None:
+    """By its node Ray knows the driver: with it Ray would give that no worker any more. Of a head that is started anew
+    Ray would end the driver that asks it anything."""
 
     def slowly(request: dict[str, Any]) -> Any:
         time.sleep(0.3)
@@ -173,11 +243,63 @@ def test_where_the_only_node_is_lost_the_next_one_that_joins_goes_on(chat_server
         command = [sys.executable, "-m", "toolablate", "run", str(plan), "--cluster", address]
         with subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
             wait_for(lambda: len(chat_server.requests) > 4)
-            for process in of_ray(folder, "raylet/raylet"):
-                os.kill(process, signal.SIGKILL)
-            joins = [*START, "--disable-usage-stats", f"--address={address}"]
-            subprocess.run(joins, env=own, capture_output=True, check=True)
+            for process in of_ray(folder, "raylet/raylet" if lost == "node" else ""):
+                if process != running.pid:
+                    os.kill(process, signal.SIGKILL)
+            joins = [f"--address={address}"]
+            if lost == "head":
+                wait_for(lambda: of_ray(folder) == [running.pid])
+                joins = ["--include-dashboard=false", "--head", f"--port={address.rpartition(':')[2]}"]
+            starts = [*START, "--disable-usage-stats", *joins]
+            subprocess.run(starts, env=own, capture_output=True, check=True)
             told = running.communicate(timeout=200)[0]
     assert running.returncode == 0, told
     assert "is unavailable" not in told
     assert set(outcomes(tmp_path / "runs" / "plan.sqlite").values()) == {("answered", "correct")}
+
+
+# The command line, with less patience: (seconds, arguments).
+IMPATIENT = """
+import runpy, sys
+from toolablate.experiments.cluster.fleet import FleetExecutor
+FleetExecutor.__init__.__kwdefaults__["patience"] = float(sys.argv.pop(1))
+runpy.run_module("toolablate", run_name="__main__")
+"""
+
+
+def test_where_the_head_is_lost_the_run_ends_in_words_and_another_cluster_goes_on(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    """Without it, nodes end themselves and their workers; Ray would end the driver as well, and say nothing."""
+
+    def slowly(request: dict[str, Any]) -> Any:
+        time.sleep(0.3)
+        return right(request)
+
+    chat_server.answers(slowly)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=60)
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": RIGHT}
+    with without_block({**token, "RAY_gcs_rpc_server_reconnect_timeout_s": "2"}) as (address, folder):
+        own = {**os.environ, **token, **in_folder(folder), "COLUMNS": "500"}
+        driver = [sys.executable, "-c", IMPATIENT, "10", "run", str(plan), "--cluster", address]
+        with subprocess.Popen(driver, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as running:
+            wait_for(lambda: len(chat_server.requests) > 4)
+            for process in of_ray(folder, "gcs_server"):
+                os.kill(process, signal.SIGKILL)
+            told = running.communicate(timeout=300)[0]
+        assert of_ray(folder, "RayWorker") == []
+    assert running.returncode == 2, told
+    assert "No worker is left: the run ends if there is none within 10 s" in told
+    assert re.search(rf"the head of the cluster \(\S+:{address.rpartition(':')[2]}\) does not answer", told)
+    assert "there has been no worker for 10 s" in told
+    assert "the same command goes on with what is missing" in told
+    store = tmp_path / "runs" / "plan.sqlite"
+    done = [each for each in outcomes(store).values() if each == ("answered", "correct")]
+    assert set(outcomes(store).values()) <= {("answered", "correct"), ("failed", None)}
+    assert 0 < len(done) < 60
+    asked = len(chat_server.requests)
+    with without_block(token) as (address, folder):
+        ran = command("run", plan, "--cluster", address, cwd=tmp_path, env={**token, **in_folder(folder)})
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert len(chat_server.requests) - asked == 60 - len(done)
+    assert list(outcomes(store).values()) == [("answered", "correct")] * 60

@@ -1,6 +1,8 @@
 """Runs whose trials are on workers: the same trials, one pace, and no trial lost or scored by a worker that dies."""
 
 import asyncio
+import platform
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -12,17 +14,21 @@ import pytest
 from tests.conftest import WritePlan
 from tests.experiments.plan_files import answered, call, endpoint_plan, right
 from tests.servers.chat_server import ChatServer, Slow, Step, Until
+from tests.tools.archive.samples import filled
 
 from toolablate.agents import Line
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster.fleet import FleetExecutor
 from toolablate.experiments.cluster.in_process import InProcess
+from toolablate.experiments.cluster.lent import Lent
 from toolablate.experiments.cluster.opening import PlanOpener, opens_of
 from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import Plan, load_plan
+from toolablate.experiments.replay.on_workers import PlanOfReplays, ReplayOpener
 from toolablate.experiments.running.execution import Opens, RunExecutor
 from toolablate.experiments.running.launch import Launched, launch
 from toolablate.experiments.running.progress import RunProgress
+from toolablate.tools.archive import seal
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition
 from toolablate.traces.store import DriverLock, Store
@@ -164,6 +170,60 @@ async def test_a_world_that_differs_is_named(write_plan: WritePlan) -> None:
         (plan.file.parent / "script.jsonl").write_text("", encoding="utf-8")
         with pytest.raises(InputError, match="code of the model 'recorded' is another"):
             await PlanOpener(plan, conditions, fingerprint, plan.file).open(stack, {})
+
+
+ARCHIVE = "[web]\nmode = 'replay'\narchive = 'kept'"
+CORPUS = "[search]\nprovider = 'corpus'\ncorpus = 'documents.jsonl'"
+
+
+@pytest.mark.parametrize(
+    ("extra", "there", "told"),
+    [
+        (ARCHIVE, "another", r"its environment is another: web: replay \w+ there, replay \w+ at the driver"),
+        (ARCHIVE, "nothing", "it has not what the driver has: There is no archive at .*kept"),
+        (CORPUS, "another", r"its environment is another: search: corpus/\w+ there, corpus/\w+ at the driver"),
+        (CORPUS, "nothing", "it has not what the driver has: there is no corpus at .*documents.jsonl"),
+    ],
+)
+async def test_another_archive_or_corpus_is_named_and_so_is_one_that_is_not_there(
+    tmp_path: Path, extra: str, there: str, told: str
+) -> None:
+    archive, corpus = tmp_path / "kept", tmp_path / "documents.jsonl"
+    seal(filled(archive, 1))
+    corpus.write_text('{"url": "https://a.example/", "title": "A", "text": "One."}\n', encoding="utf-8")
+    path = endpoint_plan(tmp_path, "http://e/v1", count=1, extra=extra)
+    tools = "[{ name = 'c', tools = ['browser_open'] }]"
+    path.write_text(path.read_text(encoding="utf-8").replace("['none']", tools), encoding="utf-8")
+    plan, _ = load_plan(path)
+    conditions = plan.resolved_conditions()
+    opener = PlanOpener(plan, conditions, fingerprint_of(plan, conditions), plan.file)
+    shutil.rmtree(archive)
+    corpus.unlink()
+    if there == "another":
+        seal(filled(archive, 2))
+        corpus.write_text('{"url": "https://a.example/", "title": "A", "text": "Two."}\n', encoding="utf-8")
+    async with AsyncExitStack() as stack:
+        with pytest.raises(InputError, match=told) as refused:
+            await opener.open(stack, {})
+    assert refused.value.hint == "give each node the same files, archives and versions of your own tools"
+
+
+async def test_another_python_is_named_with_what_to_install(
+    write_plan: WritePlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, _ = load_plan(write_plan({("q1", "none"): answered()}, conditions="['none']"))
+    conditions = plan.resolved_conditions()
+    there = fingerprint_of(plan, conditions)
+    openers = (
+        PlanOpener(plan, conditions, there, plan.file),
+        ReplayOpener({0: PlanOfReplays(plan, conditions, there, plan.file, Lent())}, live=False),
+    )
+    monkeypatch.setattr(platform, "python_version", lambda: "3.12.4")
+    for opener in openers:
+        async with AsyncExitStack() as stack:
+            with pytest.raises(InputError, match=r"its versions are others: python: 3\.12\.4 there, ") as refused:
+                await opener.open(stack, {})
+        assert "the same Python" in refused.value.hint
 
 
 @pytest.mark.parametrize(

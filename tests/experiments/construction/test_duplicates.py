@@ -1,6 +1,8 @@
 """Questions that say the same, without a model."""
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,9 +44,6 @@ def test_of_many_questions_alike_each_is_compared_with_few() -> None:
     said = " ".join(words)
     alike = {f"item {number}": {"question": f"{said} {'x' * number}", "answer": "water"} for number in range(60)}
     found = Deduplicate(DuplicatesSection(), asks=1).context(alike)
-    assert [[each["asked"] for each in near] for near in found.values()] == [[False]] * 59
-    numbered = {f"item {number}": {"question": f"{said} {number}", "answer": "water"} for number in range(60)}
-    found = Deduplicate(DuplicatesSection(), asks=1).context(numbered)
     assert max(len(near) for near in found.values()) == MOST_NEAR
     doubtful = {
         f"item {number}": {
@@ -59,6 +58,8 @@ def test_of_many_questions_alike_each_is_compared_with_few() -> None:
 
 ACID = "What is the pH of a solution of acetic acid of concentration {} mol/L at 25 °C, if its Ka is 1.8e-5?"
 
+MIXED = "Is it {} to mix concentrated nitric acid with acetone in a closed vessel at room temperature?"
+
 ALKENE = "Of cis- and trans-1,2-dichloroethene, which isomer has the {} boiling point at one atmosphere, and why?"
 
 
@@ -66,15 +67,17 @@ ALKENE = "Of cis- and trans-1,2-dichloroethene, which isomer has the {} boiling 
     ("one", "other", "asked"),
     [
         ((ACID.format("0.10"), "2.88"), (ACID.format("0.0010"), "3.91"), [True]),
-        ((ACID.format("0.10"), "2.88"), (ACID.format("0.10").replace("What is", "Give"), " 2.88."), [False]),
+        ((ACID.format("0.10"), "2.88"), (ACID.format("0.10").replace("What is", "Give"), " 2.88."), [True]),
+        ((ACID.format("0.10"), "2.88"), (ACID.format("0.10").upper(), " 2.88."), [False]),
+        ((MIXED.format("safe"), "No"), (MIXED.format("unsafe"), "No"), [True]),
         ((ACID.format("0.10"), "acidic"), (ACID.format("0.0010"), "acidic"), [True]),
         ((ALKENE.format("higher"), "cis"), (ALKENE.format("lower"), "trans"), [True]),
         (("What colour has it then?", "Colourless"), ("What colour has it then?", "Brown, MnO2"), [True]),
-        (("What colour has it then?", "Colourless"), ("What colour  has it then", "colourless."), [False]),
+        (("What colour has it then?", "Colourless"), ("What colour  has IT then?", "colourless."), [False]),
         (("What colour has it then?", "Colourless"), ("Why do tyres wear out?", "Colourless"), []),
     ],
 )
-def test_what_repeats_another_without_a_doubt_has_its_answer_and_its_numbers(
+def test_what_repeats_another_without_a_doubt_has_its_words_and_its_answer(
     one: tuple[str, str], other: tuple[str, str], asked: list[bool]
 ) -> None:
     contents = {name: {"question": said, "answer": answer} for name, (said, answer) in {"1": one, "2": other}.items()}
@@ -90,24 +93,82 @@ def test_questions_of_the_same_words_are_told_apart_by_their_options() -> None:
         "short": {"answer": "zinc burns"},
     }
     contents = {name: {"asked": {"question": "Which of these holds?", **each}} for name, each in asked.items()}
-    assert Distinct(0.8).context(contents) == {"other answer": ["first", 1.0], "short": ["first", 1.0]}
+    assert compared(contents) == {"other answer": [("first", 1.0, False)], "short": [("first", 1.0, False)]}
+
+
+def test_no_question_that_a_named_file_has_is_published_in_its_words(tmp_path: Path) -> None:
+    """The originals differ: what the file has was converted, as this one is."""
+    rows = [
+        {
+            "id": "old",
+            "prompt": "Which of these rusts?",
+            "choices": ["iron", "tin"],
+            "target": {"kind": "choice", "letters": ["A"]},
+        },
+        {
+            "id": "other",
+            "prompt": "Which of these melts?",
+            "choices": ["lead", "salt"],
+            "target": {"kind": "choice", "letters": ["A"]},
+        },
+    ]
+    file = tmp_path / "questions.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    asked = {
+        "again": {"question": "Which of these  rusts?", "right": "iron", "options": ["iron", "tin", "lead"]},
+        "new": {"question": "Which of these melts?", "right": "butter", "options": ["butter", "sand"]},
+    }
+    contents = {name: {"asked": each} for name, each in asked.items()}
+    found = Distinct(DuplicatesSection(against=(str(file),)), asks=1).context(contents)
+    assert {item: [each["name"] for each in near] for item, near in found.items()} == {"again": [f"{file}: old"]}
+
+
+def compared(contents: dict[str, Any]) -> dict[str, list[tuple[str, float, bool]]]:
+    found = Distinct(DuplicatesSection(), asks=1).context(contents)
+    return {item: [(each["name"], each["similarity"], each["asked"]) for each in near] for item, near in found.items()}
+
+
+RPM = "A pump that runs at {} rpm with a worn impeller shows cavitation at its flange; does throttling the outlet help?"
+METAL = "Which of these metals is {}attacked by concentrated nitric acid at room temperature without a film of oxide?"
+BROMINE = "Is the reaction of {} with bromine in the dark at room temperature an addition, or does it need radicals?"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "answer", "asked"),
+    [
+        (RPM.format("1450"), RPM.format("2900"), "No", []),
+        (METAL.format(""), METAL.format("not "), "iron", [True]),
+        (BROMINE.format("cyclohexene"), BROMINE.format("styrene"), "An addition", [True]),
+        (METAL.format(""), METAL.format("").upper(), "iron", [False]),
+    ],
+)
+def test_of_what_people_accepted_likeness_alone_drops_nothing(
+    one: str, other: str, answer: str, asked: list[bool]
+) -> None:
+    contents = {
+        name: {"asked": {"question": said, "answer": answer, "points": ["x"]}}
+        for name, said in (("1", one), ("2", other))
+    }
+    assert [each for *_, each in compared(contents).get("2", ())] == asked
 
 
 def test_questions_that_are_near_repeat_one_with_the_same_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets of 5-grams of 2,000 with one stem and other answers were compared 2 million times."""
-    said = "Which additive keeps the lithium of the cell stable above 4 volts at a temperature of {} K?"
+    said = "Which additive keeps the lithium of the cell stable above 4 volts in a van of the make {}?"
     contents = {
-        str(number): {"asked": {"question": said.format(300 + number), "answer": f"salt {number % 50}"}}
-        for number in range(100)
+        str(n): {
+            "asked": {"question": said.format(f"{chr(97 + n // 10)}{chr(97 + n % 10)}"), "answer": f"salt {n % 50}"}
+        }
+        for n in range(100)
     }
     pairs = []
 
-    def seen(*given: Any) -> Any:
-        for pair in near_pairs(*given):
+    def seen(*given: Any, **named: Any) -> Any:
+        for pair in near_pairs(*given, **named):
             pairs.append(pair)
             yield pair
 
     monkeypatch.setattr("toolablate.experiments.construction.duplicates.near_pairs", seen)
-    found = Distinct(0.8).context(contents)
-    assert {later: earlier for later, (earlier, _) in found.items()} == {str(n): str(n - 50) for n in range(50, 100)}
+    found = {later: [(earlier, asked) for earlier, _, asked in near] for later, near in compared(contents).items()}
+    assert found == {str(n): [(str(n - 50), True)] for n in range(50, 100)}
     assert len(pairs) == 50

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from toolablate.cli import group
 from toolablate.experiments.construction.question_items import load_question_items
-from toolablate.experiments.construction.sources.forum_threads import left_out_of, said_in
+from toolablate.experiments.construction.sources.forum_threads import left_out_of, read_posts, said_in
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.record_file import RowFile
 from toolablate.traces.errors import InputError
@@ -166,6 +166,18 @@ def test_an_application_s_key_and_the_least_votes_go_to_the_interface(forums: Fo
     assert all("key=open" in each for each in forums.asked if each.startswith("/2.3"))
 
 
+@pytest.mark.parametrize(("until", "asked"), [("2026-05-01", {"1777680000"}), ("9999-12-31", set())])
+def test_until_is_the_end_of_that_day_be_it_the_calendar_s_last(
+    until: str, asked: set[str], forums: Forums, tmp_path: Path
+) -> None:
+    path = written(tmp_path, forums)
+    path.write_text(path.read_text().replace('site = "chemistry"', f'site = "chemistry"\nuntil = {until}'))
+    fetch(path)
+    queries = [parse_qs(urlsplit(each).query) for each in forums.asked if each.startswith("/2.3/questions?")]
+    assert queries
+    assert {day for query in queries for day in query.get("todate", ())} == asked
+
+
 def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: Path) -> None:
     path = written(tmp_path, forums)
     fetch(path)
@@ -185,6 +197,45 @@ def test_accepted_answers_become_items_without_names(forums: Forums, tmp_path: P
     forums.asked.clear()
     fetch(path)
     assert not any(asked.startswith(("/t/1.", "/t/2.", "/t/5.")) or "answers" in asked for asked in forums.asked)
+
+
+@pytest.mark.parametrize(
+    ("post", "named"),
+    [
+        ('<aside class="quote" data-username="karl_b"><blockquote>It swells.</blockquote></aside>', ["karl_b"]),
+        ('See <a href="https://stack.example/users/17/jane-roe">Jane Roe</a>.', ["Jane Roe"]),
+        (
+            'By <a class="mention" href="/u/bob">@bob</a> and <a href="/u/zed/summary">zed the great</a>.',
+            ["bob", "zed the great"],
+        ),
+        ('See <a href="https://stack.example/users/17/jane-roe">my profile</a>, <a href="/t/users/7">users</a>.', []),
+    ],
+)
+def test_whom_a_forum_s_markup_names_is_a_name(post: str, named: list[str]) -> None:
+    assert read_posts([post])[1] == named
+
+
+class Escaped(Forums):
+    """Stack Exchange gives names as HTML."""
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> Any:
+        found = super().answer(path, query)
+        if path == "/2.3/questions":
+            for question in found["items"]:
+                question["owner"]["display_name"] = "M&#246;rre Quist"
+        elif path.endswith("/answers"):
+            for answer in found["items"]:
+                answer["owner"] = {"display_name": "J&amp;#252;rgen W&#246;lfle"}
+                answer["body"] = "<p>As Jürgen Wölfle measured, it holds; thanks Mörre!</p>"
+        return found
+
+
+def test_names_that_an_interface_gives_as_html_are_taken_out(tmp_path: Path) -> None:
+    with serving(Escaped()) as forums:
+        fetch(written(tmp_path, forums))
+    items = load_question_items(tmp_path / "pairs.jsonl").values()
+    answers = {content["answer"] for content in items if content["forum"] == "Chemistry"}
+    assert answers == {"As [name] measured, it holds; thanks [name]!"}
 
 
 @pytest.mark.parametrize("told_by", ["the list", "the topic", "nobody"])

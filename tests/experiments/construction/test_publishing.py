@@ -206,6 +206,37 @@ def test_the_thread_of_a_question_is_kept_from_models(
         assert question.blocked_hosts == (() if more else blocked)
 
 
+@pytest.mark.parametrize(
+    ("host", "moderator"),
+    [("forum.example.com", "example.com"), ("x-y.example", "x-y"), ("batteryforum.example", "BatteryForum")],
+)
+def test_a_forum_that_is_called_like_a_moderator_is_kept_from_models(
+    host: str, moderator: str, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    Writer(chat_server)
+    pairs = [
+        {**pair, "url": f"https://{host}/t/{n}", "names": names}
+        for n, (pair, names) in enumerate(zip(PAIRS, [[moderator], []], strict=False))
+    ]
+    told = run(pipeline_of(tmp_path, chat_server, pairs, ALONE)).output
+    questions = load_questions(tmp_path / "published" / "questions.jsonl")
+    assert [each.blocked_hosts for each in questions] == [(host,)] * 2
+    assert [each.metadata["source_urls"] for each in questions] == [[f"https://{host}/t/{n}"] for n in range(2)]
+    assert "kept from models" not in told
+
+
+def test_questions_whose_source_is_not_kept_from_models_are_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    urls = ["", "https://bobcarter.example/t/1", "https://forum.example/t/1"]
+    pairs = [{**pair, "url": url, "names": ["Bob Carter"]} for pair, url in zip(PAIRS, urls, strict=False)]
+    path = pipeline_of(tmp_path, chat_server, pairs, ALONE)
+    assert "2 of 3 questions have no site that is kept from models: their `url` has none, or one" in run(path).output
+    assert "carter" not in (tmp_path / "published" / "questions.jsonl").read_text(encoding="utf-8")
+    # Threads that are to be searched are kept from nobody.
+    path = pipeline_of(tmp_path, chat_server, pairs, f"{ALONE}[worlds]\nthreads = true\n")
+    assert "kept from models" not in run(path).output
+
+
 def test_labels_and_the_canary_are_no_part_of_what_a_model_is_asked() -> None:
     """A new contact address would otherwise pay for a pilot's trials again."""
     options = ["water", "ether", "acetone", "benzene", "hexane"]

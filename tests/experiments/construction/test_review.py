@@ -9,8 +9,16 @@ from tests.experiments.construction.writing import PAIRS, Writer, filtered, funn
 from tests.servers.chat_server import ChatServer
 
 from toolablate.benchmarks.questions import load_questions
-from toolablate.experiments.construction.review import Agreement, agreement, sides_digest, sides_of
-from toolablate.experiments.construction.workbench import Decision, Workbench
+from toolablate.experiments.construction.review import (
+    Agreement,
+    Reviewed,
+    agreement,
+    seen_of,
+    sides_digest,
+    sides_of,
+    still_kept,
+)
+from toolablate.experiments.construction.workbench import Decision, Workbench, content_digest
 from toolablate.traces.errors import InputError
 
 
@@ -141,6 +149,12 @@ def test_what_people_took_out_of_an_item_is_in_no_published_file(chat_server: Ch
             "wrong_replies: has 40,000 characters",
         ),
         ({"verdict": "reject", "reason": "x" * 300_000}, "reason: has 300,000 characters"),
+        ({"verdict": "mend", "content": {"question": "\0x"}}, "question: holds the control character U+0000: leave it"),
+        ({"verdict": "mend", "content": {"wrong_replies": ["a\x0bb"]}}, "wrong_replies: holds the control character"),
+        ({"verdict": "reject", "reason": "no\x07"}, "reason: holds the control character U+0007"),
+        ({"verdict": "reject", "reason": " \u200b"}, "a rejection needs one"),
+        ({"verdict": "accept", "seconds": True}, "seconds: "),
+        ({"verdict": "accept", "seconds": "5"}, "seconds: "),
         ({"verdict": "accept", "content": {"question": "x"}}, "accept changes nothing"),
         ({"verdict": "accept", "seen": "9c1f"}, "is too short"),
         ({}, "the key 'verdict' is missing"),
@@ -227,7 +241,9 @@ def test_a_decision_on_what_an_item_was_before_does_not_count(
     )
     assert told in run(path).output
     assert funnel(path)["review"]["kept"] == 0
-    assert "no longer" not in run(path).output, "they are not published any more"
+    again = run(path).output
+    assert "no longer" not in again, "they are not published any more"
+    assert "2 decisions of people on 1 item not published yet: on another text than what waits for review now" in again
 
 
 @pytest.mark.parametrize(
@@ -301,6 +317,31 @@ def test_a_mend_that_is_against_a_younger_rule_or_name_waits_again(chat_server: 
     assert "Alchemy" not in published
 
 
+def test_rules_are_asked_once_of_a_mend_and_anew_where_a_name_is_younger() -> None:
+    looked = list[Any]()
+
+    def faults(content: Any) -> list[str]:
+        looked.append(content)
+        return [f"question: names {name}" for name in content.get("names", ()) if name in content["asked"]["question"]]
+
+    content = {"question": "q", "asked": {"question": "q"}}
+    item: dict[str, Any] = {"item": "i", "seen": content_digest(content), "verdict": "mend"}
+    mends = [
+        Decision.model_validate({**item, "reviewer": who, "content": {"question": text}})
+        for who, text in (("ann", "Who is Krux?"), ("ben", "Who is Krux?"), ("cleo", "Who is it?"))
+    ]
+    reviewed = Reviewed("asked", (), faults)
+
+    def kept(content: dict[str, Any]) -> list[str]:
+        return [each.reviewer for each in still_kept(mends, {"i": content}, seen_of({"i": content}), reviewed)]
+
+    assert kept(content) == kept(content) == ["ann", "ben", "cleo"]
+    assert len(looked) == 2
+    assert kept({**content, "names": ["Krux"]}) == ["cleo"]
+    assert kept(content) == ["ann", "ben", "cleo"]
+    assert len(looked) == 4
+
+
 def test_a_mend_that_repeats_another_question_is_not_published(waiting: tuple[Path, list[dict[str, Any]]]) -> None:
     path, items = waiting
     (first, second), rest = items[:2], items[2:]
@@ -315,7 +356,67 @@ def test_a_mend_that_repeats_another_question_is_not_published(waiting: tuple[Pa
     assert found["distinct"]["dropped"] == {"duplicate": 1}
     assert len(load_questions(path.parent / "published" / "questions.jsonl")) == 3
     told = run("status", path, "--list").output
-    assert f"question: repeats {first['item']}" in told
+    assert f"duplicate: repeats {first['item']}" in told
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_of_questions_that_are_near_by_now_the_checker_decides(
+    same: bool, waiting: tuple[Path, list[dict[str, Any]]], chat_server: ChatServer
+) -> None:
+    path, items = waiting
+    (first, second), rest = items[:2], items[2:]
+    said = "Which additive keeps a cell of {} stable that is charged above the volts of its separator?"
+    made = {"right": "An additive", "options": ["An additive", *first["content"]["options"][:4]]}
+    mends = [
+        {**made, "question": said.format("lithium")},
+        {**made, "question": said.format("sodium") + " SAME" * same},
+    ]
+    decided(
+        path,
+        *(
+            {"item": each["item"], "reviewer": who, "verdict": "mend", "content": mend}
+            for each, mend in zip((first, second), mends, strict=True)
+            for who in "ab"
+        ),
+        *({"item": each["item"], "reviewer": who, "verdict": "accept"} for each in rest for who in "ab"),
+    )
+    before = len(chat_server.requests)
+    found = funnel(path)["distinct"]
+    assert (found["kept"], found["requests"]) == (4 - same, 1)
+    assert len(chat_server.requests) == before + 1
+    assert len(load_questions(path.parent / "published" / "questions.jsonl")) == 4 - same
+
+
+def test_what_repeats_an_item_that_people_reject_is_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    Writer(chat_server)
+    twin = {**PAIRS[0], "question": f"{PAIRS[0]['question']} SAME thing, please.", "url": "https://forum.example/t/99"}
+    again = {**twin, "question": f"{twin['question']} Please!", "url": "https://forum.example/t/100"}
+    path = pipeline_of(tmp_path, chat_server, [PAIRS[0], twin, again, PAIRS[1]], "[review]\nreviewers = 1\n")
+    assert funnel(path)["deduplicate"]["dropped"] == {"duplicate": 2}
+    first = next(
+        each
+        for each in map(json.loads, run("decide", path).output.splitlines())
+        if "lithium" in each["content"]["question"]
+    )["item"]
+    # Those of an item that waits are of one that did not pass yet.
+    assert {each["reason"] for each in lost(path)} == {"review"}
+    decided(path, {"item": first, "reviewer": "ann", "verdict": "reject", "reason": "the answer is wrong"})
+    run(path)
+    found = lost(path)
+    assert [(each["repeats"], each["stage"], each["reason"], each["waits"]) for each in found] == [
+        (first, "review", "rejected", False)
+    ] * 2
+    told = run("status", path).output
+    assert "Duplicates of what did not pass: 2 items: " in told
+    assert f"{found[0]['item'][:16]} repeats {first[:16]} (review dropped: rejected)" in told
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, [twin, again, PAIRS[1]])), encoding="utf-8")
+    assert funnel(path)["deduplicate"]["dropped"] == {"duplicate": 1}
+    assert [each["waits"] for each in lost(path)] == [True]
+
+
+def lost(path: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(run("status", path, "--json").stdout)["lost_repeats"]
+    return found
 
 
 def test_what_is_rejected_while_a_build_asks_is_not_published(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,12 @@ from tests.experiments.construction.test_statements import pipeline_of as statem
 from tests.experiments.construction.writing import ALONE, PAIRS, Writer, assessed, filtered, funnel, pipeline_of, run
 from tests.servers.chat_server import ChatServer, reply
 
+from toolablate.experiments.construction import review_desk
+from toolablate.experiments.construction.kinds import load_items
+from toolablate.experiments.construction.review import NO_SIDES
 from toolablate.experiments.construction.review_desk import Desk
 from toolablate.experiments.construction.workbench import Decision, Workbench
+from toolablate.viewer.reviewing import pages
 
 HOSTILE = "<script>alert(1)</script></textarea><img src=x onerror=alert(2)> \u202eevil\u202c " + "long " * 30_000
 
@@ -166,6 +171,138 @@ def test_who_came_to_decide_what_is_agreed_by_now_goes_on_with_the_next(site: Si
     assert "What I had written" in answer.text
 
 
+@pytest.mark.parametrize("where", ["another request", "another process"])
+def test_who_decides_blind_while_another_does_is_shown_what_they_differ_on(
+    where: str, site: Site, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other's decision was kept between the look and the lock; in another process, between lock and transaction."""
+    ann, ben, cleo = (Person(site, alias) for alias in ("ann", "ben", "cleo"))
+    item = ann.next()
+    ann.says(item, "accept")
+    (first,) = decisions(path)
+    forms = {person: person.form(item) for person in (ben, cleo)}
+    others = [
+        {
+            "another request": lambda: ben.post(item, **{**forms[ben], "action": "reject", "reason": "two are right"}),
+            "another process": lambda: decide_beside(path, first),
+        }[where]
+    ]
+    module, name = (pages, "_seconds") if where == "another request" else (review_desk, "decision_of")
+    own = getattr(module, name)
+
+    def meanwhile(*given: Any) -> Any:
+        while others:
+            others.pop()()
+        return own(*given)
+
+    monkeypatch.setattr(module, name, meanwhile)
+    answer = cleo.post(item, **{**forms[cleo], "action": "reject", "reason": "too easy"})
+    assert (answer.status_code, "Meanwhile others have decided, and differ" in answer.text) == (409, True)
+    assert "too easy" in answer.text, "what she wrote is on the page"
+    assert [(each.reviewer, each.verdict) for each in decisions(path)] == [("ann", "accept"), ("ben", "reject")]
+    assert funnel(path)["review"]["waiting"] == {"review": 3, "adjudication": 1}
+
+
+def decide_beside(path: Path, first: Decision) -> None:
+    """Ben rejects."""
+    with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+        bench.decide([first.model_copy(update={"reviewer": "ben", "verdict": "reject", "reason": "two are right"})])
+
+
+def test_who_decided_blind_on_what_two_agreed_on_has_not_decided_between_them(site: Site, path: Path) -> None:
+    ann, ben, cleo = (Person(site, alias) for alias in ("ann", "ben", "cleo"))
+    item = ann.next()
+    form = cleo.form(item)
+    for person in (ann, ben):
+        person.says(item, "accept")
+    assert cleo.post(item, **{**form, "action": "reject", "reason": "too easy"}).status_code == 200
+    ben.says(item, "accept", text_question="Which additive, quite another one, keeps it?")
+    assert funnel(path)["review"]["waiting"] == {"review": 3, "adjudication": 1}
+    assert cleo.next("Decide") == item
+
+
+def test_where_a_mend_falls_who_decided_between_two_is_no_reviewer(site: Site, path: Path) -> None:
+    ann, ben, cleo, dan = (Person(site, alias) for alias in ("ann", "ben", "cleo", "dan"))
+    item = ann.next()
+    ann.says(item, "accept", text_question="Which additive that Zebulon Krux names keeps a cell stable?")
+    ben.says(item, "reject", reason="unclear")
+    form = cleo.form(item)
+    cleo.says(item, "accept")
+    pairs = path.parent / "pairs.jsonl"
+    rows = [{**json.loads(line), "names": ["Zebulon Krux"]} for line in pairs.read_text(encoding="utf-8").splitlines()]
+    pairs.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert funnel(path)["review"]["waiting"] == {"review": 4}
+    (told,) = [each for each in map(json.loads, run("decide", path).output.splitlines()) if each["item"] in item]
+    assert (told["waits_for"], told["decided_by"]) == ("review", ["ben"])
+    # A page may be of before for nine times as long as the last look took.
+    site.view.desk.look()
+    # She has read what both said.
+    assert "by others: you have read what was said of it" in cleo.client.get(item).text
+    assert "others have to review it" in cleo.post(item, **{**form, "sides": NO_SIDES, "action": "accept"}).text
+    for _ in range(3):
+        cleo.says(cleo.next(), "accept")
+    assert "Review the next one" not in cleo.client.get("/").text
+    dan.says(item, "accept")
+    assert funnel(path)["review"]["waiting"] == {"review": 3, "adjudication": 1}
+    # The card counts as the pages do.
+    found = json.loads(run("status", path, "--json").output)
+    with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+        shown = Desk(path, bench).look()
+    assert found["agreement"] == json.loads(json.dumps(asdict(shown.agreement)))
+    assert (found["agreement"]["items"], found["agreement"]["people"]) == (1, 2)
+    assert {each["alias"]: each["items"] for each in found["reviewers"]} == {"ben": 1, "cleo": 4, "dan": 1}
+
+
+def test_a_decision_is_kept_without_a_look_at_those_on_other_items(
+    site: Site, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 21,000 statements each click read, and checked, 21,000 decisions, for seconds."""
+    ann, ben = Person(site, "ann"), Person(site, "ben")
+    for _ in range(3):
+        item = ann.next()
+        ann.says(item, "accept", text_question=f"Which additive keeps it, {item[-8:]}?")
+    item, read, checked = ann.next(), list[str](), list[str]()
+    ann.says(item, "accept", text_question="Which additive keeps the fourth?")
+    form = ben.form(item)
+    desk, own, faults = site.view.desk, Decision.from_json, site.view.desk.look().reviewed.faults
+    monkeypatch.setattr(Decision, "from_json", lambda text: read.append(text) or own(text))
+
+    def counted(content: Any) -> Any:
+        checked.append(content["url"])
+        return faults(content)
+
+    desk._kept = replace(
+        kept := desk.look(), review=replace(kept.review, reviewed=replace(kept.reviewed, faults=counted))
+    )
+    assert "Kept: accepted." in ben.post(item, **{**form, "action": "accept"}).text
+    # The one that was just made, once, whatever is shown of it.
+    assert len(read) == 1
+    assert len(set(checked)) == 1
+    assert funnel(path)["review"]["waiting"] == {"review": 3, "adjudication": 1}
+
+
+def test_where_no_item_waits_at_the_last_review_a_changed_mind_goes_through_no_stage(
+    site: Site, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, read = site.view.desk, list[object]()
+    now = desk.look()
+    said = [
+        {"item": item, "seen": now.seen[item], "reviewer": who, "verdict": "accept", "sides": NO_SIDES}
+        for item in now.contents
+        for who in ("ann", "ben")
+    ]
+    for row in said:
+        desk.decide(row)
+    monkeypatch.setattr(review_desk, "load_items", lambda pipeline: read.append(pipeline) or load_items(pipeline))
+    desk.decide({**said[0], "seconds": 7})
+    assert (desk.look().waiting, read) == ({}, [])
+    # What others say meanwhile is seen still.
+    with Workbench(path.parent / "runs" / "questions.sqlite", beside=True) as bench:
+        bench.decide([Decision.model_validate({**said[1], "verdict": "reject", "reason": "unclear"})])
+    assert list(desk.look().waiting.values()) == ["adjudication"]
+    assert len(read) == 1
+
+
 def test_of_institutions_the_card_has_counts_alone(site: Site, path: Path) -> None:
     mabel = Person(site, "mabel", institution="company")
     assert "<option selected>" not in mabel.page.text
@@ -225,7 +362,7 @@ def test_the_card_lists_reviewers_by_alias_with_field_and_degree(site: Site, pat
 
 def test_who_has_items_left_does_not_see_how_far_people_agree(site: Site) -> None:
     mabel, bob = Person(site, "mabel"), Person(site, "bob")
-    hidden = ("Same verdict", "Cohen", "<dt>Decided", "Wait for a third")
+    hidden = ("Same verdict", "Cohen", "<dt>Decided", "Wait for one more")
     for _ in range(4):
         mabel.says(mabel.next(), "accept")
     for verdict in ("accept", "reject", "accept"):

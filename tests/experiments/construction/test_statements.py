@@ -13,8 +13,8 @@ from tests.servers.chat_server import ChatServer, reply
 from toolablate.benchmarks.encyclo_k.statements import load_statements
 from toolablate.experiments.construction import publishing
 from toolablate.experiments.construction.book_worlds import book_worlds
-from toolablate.experiments.construction.stages import Dropped
-from toolablate.experiments.construction.statement_stages import StandsAlone, _bare, twin_faults
+from toolablate.experiments.construction.stages import Dropped, Kept
+from toolablate.experiments.construction.statement_stages import CheckTwin, StandsAlone, _bare, twin_faults
 
 STATEMENTS = [
     "Simplex method:\nThe simplex method moves along the edges of the feasible region to an optimal vertex.",
@@ -399,3 +399,18 @@ def test_a_mend_that_is_another_correct_statement_is_not_published(chat_server: 
 
 def test_endings_are_looked_for_in_linear_time() -> None:
     assert _bare("s" * 200_000 + "x") == "s" * 200_000 + "x"
+
+
+def test_a_twin_that_is_there_twice_names_the_item_in_whose_favour_it_goes() -> None:
+    contents = {
+        name: {"text": f"Statement {name} holds.", "false": {"text": "The anode is made of lead."}} for name in "ab"
+    }
+    stage = CheckTwin(lambda: {})
+    context = stage.context(contents)
+
+    async def refuse(request: object) -> Any:
+        raise AssertionError(request)
+
+    (first, second) = (asyncio.run(stage.take(n, contents[n], context.get(n), refuse)) for n in "ab")
+    assert isinstance(first, Kept)
+    assert second == Dropped("is there twice", "also as that of a", "a")
