@@ -203,7 +203,7 @@ def _graded(evidence: Evidence) -> bool:
 
 
 FROM_START = ("in another condition", WITHOUT_TOOLS)
-"""How those begin that are of no replay of this trial."""
+"""How those begin of which the plan has repeats, and replays make no more."""
 
 
 def capital(text: str) -> str:

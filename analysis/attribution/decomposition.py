@@ -20,10 +20,6 @@ Scores = tuple[float, ...]
 ToolKind = Literal["search", "code", "other"]
 """Whose results a trial has: searches and the pages that they lead to, the code interpreter, any other tool."""
 
-ArmWithoutCalls = Literal["none", "scaffold", "offered"]
-"""Arms in which nothing is called, so that one more run is one request."""
-ARMS_WITHOUT_CALLS: tuple[ArmWithoutCalls, ...] = get_args(ArmWithoutCalls)
-
 Signal = Literal["lock_in", "computed", "answer_leak", "retrieved"]
 """What a trial's trace, belief or judge tells of it: that the belief falls at the code or its output and never
 recovers, and setting the computation aside restores it; that code found what the model did not know; that the answer
@@ -37,7 +33,6 @@ class Arms:
 
     Those of `none` are as they are. `no_tools` are the same with lost formats re-asked, as those of all other arms are;
     empty where none is lost, None where some are and nobody asked for them again. Of another arm there are none then.
-    `again` are runs of the same arms that replays made, with lost formats re-asked.
     """
 
     none: Scores
@@ -46,16 +41,10 @@ class Arms:
     sham: Scores = ()
     placebo: Scores = ()
     no_tools: Scores | None = ()
-    again: Mapping[ArmWithoutCalls, Scores] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.none:
             raise ValueError("without a score of the question without tools there is no effect to take apart")
-
-    def runs(self, arm: ArmWithoutCalls) -> Scores:
-        """Of one arm with those that replays made; of none where its own are not known."""
-        own: Mapping[ArmWithoutCalls, Scores] = {"none": self.none, "scaffold": self.scaffold, "offered": self.offered}
-        return own[arm] and (*own[arm], *self.again.get(arm, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +193,8 @@ def _levels(inputs: DecompositionInputs, replay: Replay | None) -> Iterator[tupl
     runs: dict[Level, Scores] = {
         "placebo": arms.placebo,
         "sham": arms.sham,
-        "offered": arms.runs("offered"),
-        "scaffold": arms.runs("scaffold"),
+        "offered": arms.offered,
+        "scaffold": arms.scaffold,
         "no_tools": () if arms.no_tools is None else arms.no_tools or arms.none,
         "none": arms.none,
     }

@@ -97,7 +97,7 @@ def arm_levels(evidence: Evidence) -> tuple[Level, ...]:
             Level("volume" if long else "calling", tally_of(arms.sham), SHAM),
         ]
     levels += [
-        Level("calling" if evidence.called else "again", tally_of(arms.runs("offered")), OFFERED),
+        Level("calling" if evidence.called else "again", tally_of(arms.offered), OFFERED),
         *_without_tools(arms, prompted=evidence.signals.prompted),
     ]
     return tuple(_filled(levels, None))
@@ -213,7 +213,7 @@ def _without_results(evidence: Evidence, forcing: Forcing, order: Sequence[ToolK
     part: Part = "calling" if evidence.called else "again"
     if evidence.called or len(evidence.steps) > 1:
         yield _at_outset(part, evidence, forcing)
-    yield Level(part, tally_of(evidence.offered or arms.runs("offered")), OFFERED)
+    yield Level(part, tally_of(evidence.offered or arms.offered), OFFERED)
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
 
 
@@ -229,8 +229,8 @@ def _without_its_first_reply(evidence: Evidence) -> Level:
 def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:
     """Without a prompt the scaffold is the question alone."""
     if prompted:
-        yield Level("availability", tally_of(arms.runs("scaffold")), SCAFFOLD)
-    yield Level("prompt" if prompted else "availability", tally_of(arms.runs("none")), WITHOUT_TOOLS)
+        yield Level("availability", tally_of(arms.scaffold), SCAFFOLD)
+    yield Level("prompt" if prompted else "availability", tally_of(arms.none), WITHOUT_TOOLS)
 
 
 def _at_outset(part: Part, evidence: Evidence, forcing: Forcing) -> Level:

@@ -53,9 +53,8 @@ from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.analysis.statistics.intervals import Floats
 from toolablate.traces.records import Attribution, Distraction, Mechanism, ReplayPurpose
 
-PRIOR = 0.1
-"""Both parameters of the beta distribution of the share of right answers among those asked for once more after a final
-reply: the model says again what it said there, so that they are mostly all right or all wrong."""
+PRIOR = 0.5
+"""Both parameters of the beta distribution that a chance has before anything is seen (Jeffreys)."""
 
 LIKELY = 0.5
 """Under it a page names the next likeliest mechanism as well."""
@@ -413,9 +412,8 @@ def _note(mechanism: Mechanism, shares: Mapping[Mechanism, float], evidence: Evi
         if shares[other] > shares[mechanism]:
             together = math.fsum(shares.get(each, 0.0) for each in BY_CHANCE)
             beside = f" (with or without tools, {together:.2f}; {mechanism_name(other)}, {shares[other]:.2f})"
-    no_tools = arms.runs("none")
-    right = sum(score >= RIGHT for score in no_tools)
-    without = f"{right} of {len(no_tools)} trials without tools are right"
+    right = sum(score >= RIGHT for score in arms.none)
+    without = f"{right} of {len(arms.none)} trials without tools are right"
     return f"{what}{counted}{beside}; {without}"
 
 

@@ -135,7 +135,7 @@ def _beside(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
 
 def _without_results(evidence: Evidence, group: Sequence[EvidenceOutline]) -> Evidence:
     others = [each.inputs for each in group if each.inputs.trial != evidence.inputs.trial]
-    arms = {each.condition: each.inputs.arms.runs("offered") for each in group}
+    arms = {each.condition: each.inputs.arms.offered for each in group}
     return replace(
         evidence,
         swapped=tuple(score for each in others if each.replay for score in _swapped(each.replay, each.tools)),
@@ -428,7 +428,7 @@ def _forcing(found: Sequence[Evidence]) -> dict[str, Forcing]:
     for each in found:
         key = _start(each)
         if each.inputs.arms.offered:
-            offered[key] = each.inputs.arms.runs("offered")
+            offered[key] = each.inputs.arms.offered
         if not each.called and each.all_runs is not None:
             free[key] += each.all_runs.rollouts.get(frozenset(), ())
         elif not each.inputs.arms.offered:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
 from toolablate.analysis.attribution.belief import BeliefFlip, Probe, Trajectory, flip_step, trajectory
-from toolablate.analysis.attribution.decomposition import Arms, ArmWithoutCalls, Replay, Scores, ToolKind
+from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import PivotalResult
 from toolablate.analysis.attribution.signals.of_trace import troubles_of
 from toolablate.analysis.attribution.signals.signal_types import Signals, Trouble
@@ -24,8 +24,6 @@ TAU = 0.3
 """How far a belief in the right answer has to fall for a flip."""
 
 LAST_REPLY = ReplayPurpose(kind="last_reply")
-AGAIN = ReplayPurpose(kind="rollout")
-"""The same once more: from the first call on, of a trial without calls from its start."""
 
 Outcomes = Mapping[ReplayPurpose, Sequence[Counterfactual]]
 """A trial's replays by what they are for, in the order of their repeats, those that did not end among them."""
@@ -124,10 +122,6 @@ class AnswerReAsks:
             if each.value is not None
         )
 
-    def of_trials_again(self, trials: Iterable[TrialSummary]) -> Scores:
-        """Of runs of these from their start that replays made."""
-        return self.of_replays(each for trial in trials for each in runs_again(self._children(trial.trial)))
-
     def _re_asked(self, trial: str, value: float, verdict: str | None, before: int) -> float:
         """`before` its own events its conversation has as many of its parents."""
         if verdict != "unparsed":
@@ -149,11 +143,6 @@ class AnswerReAsks:
 
 def _is_re_ask(replay: Counterfactual) -> bool:
     return any(purpose.kind == "answer_re_ask" for purpose in replay.resumption.purposes)
-
-
-def runs_again(replays: Iterable[Counterfactual]) -> Iterator[Counterfactual]:
-    """Of the replays of a trial in which nothing was called those that make it once more."""
-    return (each for each in replays if AGAIN in each.resumption.purposes)
 
 
 def values(replays: Iterable[Counterfactual]) -> Scores:
@@ -366,17 +355,7 @@ class Ladders:
             sham=self._re_asked(seen, "sham") or (),
             placebo=self._re_asked(seen, "placebo") or (),
             no_tools=no_tools if no_tools != none else (),
-            again=self._again(seen, same_words=same_words),
         )
-
-    def _again(self, seen: TrialSummary, *, same_words: bool) -> Mapping[ArmWithoutCalls, Scores]:
-        arms: Mapping[ArmWithoutCalls, ArmKind] = {
-            "none": "none",
-            "scaffold": "none" if same_words else "scaffold",
-            "offered": "offered",
-        }
-        found = {name: self._re_asks.of_trials_again(self._of(seen, arm)) for name, arm in arms.items()}
-        return {name: scores for name, scores in found.items() if scores}
 
     def _re_asked(self, seen: TrialSummary, kind: ArmKind) -> Scores | None:
         return self._re_asks.of_trials(self._of(seen, kind))
