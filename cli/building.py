@@ -315,12 +315,9 @@ def threads_command(forums: Path) -> None:
     from rich.console import Console
 
     from toolablate.experiments.construction.approvals import approved_in
-    from toolablate.experiments.construction.sources.forum_threads import (
-        ForumUnreadableError,
-        LeftOut,
-        fetch_threads,
-        load_forums,
-    )
+    from toolablate.experiments.construction.sources.forum_plan import load_forums
+    from toolablate.experiments.construction.sources.forum_reading import ForumUnreadableError, LeftOut
+    from toolablate.experiments.construction.sources.forum_threads import fetch_threads
     from toolablate.experiments.environment.recording import KEYS
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly

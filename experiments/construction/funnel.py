@@ -22,7 +22,8 @@ from toolablate.experiments.construction.review import (
     words_of,
 )
 from toolablate.experiments.construction.reviewers import ReviewerFigures, Reviewers, institutions_of, reviewer_figures
-from toolablate.experiments.construction.sources.forum_threads import LeftOut, left_out_of
+from toolablate.experiments.construction.sources.forum_reading import LeftOut
+from toolablate.experiments.construction.sources.forum_threads import left_out_of
 from toolablate.experiments.construction.stages import ID_DIGITS, REFUSED, UNREAD, Content, Dropped, Waiting
 from toolablate.experiments.construction.style_guess import StyleGuess, groups_of, p_told, style_guess, style_told
 from toolablate.experiments.construction.workbench import Decision, Paid, Workbench

@@ -35,7 +35,7 @@ from toolablate.experiments.construction.region_reading import ReadRegion
 from toolablate.experiments.construction.review import Review, Reviewed
 from toolablate.experiments.construction.sources.captures import load_capture_items, load_capture_plan
 from toolablate.experiments.construction.sources.cut_regions import load_region_items
-from toolablate.experiments.construction.sources.forum_threads import load_forums
+from toolablate.experiments.construction.sources.forum_plan import load_forums
 from toolablate.experiments.construction.sources.proposals import ProposedForum
 from toolablate.experiments.construction.stages import Content, Kept, Stage, going_on
 from toolablate.experiments.construction.statement_stages import (

@@ -157,3 +157,11 @@ async def texts(executor: FleetExecutor, trial: PlannedTrial) -> list[str]:
     said: list[Event] = []
     await executor.run(trial, said.append)
     return [event.text for event in said if isinstance(event, Answer)]
+
+
+async def until(happened: Callable[[], object]) -> None:
+    for _ in range(20_000):
+        if happened():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError

@@ -2,20 +2,16 @@
 
 import asyncio
 import pickle
-import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, planned, texts
-from tests.servers.chat_server import closed_port
+from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, planned, texts, until
 
 from toolablate.agents import Line
 from toolablate.agents.chat import NoReplyError
@@ -23,9 +19,7 @@ from toolablate.agents.pacing import EndpointLine, LetGo
 from toolablate.experiments.cluster import fleet as driver
 from toolablate.experiments.cluster import node
 from toolablate.experiments.cluster import worker as workers
-from toolablate.experiments.cluster.fleet import FleetExecutor
 from toolablate.experiments.cluster.in_process import InProcess
-from toolablate.experiments.cluster.joining import Head
 from toolablate.experiments.cluster.messages import (
     Attempt,
     Cancel,
@@ -37,28 +31,12 @@ from toolablate.experiments.cluster.messages import (
     ToWorker,
     Unpacker,
     WorkerLost,
-    WorkerSetupError,
 )
-from toolablate.experiments.cluster.on_ray import RayChannel
 from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
 from toolablate.traces.records import Answer, Environment, Event, Message, ModelReply
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _at_once() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "FIRST_REST_SECONDS", 0.001)
-        patch.setattr(workers, "TOGETHER_SECONDS", 0.001)
-        yield
-
-
-async def until(happened: Callable[[], object]) -> None:
-    for _ in range(20_000):
-        if happened():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError
+pytestmark = pytest.mark.usefixtures("at_once")
 
 
 async def test_events_come_in_order_and_trials_are_shared_out() -> None:
@@ -409,272 +387,6 @@ def test_errors_cross_whatever_their_class_wants_to_be_made() -> None:
     crossed = pickle.loads(pickle.dumps(error))
     assert (type(crossed), str(crossed), crossed.reply) == (NoReplyError, "empty", EMPTY)
     assert (crossed.code, crossed.retryable) == ("empty_reply", True)
-
-
-@dataclass(frozen=True)
-class Slow(Scripted):
-    ready: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
-        await self.ready.wait()
-        return await super().open(stack, lines)
-
-
-async def test_workers_are_waited_for_and_late_ones_join(monkeypatch: pytest.MonkeyPatch) -> None:
-    late = Slow()
-    opened = FleetExecutor(Workers([Scripted(), late]), {}, workers=2, kernels=1, warn=lambda _: None)
-    opening = asyncio.create_task(opened.open())
-    await until(lambda: opened._ready)
-    asyncio.get_running_loop().call_later(0.05, late.ready.set)
-    await opening
-    assert len(opened._ready) == 2, "within the time in which others may join"
-    await opened.close()
-
-    monkeypatch.setattr(driver, "JOIN_SECONDS", 0.001)
-    late = Slow()
-    async with fleet(Workers([Scripted(), late])) as (executor, _, _line):
-        assert len(executor._ready) == 1
-        late.ready.set()
-        await until(lambda: len(executor._ready) == 2)
-
-
-async def test_what_was_left_out_is_tried_again_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.001)
-    failed = 0
-
-    class FullForAMoment(Scripted):
-        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
-            nonlocal failed
-            if failed < 3:
-                failed += 1
-                raise InputError("no memory for a kernel", code="no_memory")
-            return await super().open(stack, lines)
-
-    async with fleet(Workers([Scripted(), *[FullForAMoment()] * 4])) as (executor, warned, _):
-        await until(lambda: len(executor._ready) == 2)
-        assert {each.state for each in executor.workers} == {"ready"}
-    assert [each.partition("is left out: ")[2] for each in warned] == ["no memory for a kernel"]
-
-
-@dataclass(frozen=True)
-class Starved(Scripted):
-    async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
-        raise InputError("no memory for a kernel", code="no_memory")
-
-
-async def test_one_that_is_lost_while_others_are_waited_for_is_replaced_as_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(driver, "JOIN_SECONDS", 0.2)
-    replaces = Slow()
-    engine = Workers([Starved(), Scripted(), Slow(), replaces])
-    opened = FleetExecutor(engine, {}, workers=3, kernels=1, warn=lambda _: None)
-    opening = asyncio.create_task(opened.open())
-    await until(lambda: opened._ready)
-    engine.started[1].kill()
-    await opening
-    replaces.ready.set()
-    assert await texts(opened, planned("say 1")) == ["0"]
-    await opened.close()
-
-
-async def test_beside_a_node_that_is_left_out_another_has_a_worker_at_once() -> None:
-    """As where all workers were placed on one node; it is tried again after minutes."""
-    engine = Workers([Starved(), Starved()], nodes=["full", "good"])
-    async with asyncio.timeout(30), fleet(engine) as (executor, warned, _):
-        assert await texts(executor, planned("say 1")) == ["0"]
-        assert [each.place() for each in engine.started] == ["full", "full", "good"]
-        assert sorted(each.state for each in executor.workers) == ["left out", "ready"]
-        # In the place of one that is lost none is started where it would be left out.
-        engine.started[-1].kill()
-        await until(lambda: len(engine.started) == 4 and executor._ready)
-        assert engine.started[-1].place() == "good"
-    assert "is left out: no memory for a kernel" in warned[0]
-
-
-class Full(Workers):
-    async def start(self, avoiding: Collection[str]) -> Tapped:
-        # As Ray does, it waits where no place is left.
-        if set(self.nodes) <= set(avoiding):
-            self.openers = [*self.openers[: len(self.started)], Slow()]
-        return await super().start(avoiding)
-
-
-async def test_where_a_ready_worker_is_lost_another_may_be_though_one_was_left_out_beside_it() -> None:
-    """As on a node that has memory for one."""
-    async with asyncio.timeout(30), fleet(engine := Full([Scripted(), Starved()])) as (executor, _, _line):
-        assert [each.state for each in executor.workers] == ["ready", "left out"]
-        engine.started[0].kill()
-        await until(lambda: len(engine.started) == 3 and executor._ready)
-        assert await texts(executor, planned("say 1")) == ["0"]
-
-
-async def test_where_a_ready_worker_is_lost_another_may_be_though_one_is_left_out_there_just_after(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Else the run would wait for the only node for as long as it waits for any, and end."""
-
-    @dataclass(frozen=True)
-    class StarvedLater(Scripted):
-        starved: asyncio.Event = field(default_factory=asyncio.Event)
-
-        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
-            await self.starved.wait()
-            raise InputError("no memory for a kernel", code="no_memory")
-
-    monkeypatch.setattr(driver, "JOIN_SECONDS", 0.001)
-    monkeypatch.setattr(driver, "FIRST_REST_SECONDS", 0.2)
-    engine = Full([Scripted(), late := StarvedLater()])
-    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
-        engine.started[0].kill()
-        await until(lambda: not executor._ready)
-        late.starved.set()
-        await until(lambda: [each.state for each in executor.workers] == ["lost", "left out"])
-        assert len(engine.started) == 2, "before another is started"
-        await until(lambda: executor._ready)
-        assert await texts(executor, planned("say 1")) == ["0"]
-        assert [each.state for each in executor.workers] == ["ready", "lost", "left out"]
-
-
-async def test_a_node_that_joins_has_a_worker_while_another_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
-
-    class First(Workers):
-        async def start(self, avoiding: Collection[str]) -> Tapped:
-            made = await super().start(avoiding)
-            made.at = "good" if len(self.started) == 1 else made.at
-            return made
-
-    engine = First([Scripted(), Starved()], nodes=["full", "good"])
-    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
-        # Each of the two nodes was tried.
-        assert len(engine.started) == 2
-        engine.nodes.insert(1, "new")
-        await until(lambda: len(executor._ready) == 2)
-        assert [each.place() for each in engine.started] == ["good", "full", "new"]
-        assert [each.state for each in executor.workers] == ["ready", "ready"]
-
-
-async def test_a_node_that_has_left_the_cluster_is_told_of_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "LOOK_SECONDS", 0.001)
-    engine = Workers([Scripted(), Starved(), Slow()], nodes=["full"])
-    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
-        assert [each.state for each in executor.workers] == ["ready", "left out"]
-        engine.nodes[:] = ["new", "another"]
-        await until(lambda: len(engine.started) == 3)
-        assert [each.state for each in executor.workers] == ["ready"]
-
-
-async def test_nobody_avoids_a_place_that_is_not_known_and_its_slot_rests() -> None:
-    avoided = list[list[str]]()
-
-    class Unknown(Workers):
-        async def start(self, avoiding: Collection[str]) -> Tapped:
-            avoided.append(sorted(avoiding))
-            made = await super().start(avoiding)
-            made.at = made.at if len(self.started) == 1 else ""
-            return made
-
-    engine = Unknown([Scripted(), Starved()], nodes=["good", "another"])
-    async with asyncio.timeout(30), fleet(engine) as (executor, _, _line):
-        assert [each.state for each in executor.workers] == ["ready", "left out"]
-        engine.started[0].kill()
-        await until(lambda: len(engine.started) == 3 and executor._ready)
-        assert avoided == [[]] * 3
-
-
-def test_of_a_head_that_is_gone_no_place_is_asked() -> None:
-    """Ray would wait for it."""
-    gone = Head(f"127.0.0.1:{closed_port()}", "")
-    assert not gone.is_there()
-    assert RayChannel(None, gone).place() == ""
-
-
-@pytest.mark.parametrize(("found", "place"), [({"Address": {"NodeID": "7"}}, "7"), ({}, ""), (None, "")])
-def test_where_ray_does_not_tell_a_place_it_is_not_known(
-    found: dict[str, Any] | None, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def actors(identity: str) -> dict[str, Any]:
-        if found is None:
-            raise RuntimeError("the cluster is gone")
-        return found
-
-    monkeypatch.setitem(sys.modules, "ray._private.state", cast(Any, SimpleNamespace(actors=actors)))
-    head = cast(Any, SimpleNamespace(is_there=lambda: True))
-    assert RayChannel(SimpleNamespace(_actor_id=b"a"), head).place() == place
-
-
-async def test_one_that_is_left_out_stays_so_while_another_is_ready_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.001)
-    late = Slow()
-    engine = Workers([Starved(), late, *[Starved()] * 10_000])
-    opened = FleetExecutor(engine, {}, workers=2, kernels=1, warn=(warned := list[str]()).append)
-    opening = asyncio.create_task(opened.open())
-    await until(lambda: warned)
-    late.ready.set()
-    await until(lambda: opened._ready)
-    tried = len(engine.started)
-    await until(lambda: len(engine.started) > tried + 2)
-    assert [each.state for each in opened.workers] == ["ready", "left out"]
-    assert len(warned) == 1
-    opening.cancel()
-    await asyncio.gather(opening, return_exceptions=True)
-    await opened.close()
-
-
-async def test_who_may_not_be_where_workers_were_left_out_waits_no_longer_than_these(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """For a place elsewhere, which may never come."""
-    monkeypatch.setattr(node, "LATE_SECONDS", 0.001)
-
-    @dataclass(frozen=True)
-    class Pending(Scripted):
-        async def open(self, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Executor:
-            # The place that is avoided stays so: how long is known of it by now.
-            monkeypatch.setattr(driver, "LEFT_OUT_SECONDS", 0.05)
-            await asyncio.Event().wait()
-            raise AssertionError
-
-    engine = Workers([Starved(), Pending(), Scripted()], nodes=["was full", "taken by others"])
-    async with asyncio.timeout(30), fleet(engine, 1) as (executor, _, _line):
-        assert await texts(executor, planned("say 1")) == ["0"]
-        assert engine.started[1].place() == "taken by others"
-
-
-async def test_that_no_worker_can_be_started_is_told_once_in_whatever_words() -> None:
-    class Full(Workers):
-        tries = 0
-
-        async def start(self, avoiding: Collection[str]) -> Tapped:
-            self.tries += 1
-            if 1 < self.tries < 6:
-                raise WorkerLost(f"no room for actor {self.tries}")
-            return await super().start(avoiding)
-
-    engine = Full()
-    async with fleet(engine, 1) as (executor, warned, _):
-        engine.started[0].kill()
-        await until(lambda: engine.tries == 6 and executor._ready)
-    assert warned[1:] == ["a worker could not be started: no room for actor 2"]
-
-
-async def test_where_no_node_has_what_a_worker_is_made_of_nothing_is_waited_for() -> None:
-    def nothing_there(worker: Tapped, messages: Sequence[ToDriver]) -> Sequence[ToDriver]:
-        raise WorkerSetupError("ModuleNotFoundError: No module named 'toolablate.traces'", "the node 10.0.0.2")
-
-    with pytest.raises(InputError, match=r"at the node 10\.0\.0\.2: ModuleNotFoundError") as refused:
-        async with fleet(Workers(hears=nothing_there)):
-            pass
-    assert "install toolablate there" in refused.value.hint
-
-
-async def test_that_no_worker_is_left_is_told_with_how_long_the_run_waits() -> None:
-    engine = Workers()
-    async with fleet(engine, 1, patience=50) as (executor, warned, _):
-        engine.started[0].kill()
-        await until(lambda: len(engine.started) == 2 and executor._ready)
-    assert warned[0].endswith("No worker is left: the run ends if there is none within 50 s")
 
 
 async def test_what_trials_share_is_sent_once_and_forgotten() -> None:

@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 
 from toolablate.cli import group
 from toolablate.experiments.construction.question_items import load_question_items
-from toolablate.experiments.construction.sources.forum_threads import left_out_of, read_posts, said_in
+from toolablate.experiments.construction.sources.forum_reading import read_posts, said_in
+from toolablate.experiments.construction.sources.forum_threads import left_out_of
 from toolablate.experiments.construction.workbench import Workbench
 from toolablate.experiments.record_file import RowFile
 from toolablate.traces.errors import InputError
