@@ -40,20 +40,34 @@ if TYPE_CHECKING:
     help="Read the pages of the first N results, where neither title nor extract answers.",
 )
 @click.option(
+    "--programs",
+    type=options.FilePath(dir_okay=False),
+    metavar="STORE",
+    help="Also tell which answers programs computed in the trials of this store.",
+)
+@click.option(
     "--record",
     type=options.FilePath(dir_okay=False),
     help="Keep what searches found in this file; by default beside the plan's store.",
 )
 @options.as_json("the figures")
 def command(
-    plan: Path, output: Path, phrasings: int, results: int, opened: int, record: Path | None, as_json: bool
+    plan: Path,
+    output: Path,
+    phrasings: int,
+    results: int,
+    opened: int,
+    programs: Path | None,
+    record: Path | None,
+    as_json: bool,
 ) -> None:
     """Write whether answers can be found and computed into the metadata of PLAN's questions, so that --by can use it.
 
     retrievable: the share of phrasings for which the plan's own search finds the question's source
     (metadata.source_urls), or a result that says the answer; without a table [search] the question's own documents are
     searched. retrieved: the best that was found: source, answer, nothing. computable: by rule from the question's form:
-    yes, no, unclear; what is there already stays.
+    yes, no, unclear; what is there already stays. computed, with --programs: yes where a program of any trial gave the
+    right answer without having it written in it, no where programs ran and none did.
 
     What blocked_hosts withhold from models counts as found. Searches that failed are no misses: they are counted, and
     asked again by the same command, which exits with 1.
@@ -71,7 +85,7 @@ def command(
     kept = record or Path(loaded.store).with_suffix(".retrievals.jsonl")
     wanted = AnnotationRequest(phrasings, results, opened)
     with stopped_cleanly(), shown_progress(Console(stderr=True), "searching") as tell:
-        found = annotate(loaded, wanted, kept, tell=tell)
+        found = annotate(loaded, wanted, kept, programs=programs, tell=tell)
     write_questions([(output, found.questions)], source=Path(loaded.questions.file))
     if as_json:
         import json
@@ -90,6 +104,10 @@ def _told(output: Path, found: "Annotated") -> list[str]:
 
     lines = [f"{output}: {counted(len(found.questions), 'question')}"]
     lines += ["computable: " + ", ".join(f"{count} {name}" for name, count in found.computable.items())]
+    if ran := sum(found.computed.values()):
+        lines.append(
+            f"computed by a program: {found.computed['yes']} of {counted(ran, 'question')} of which programs ran"
+        )
     if not found.searched:
         return [*lines, "retrievable: not asked; the plan has no table [search], and its questions no documents"]
     lines += [f"retrieved by {found.asked} phrasings, in {found.searched}:"]

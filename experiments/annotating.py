@@ -8,9 +8,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from toolablate.analysis.statistics.intervals import Interval, bootstrap_interval, by_unit, clustered_share
+from toolablate.experiments.computability import Computable, Computed, computable, computed
 from toolablate.experiments.environment.web import answers_of, open_web, web_fingerprint
 from toolablate.experiments.plans.plan import Plan, all_questions
 from toolablate.experiments.record_file import RecordFile
@@ -125,38 +126,6 @@ def _as_it_was(place: str) -> re.Pattern[str]:
     return re.compile("[^/&=]*".join(map(re.escape, _TAKEN_OUT.split(place))))
 
 
-# Whether an answer can be computed, by rule.
-
-
-Computable = Literal["yes", "no", "unclear"]
-
-_NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?")
-
-
-def computable(question: Question) -> Computable:
-    """`yes` where code is asked for, or the answer is a number and the question has two or more to compute it from;
-    `no` where the answer has no number; else `unclear`: a number that may as well be known.
-
-    A proxy by form alone: a proof may need a computation, and a number may be known by heart.
-    """
-    target = question.target
-    if target.kind == "code":
-        return "yes"
-    right = [question.choices[ord(letter) - ord("A")] for letter in getattr(target, "letters", ()) if question.choices]
-    answers = right if target.kind == "choice" else list(answers_of(question))
-    if target.kind == "choice" and not answers:
-        return "unclear"
-    if not any(_is_number(answer) for answer in answers):
-        return "no"
-    return "yes" if len(_NUMBER.findall(question.prompt)) > 1 else "unclear"
-
-
-def _is_number(answer: str) -> bool:
-    """Whether a number is most of it: `12.5 kJ/mol`, `x = 3`, but not a sentence that mentions one."""
-    found = _NUMBER.search(answer)
-    return found is not None and len(_WORD.findall(answer.replace(found[0], " ", 1))) <= 3
-
-
 # Asks a plan's search, and keeps what came of it.
 
 
@@ -195,13 +164,15 @@ class RetrievalShare:
 
 @dataclass(frozen=True, slots=True)
 class Annotated:
-    """`questions` with their metadata; `retrieved` counts them by what was found at best, `computable` by the rule.
+    """`questions` with their metadata; `retrieved` counts them by what was found at best, `computable` by the rule,
+    `computed` by what programs gave.
     `untestable` questions have neither a source nor an answer that could be looked for; `failed` searches had no
     result because of the service, by the first reason of each kind, and `unread` pages could not be read."""
 
     questions: tuple[Question, ...]
     retrieved: Mapping[Retrieved, int]
     computable: Mapping[Computable, int]
+    computed: Mapping[Computed, int]
     shares: tuple[RetrievalShare, ...]
     untestable: int
     asked: int
@@ -213,16 +184,31 @@ class Annotated:
 Tell = Callable[[int, int], None]
 
 
-def annotate(plan: Plan, wanted: AnnotationRequest, record: Path, *, tell: Tell) -> Annotated:
-    """Asks what `record` does not hold yet. The plan's search is asked, live, recorded or replayed; without a table
-    [search] each question's own documents are searched; without these only computability is told. Hosts that the plan
-    or a question blocks are not left out: what models may not see can be retrievable all the same.
+def annotate(plan: Plan, wanted: AnnotationRequest, record: Path, *, programs: Path | None, tell: Tell) -> Annotated:
+    """Asks what `record` does not hold yet, and reads what programs gave in the store `programs`.
+
+    The plan's search is asked, live, recorded or replayed; without a table [search] each question's own documents are
+    searched; without these only computability is told. Hosts that the plan or a question blocks are not left out: what
+    models may not see can be retrievable all the same.
 
     Raises ToolablateError where nothing can be asked or kept."""
     questions = all_questions(plan)
+    if programs is not None:
+        questions = _with_computed(questions, computed(programs, questions))
     if plan.search is None and not any(question.documents for question in questions):
         return _annotated(questions, {}, {}, "")
     return asyncio.run(_annotate(plan, questions, wanted, record, tell))
+
+
+def _with_computed(questions: Sequence[Question], found: Mapping[str, Computed]) -> tuple[Question, ...]:
+    """What an earlier store said of a question does not stay."""
+    told = []
+    for question in questions:
+        metadata = {key: value for key, value in question.metadata.items() if key != "computed"}
+        if (said := found.get(question.identity())) is not None:
+            metadata["computed"] = said
+        told.append(question.model_copy(update={"metadata": metadata}))
+    return tuple(told)
 
 
 async def _annotate(
@@ -391,6 +377,7 @@ def _annotated(
         tuple(annotated),
         {name: retrieved[name] for name in get_args(Retrieved)},
         {name: by_rule[name] for name in get_args(Computable)},
+        {name: sum(each.metadata.get("computed") == name for each in annotated) for name in get_args(Computed)},
         tuple(_shares(shares)),
         untestable,
         sum(map(len, found.values())),

@@ -217,6 +217,7 @@ class Question(TaggedRecord):
             "canary",
             "clarity",
             "computable",
+            "computed",
             "difficulty_before",
             "forum",
             "kind",

@@ -116,6 +116,38 @@ class _Shown:
         return sum(self.holds_option(form, letter) for letter in form.letters if letter not in final)
 
 
+# Whether a program computed an answer, or has it written in it.
+
+
+def gives(call: CallSignal, form: AnswerForm, answer: Answered) -> bool:
+    """Whether a result has the answer, and of options no other. An option that is announced by its letter does not
+    count: that is a model's word, which its program prints."""
+    shown = _Shown(call, form)
+    if form.kind != "letters":
+        return bool(shown.text) and all(map(shown.holds, answer))
+    return bool(shown.text) and all(shown.holds_option(form, each) == (each in answer) for each in form.letters)
+
+
+def states(code: str, form: AnswerForm, answer: Answered) -> bool:
+    """Whether a part of the answer stands in the code: a text, a number of two digits or more, or one that is
+    printed."""
+    text = as_words(code)
+    numbers = _numbers(text)
+    for item in answer:
+        if form.kind == "letters":
+            item = normal_text(plain(form.options[form.letters.index(item)]))
+        amount = AMOUNT.fullmatch(item)
+        if amount is None:
+            stated = has_text(text, item)
+        elif len(_digits(number := amount["number"])) > 1:
+            stated = has_number(numbers, number)
+        else:
+            stated = re.search(rf"print\(\s*['\"]?{re.escape(number)}(?:\.0*)?['\"]?\s*[,)]", text) is not None
+        if stated:
+            return True
+    return False
+
+
 def as_words(text: str) -> str:
     """Plain, in lower case, with one blank between words."""
     return " ".join(plain(text).casefold().split())
