@@ -48,11 +48,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def annotated(folder: Path, *options: str) -> tuple[dict[str, Any], str]:
-    asked = ["annotate", str(folder / "plan.toml"), "-o", str(folder / "out.jsonl"), *options]
+def annotated(folder: Path, *options: str, out: str = "out.jsonl") -> tuple[dict[str, Any], str]:
+    asked = ["annotate", str(folder / "plan.toml"), "-o", str(folder / out), *options]
     done = CliRunner().invoke(group, asked)
     assert done.exit_code == 0, done.output
-    return {each.id: each.metadata for each in load_questions(folder / "out.jsonl")}, done.output
+    return {each.id: each.metadata for each in load_questions(folder / out)}, done.output
 
 
 def test_an_answer_is_computed_where_a_program_gave_it_and_has_it_not_written_in_it(folder: Path) -> None:
@@ -76,7 +76,9 @@ def test_an_answer_is_computed_where_a_program_gave_it_and_has_it_not_written_in
     (folder / "plan.toml").write_text(text.replace("questions.jsonl", "out.jsonl"), encoding="utf-8")
     again = CliRunner().invoke(group, ["run", str(folder / "plan.toml"), "--json"])
     assert json.loads(again.stdout)["done_before"] == 8
-    assert annotated(folder)[0]["rods"]["computed"] == "yes", "without the option what was told stays"
+    assert annotated(folder, out="later.jsonl")[0]["rods"]["computed"] == "yes", (
+        "without the option what was told stays"
+    )
 
 
 def test_a_store_that_is_none_is_named(folder: Path) -> None:
