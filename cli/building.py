@@ -90,20 +90,21 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.reports.numbers import counted
     from toolablate.traces.commands import stopped_cleanly
+    from toolablate.traces.terminal_text import inert
 
     console = Console(stderr=True)
     loaded = load_pipeline(pipeline)
     items = require(loaded)
     with stopped_cleanly(), RunProgress(console) as progress, Workbench(Path(loaded.workbench)) as bench:
         for line in told_of_lost(loaded, bench):
-            console.print(line, style="yellow", markup=False, soft_wrap=True)
+            console.print(inert(line, "yellow"), soft_wrap=True)
         built = build(loaded, bench, items, max_cost=max_cost, again=again, progress=progress)
         funnel = funnel_of(loaded, built, bench)
         whole = built.published is not None and not built.missing
         published = publish(loaded, built, funnel, bench.canary(), progress.tell) if whole else None
     for work in built.work:
         for line in work_told(work):
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.print(inert(line), highlight=False, soft_wrap=True)
     _show(funnel, as_json=as_json)
     if published is None:
         lacking = f"{counted(built.missing, 'item')} not asked for; " if built.missing else ""
@@ -117,7 +118,7 @@ def run_command(pipeline: Path, max_cost: float | None, again: bool, as_json: bo
         if waiting := sum(len(found.waiting) for found in built.reviews):
             console.print(f"{counted(waiting, 'item')} waiting for people: `build review`", markup=False)
         for line in published.told:
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(inert(line), soft_wrap=True)
     raise SystemExit(1 if built.missing or built.published is None else 0)
 
 

@@ -14,6 +14,8 @@ from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import EMPTY, StaysUnreadError
 from toolablate.experiments.construction.kinds import load_items, stages_of
 from toolablate.experiments.construction.pipeline import Pipeline, asked_of
+from toolablate.experiments.construction.question_items import forums_named
+from toolablate.experiments.construction.reading import Read
 from toolablate.experiments.construction.review import Review
 from toolablate.experiments.construction.stages import (
     NOT_ASKED,
@@ -99,7 +101,8 @@ class Passed:
                 for part, content in going_on(item, each.content):
                     # Of equal statements of two regions the first counts.
                     found.setdefault(part, content)
-        return found
+        # Who wrote in a forum is known once its pages are read.
+        return forums_named(found) if isinstance(self.stage, Read) else found
 
     @property
     def contents(self) -> dict[str, Content]:

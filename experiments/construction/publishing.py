@@ -28,6 +28,7 @@ from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.new_files import new_folder
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
+from toolablate.traces.terminal_text import plain_text
 
 
 def question_of(item: str, content: Content, canary: str, language: str, *, block_source: bool = True) -> Question:
@@ -488,4 +489,4 @@ def _reviewed_by(people: int) -> str:
 
 def _cell(text: str) -> str:
     """Foreign text in one cell of a table: no mark-up, no end of line."""
-    return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>()#+!|~" else sign for sign in " ".join(text.split()))
+    return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>()#+!|~" else sign for sign in " ".join(plain_text(text).split()))

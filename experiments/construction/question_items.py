@@ -1,5 +1,6 @@
 """What comes in: questions with answers, one in a row, without personal data."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ ALLOWED = {
     "licence": _TEXT,
     "names": "a list of texts",
 }
-_CLEANED = ("question", "answer", "explanation", "title", "forum")
+_CLEANED = ("question", "answer", "explanation", "title")
 
 
 def load_question_items(path: str | Path) -> dict[str, Content]:
@@ -55,12 +56,17 @@ def load_question_items(path: str | Path) -> dict[str, Content]:
     if not rows:
         raise InputError(f"items: there is no row in {path}", code="no_items")
     items: dict[str, Content] = {}
-    forums = {row["forum"]: row["forum"] for row in rows}
     for row in rows:
-        names = names_of(names_and_texts(row))
-        items.setdefault(digest_json(worked_on(row)), content_of(row, names) | {"forum": row["forum"]})
-        forums[row["forum"]] = without_personal_data(forums[row["forum"]], names)
-    # A forum is one, whoever wrote in which of its threads.
+        items.setdefault(digest_json(worked_on(row)), content_of(row))
+    return forums_named(items)
+
+
+def forums_named(items: Mapping[str, Content]) -> dict[str, Content]:
+    """A forum is one, whoever wrote in which of its threads: no name of any item is left in it."""
+    forums: dict[str, str] = {}
+    for content in items.values():
+        forum: str = content["forum"]
+        forums[forum] = without_personal_data(forums.get(forum, forum), KnownNames.read(content.get("names", {})))
     return {item: {**content, "forum": forums[content["forum"]]} for item, content in items.items()}
 
 
@@ -71,9 +77,10 @@ def names_and_texts(row: Content) -> NamesAndTexts:
     return NamesAndTexts(row["names"], f"{row['title']}\n{row['question']}", others, place)
 
 
-def content_of(row: Content, names: KnownNames) -> dict[str, Any]:
-    """An item without personal data. `names` are kept for what models and people write of it, and `maybe_names` are
-    words in it that may be one."""
+def content_of(row: Content) -> dict[str, Any]:
+    """An item without personal data, but in the name of its forum (`forums_named`). `names` are kept for what models
+    and people write of it, and `maybe_names` are words in it that may be one."""
+    names = names_of(names_and_texts(row))
     clean = {key: without_personal_data(row[key], names) for key in _CLEANED}
     clean["url"] = address_without_personal_data(row["url"], names, row["title"])
     replies = [without_personal_data(each, names) for each in row["replies"]]

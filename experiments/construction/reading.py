@@ -10,8 +10,7 @@ from pydantic import Field
 
 from toolablate.benchmarks.judging.answers import Ask
 from toolablate.experiments.construction.json_replies import ReplyForm, ask_for, request_for
-from toolablate.experiments.construction.known_names import names_of
-from toolablate.experiments.construction.question_items import content_of, names_and_texts
+from toolablate.experiments.construction.question_items import content_of
 from toolablate.experiments.construction.sources.captures import pictures_of, row_of
 from toolablate.experiments.construction.stages import Content, Dropped, Kept, NoContext, Outcome, Role, Waiting
 from toolablate.traces.errors import InputError
@@ -59,7 +58,7 @@ class Read(NoContext):
     folder: Path
     prompt: str
     name: ClassVar[str] = "read"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     role: ClassVar[Role] = "reader"
 
     def settings(self) -> Mapping[str, Any]:
@@ -93,7 +92,7 @@ def _item(content: Content, found: Reading, answer: ReadAnswer) -> Content:
         "replies": [each.text for each in found.answers if each is not answer],
         "names": [name for name in found.names if name.strip()],
     }
-    return content_of(row, names_of(names_and_texts(row)))
+    return content_of(row)
 
 
 def settled(answers: Sequence[ReadAnswer]) -> ReadAnswer | None:
@@ -108,6 +107,8 @@ def settled(answers: Sequence[ReadAnswer]) -> ReadAnswer | None:
 
 
 _FORMULA = re.compile(r"\$\$.*?\$\$", re.DOTALL)
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_WORDS = re.compile(r"[^\W\d_]+(?:[\s,.;:!?'’-]+[^\W\d_]+)*")
 _GRAM = 5
 MOSTLY = 0.7
 """Of a text's sequences of five letters, so many have to be on the page. What a model misreads is few, what it makes
@@ -134,9 +135,11 @@ def reading_faults(found: Reading, seen: str) -> list[str]:
 
 
 def is_on(text: str, page: frozenset[str]) -> bool:
-    """Whether most of a text stands on a page, of which these are the sequences of letters. Formulas, which no text
-    layer has as a model writes them, do not count, nor what would only be beside each other without them."""
-    grams = frozenset[str]().union(*map(grams_of, _FORMULA.split(text)))
+    """Whether most of a text stands on a page, of which these are the sequences of letters. Of formulas, which no text
+    layer has as a model writes them, only words count (`\\text{if}`), and nothing that would be beside each other
+    without them."""
+    words = [each for formula in _FORMULA.findall(text) for each in _WORDS.findall(_COMMAND.sub("$", formula))]
+    grams = frozenset[str]().union(*map(grams_of, (*_FORMULA.split(text), *words)))
     return not grams or len(grams & page) >= MOSTLY * len(grams)
 
 

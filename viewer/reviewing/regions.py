@@ -179,11 +179,12 @@ def _changed(request: Request, form: Form) -> Response:
         raise HTTPException(HTTPStatus.BAD_REQUEST, "Nothing was chosen: accept or delete the region.")
     try:
         with view.lock:
-            made = view.cut.cut(
-                book, form.get("region", ""), state, _parts(form.get("boxes", "")), _parts(form.get("masks", ""))
-            )
+            boxes, masks = (_parts(form.get(key, "")) for key in ("boxes", "masks"))
+            made = view.cut.cut(book, form.get("region", ""), state, boxes, masks, seen=form.get("seen"))
     except InputError as error:
         told = f"Not kept. {error.message} {error.hint or ''}".strip()
+        if error.code == "changed":
+            return _page(request, book, index, told=told, status=HTTPStatus.UNPROCESSABLE_ENTITY)
         return _page(request, book, index, told=told, form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     return RedirectResponse(
         f"/page/{request.path_params['book']}/{index + 1}?after={quote(made.id)}#r-{quote(made.id)}",

@@ -279,6 +279,8 @@ async function send(of, button) {
     for (const each of others) {
       const same = forms().find((one) => (one.id || "new") === (each.id || "new"));
       for (const kind of same ? ["boxes", "masks"] : []) field(same, kind).value = field(each, kind).value;
+      // It was drawn on what was seen then.
+      if (same?.elements.seen) same.elements.seen.value = each.elements.seen.value;
     }
     const after = new URL(answer.url).searchParams.get("after");
     const kept = after && document.getElementById(`r-${after}`);

@@ -107,6 +107,11 @@ class Region(Record):
     language: str = ""
     licence: str = ""
 
+    @property
+    def version(self) -> str:
+        """Of what people decide on."""
+        return digest_json(self.model_dump(mode="json", include={"state", "boxes", "masks"}))
+
 
 @dataclass(frozen=True, slots=True)
 class CutPage:
@@ -177,10 +182,24 @@ class CutBooks:
         return base64.b64decode(read_apart(book.name, OF_A_PAGE, page_picture, book.about.file, index))
 
     def cut(
-        self, book: CutBook, region: str, state: State, boxes: Sequence[PagePart], masks: Sequence[PagePart] = ()
+        self,
+        book: CutBook,
+        region: str,
+        state: State,
+        boxes: Sequence[PagePart],
+        masks: Sequence[PagePart] = (),
+        *,
+        seen: str | None = None,
     ) -> Region:
-        """Changes a region, or adds one where `region` is "". An accepted one has its picture. Raises InputError for
-        boxes that are on no page, and StoreError where it cannot be kept."""
+        """Changes a region, or adds one where `region` is "". An accepted one has its picture. `seen` is the `version`
+        of the region that was changed. Raises InputError for boxes that are on no page, and where the region is another
+        by now; StoreError where it cannot be kept."""
+        if seen is not None and (now := self.regions.get(region)) is not None and now.version != seen:
+            raise InputError(
+                "Somebody has changed this region since the page was opened.",
+                hint="Load the page again to see it.",
+                code="changed",
+            )
         made = self._made(book, region, state, boxes, masks)
         if state == "accepted":
             found = read_apart(book.name, OF_A_PAGE, crop, *_cropped(book, made))
@@ -216,13 +235,21 @@ class CutBooks:
         if region and (before is None or before.book != book.name):
             raise InputError("No region of this book has this id.", code="region")
         return Region(
-            id=region or _id(book, boxes),
+            id=region or self._new_id(book, boxes),
             state=state,
             boxes=tuple(boxes),
             masks=tuple(masks),
             kind=before.kind if before else "",
             **book.of(boxes),
         )
+
+    def _new_id(self, book: CutBook, boxes: Sequence[PagePart]) -> str:
+        """Another than that of a region that was drawn here and moved; the same where the same is drawn again."""
+        found, moved = _id(book, boxes), 0
+        while (there := self.regions.get(found)) is not None and there.boxes != tuple(boxes):
+            moved += 1
+            found = _id(book, boxes, moved)
+        return found
 
     def _with_picture(self, region: Region, found: Crop) -> Region:
         tile = keep_picture(self._folder, Picture.of(base64.b64decode(found.picture)))
@@ -292,8 +319,9 @@ def _number(about: BookFile, index: int, said: str) -> str:
     return said if about.offset is None or index < about.offset else str(index + 1 - about.offset)
 
 
-def _id(book: CutBook, boxes: Sequence[PagePart]) -> str:
-    return digest_json([book.name, [each.model_dump(mode="json") for each in boxes]])
+def _id(book: CutBook, boxes: Sequence[PagePart], moved: int = 0) -> str:
+    """`moved` is how many regions were drawn at these boxes before, and moved."""
+    return digest_json([book.name, [each.model_dump(mode="json") for each in boxes], *([moved] if moved else [])])
 
 
 def _within(book: CutBook, part: PagePart, least: float) -> PagePart:

@@ -121,9 +121,11 @@ def test_the_canary_is_of_one_workbench_and_stays(chat_server: ChatServer, tmp_p
 
 def test_rows_have_the_licence_of_their_source(chat_server: ChatServer, tmp_path: Path) -> None:
     Writer(chat_server)
-    licences = ["CC BY-SA 4.0", "", "CC BY-NC 4.0"]
+    licences = ["CC BY-SA 4.0", "", "CC BY-NC 4.0\x1b[31m"]
     pairs = [{**pair, "licence": licence} for pair, licence in zip(PAIRS[:3], licences, strict=True)]
-    run(pipeline_of(tmp_path, chat_server, pairs, ALONE))
+    done = run(pipeline_of(tmp_path, chat_server, pairs, f'{ALONE}\n[card]\nlicence = "CC0"'))
+    assert "are of sources under CC BY-NC 4.0" in done.output
+    assert "\x1b" not in done.output + (tmp_path / "published/card.md").read_text(encoding="utf-8")
     questions = load_questions(tmp_path / "published/questions.jsonl")
     assert [each.metadata.get("licence", "") for each in questions] == licences
     lines = (tmp_path / "published/lpfqa.jsonl").read_text(encoding="utf-8").splitlines()

@@ -148,6 +148,28 @@ def test_people_change_and_delete_what_is_proposed_and_the_same_command_goes_on(
     assert {each["discipline"] for each in items} == {"Graphs"}
 
 
+def test_a_region_that_was_moved_stays_where_another_is_drawn_at_its_first_place(tmp_path: Path) -> None:
+    with CutBooks(load_regions_plan(plan_of(tmp_path, PAGES))) as cut:
+        (trees,) = cut.books
+        place, further = [part(1, 50, 40, 300, 60)], [part(1, 50, 200, 300, 220)]
+        moved = cut.cut(trees, cut.cut(trees, "", "accepted", place).id, "accepted", further)
+        drawn = cut.cut(trees, "", "accepted", place)
+        again = cut.cut(trees, "", "accepted", place)
+        assert cut.regions[moved.id].boxes == tuple(further)
+        assert cut.regions[drawn.id].boxes == tuple(place)
+        assert again.id == drawn.id, "the same drawn twice is one"
+
+
+def test_what_somebody_changed_meanwhile_is_not_undone(tmp_path: Path) -> None:
+    with CutBooks(load_regions_plan(plan_of(tmp_path, PAGES))) as cut:
+        (trees,) = cut.books
+        first = cut.of(trees)[0]
+        deleted = cut.cut(trees, first.id, "deleted", first.boxes, first.masks, seen=first.version)
+        with pytest.raises(InputError, match="changed this region"):
+            cut.cut(trees, first.id, "accepted", first.boxes, first.masks, seen=first.version)
+        assert cut.regions[first.id] == deleted
+
+
 def test_a_scan_has_no_proposals_and_can_be_cut(tmp_path: Path) -> None:
     path = tmp_path / "books.toml"
     Image.new("L", (300, 400), 200).save(tmp_path / "scan.pdf")
