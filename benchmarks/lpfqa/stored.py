@@ -140,7 +140,12 @@ def _tiered(question: Question, found: TieredQuestion, ci95: Interval, guessed: 
     before = {"difficulty_before": question.difficulty} if question.difficulty else {}
     ends: list[JsonValue] = [round(100 * end, 2) for end in ci95]
     without: dict[str, JsonValue] = {} if guessed is None else {"guess_rate": round(100 * guessed, 2)}
-    found_out: dict[str, JsonValue] = {"pass_rate": round(found.pass_rate, 2), "pass_rate_ci95": ends, **without, **before}
+    found_out: dict[str, JsonValue] = {
+        "pass_rate": round(found.pass_rate, 2),
+        "pass_rate_ci95": ends,
+        **without,
+        **before,
+    }
     metadata = {**question.metadata, **found_out}
     return question.model_copy(update={"difficulty": found.tier, "metadata": metadata})
 
