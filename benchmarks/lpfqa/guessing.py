@@ -1,7 +1,7 @@
 """How often models guess the right option without the question, and whether that is more than chance."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -66,16 +66,24 @@ def read_guesses(
     shares = {name: mean((each.value or 0) >= RIGHT for each in group) for name, group in trials.items()}
     votes = [_votes(of_names[name], group, read) for name, group in trials.items()]
     units = [unit(group[0]) for group in trials.values()]
-    rate, ci95 = share_over_units(*by_unit(units, list(shares.values()), [1.0] * len(units)))
+    count = sum(map(len, trials.values()))
+    rate, ci95 = mean_share(list(shares.values()), count, units)
     return Guesses(
         by_question=shares,
         rate=rate,
         ci95=ci95,
         chance=mean(1 / len(question.choices) for question in of_names.values()),
         p=more_than_chance(votes, seed=seed) if any(any(each.shares) for each in votes) else None,
-        trials=sum(map(len, trials.values())),
+        trials=count,
         unparsed=sum(each.verdict == "unparsed" for group in trials.values() for each in group),
     )
+
+
+def mean_share(shares: Sequence[float], trials: int, units: Sequence[Hashable]) -> tuple[float, Interval]:
+    """The mean of questions' shares of right trials, with its 95 % interval over units: as `share_over_units` has it of
+    so many trials, the same number in each question."""
+    each = trials / len(shares)
+    return share_over_units(*by_unit(units, [each * share for share in shares], [each] * len(shares)))
 
 
 # Whether the options alone say which of them is right.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from toolablate.benchmarks.lpfqa.guessing import Votes, more_than_chance
+from toolablate.benchmarks.lpfqa.guessing import Votes, mean_share, more_than_chance
 
 
 def votes(
@@ -40,6 +40,21 @@ def test_nothing_is_found_where_options_say_nothing(questions: int, alike: float
     assert sum(more_than_chance(each, resamples=999, seed=n) <= 0.05 for n, each in enumerate(drawn)) <= 33
     if alike == 1.0:
         assert sum(binomial_p(each, 24) <= 0.05 for each in drawn) > 100, "trials are not independent"
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.8])
+def test_the_interval_holds_the_rate(alike: float) -> None:
+    """Of 600 sets of 60 questions, at least 92.5 %: at 95 % fewer than 1 in 200 have less."""
+    rng, expected = np.random.default_rng(7), np.mean([1 / options for options in range(4, 8)])
+    held, widths = 0, []
+    for _ in range(600):
+        shares = [each.shares[each.right] for each in votes(rng, 60, 6, 4, alike=alike, cue=0.0)]
+        _, (low, high) = mean_share(shares, 60 * 24, range(60))
+        held += low <= expected <= high
+        widths.append(high - low)
+    assert held >= 555
+    if alike == 0:
+        assert np.mean(widths) < 0.12, "no wider than the questions' shares differ"
 
 
 def test_a_cue_is_found() -> None:
