@@ -556,7 +556,7 @@ def _without_ladder(path: Path, found: Sequence[Ladder], conditions: Mapping[str
 
 
 def _of_another_budget(real: Condition, conditions: Mapping[str, Condition]) -> str:
-    unprompted = next((label for label, each in conditions.items() if not each.has_tools and not each.prompt), None)
+    unprompted = next((label for label, each in conditions.items() if each.without_tools and not each.prompt), None)
     if unprompted is None:
         return ""
     differing = [name for name, limit in real.budget if limit != getattr(conditions[unprompted].budget, name)]

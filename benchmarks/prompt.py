@@ -5,7 +5,8 @@ import string
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.records import CHARACTERS_PER_TOKEN, Condition, InputCut, Question
+from toolablate.traces.records import CHARACTERS_PER_TOKEN, Condition, InputCut, Question, Shown, TextTarget
+from toolablate.traces.records.pictures import marked
 
 LETTERS = string.ascii_uppercase
 
@@ -31,6 +32,8 @@ _WORDS = {
         "checklist": "Reply with the whole text that is asked for.",
         "files": "Files of this question: {}. Code that you can run, if any, finds them in its working folder.",
         "documents": "Documents of this question: {}.",
+        "choices_only": "The question is not shown. Going by its options alone, say which is most likely right.",
+        "question_only": "The options of this question are not shown. Answer it in your own words.",
     },
     "zh": {
         "letter": "请在回复的最后单独写一行“答案：X”，其中 X 是正确选项的字母。",
@@ -45,6 +48,8 @@ _WORDS = {
         "checklist": "请在回复中写出所要求的全文。",
         "files": "本题的文件：{}。如果可以运行代码，代码能在其工作目录中找到这些文件。",
         "documents": "本题的文档：{}。",
+        "choices_only": "题干未给出。请仅根据选项判断最可能正确的答案。",
+        "question_only": "本题的选项未给出。请用自己的话作答。",
     },
 }
 
@@ -65,7 +70,7 @@ def render(question: Question) -> str:
 
 def _parts(question: Question, documents: Sequence[str] = ()) -> list[str]:
     """With the documents' texts, if any, behind the line that names them."""
-    words = _WORDS["zh" if question.language.lower().startswith("zh") else "en"]
+    words = _words(question)
     parts = [question.prompt.strip()]
     if question.choices and not question.as_is:
         lettered = zip(letters_for(question), question.choices, strict=True)
@@ -78,6 +83,10 @@ def _parts(question: Question, documents: Sequence[str] = ()) -> list[str]:
     if not question.as_is:
         parts.append(words[_form(question)])
     return parts
+
+
+def _words(question: Question) -> dict[str, str]:
+    return _WORDS["zh" if question.language.lower().startswith("zh") else "en"]
 
 
 def _named(names: Iterable[str]) -> str:
@@ -108,7 +117,10 @@ def question_input(question: Question, condition: Condition) -> QuestionInput:
     A message of more than `input_tokens` (by estimate: CHARACTERS_PER_TOKEN) is cut from the end: of the documents if
     they are in the prompt, else of the question's own words. The names of files and the line that says how to end the
     reply stay.
+
+    Where a condition shows a part of it, that part is asked as a question of its own.
     """
+    question = _part(question, condition.shown)
     parts = _parts(question, _texts(question) if "prompt" in condition.documents else ())
     whole = "\n\n".join(parts)
     most = len(whole) if condition.input_tokens is None else condition.input_tokens * CHARACTERS_PER_TOKEN
@@ -126,6 +138,35 @@ def question_input(question: Question, condition: Condition) -> QuestionInput:
             break
     prompt = "\n\n".join(filter(None, parts))
     return QuestionInput(prompt, InputCut(kept=len(prompt), chars=len(whole)))
+
+
+def _part(question: Question, shown: Shown) -> Question:
+    """The choices without anything that the question brings along; or the question without its choices, asked for its
+    answer in words."""
+    if shown == "choices":
+        alone = {"prompt": _words(question)["choices_only"], "files": (), "documents": (), "as_is": False}
+        return question.model_copy(update=alone)
+    if shown == "question":
+        prompt = f"{_words(question)['question_only']}\n\n{question.prompt.strip()}"
+        in_words = TextTarget(answers=question.choices)
+        return question.model_copy(update={"prompt": prompt, "choices": (), "target": in_words})
+    return question
+
+
+def not_in_part(question: Question, shown: Shown) -> str:
+    """Why a condition that shows this part of questions leaves this one out, to be read after "with"; "" where it does
+    not."""
+    if shown == "all":
+        return ""
+    if question.target.kind != "choice" or not question.choices:
+        return "no choices that stand apart from the prompt"
+    if shown == "choices":
+        return "images" if question.images else ""
+    if question.as_is:
+        return "their choices in the prompt"
+    if len(question.target.letters) > 1:
+        return "several right choices"
+    return "images in their choices" if question.images and any(map(marked, question.choices)) else ""
 
 
 def _texts(question: Question) -> list[str]:

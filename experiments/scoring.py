@@ -12,14 +12,15 @@ from typing import Self
 from toolablate.benchmarks.judging.answers import Judge
 from toolablate.benchmarks.judging.checklists import ChecklistJudge
 from toolablate.benchmarks.registry import said_of_scorer
-from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
+from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer, unparsed
 from toolablate.benchmarks.scoring.scorers import JUDGE, scorer_for
+from toolablate.benchmarks.scoring.texts import choice_in_words
 from toolablate.experiments.environment.web import Tell
 from toolablate.experiments.plans.plan import Design, Plan, QuestionsSection
 from toolablate.sandbox import open_sandbox
 from toolablate.traces.errors import InputError, ScoringError, ToolablateError
 from toolablate.traces.plugins import checked, close, told
-from toolablate.traces.records import Model, Question, Score, ServedModel, Trace
+from toolablate.traces.records import Condition, Model, Question, Score, ServedModel, Trace
 from toolablate.traces.store import Recorder, Store
 
 # The judges of a plan, and the questions whose answers they grade.
@@ -147,17 +148,24 @@ class Scorers:
                 with told(partial(_not_opened, name), code=_BAD, hint=_MEND, passing=_TOLD):
                     await scorer.open()
 
-    async def score(self, question: Question, trace: Trace) -> Score | None:
+    async def score(self, question: Question, trace: Trace, condition: Condition) -> Score | None:
         """None for a trace that infrastructure spoiled, and for one that a judge scores. A scorer that breaks leaves
-        its trial unscored, and says why: what a model wrote must not be able to end a run.
+        its trial unscored, and says why: what a model wrote must not be able to end a run. A choice that was asked
+        for in words is given to its scorer as the letter.
 
         Raises ScoringError where what the scorer needs fails, which is nobody's answer: there is no score then.
         """
         if not trace.scorable or self.is_judged(question):
             return None
-        scorer = self.scorer(question)
+        scorer, answer = self.scorer(question), trace.answer
+        if condition.shown == "question":
+            reading = choice_in_words(question, answer)
+            if reading.value is None:
+                score = unparsed(scorer, trace.trial.id, reading, self._section.unparsed)
+                return score.model_copy(update={"target": question.key_identity()})
+            answer = f"Answer: {reading.value[0]}"
         try:
-            made = scorer.score(question, trace.trial.id, trace.answer)
+            made = scorer.score(question, trace.trial.id, answer)
             score = await made if isawaitable(made) else made
             if not isinstance(score, Score):
                 raise TypeError(f"a Score is expected, found {score!r:.80}")
@@ -290,7 +298,10 @@ async def score_unscored(
             if stopped() or len(failed) >= _GIVEN_UP_AFTER:
                 break
             made = await asyncio.gather(
-                *(scorers.score(held[entry.trial.question], opened.trace(entry.trial.id)) for entry in batch),
+                *(
+                    scorers.score(held[entry.trial.question], opened.trace(entry.trial.id), entry.condition)
+                    for entry in batch
+                ),
                 return_exceptions=True,
             )
             for each in made:

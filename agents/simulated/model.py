@@ -65,7 +65,10 @@ class SimulatedChat:
         self._prompt = question.prompt
         self._play = playbook.play(question)
         self._programs = self._play.repertoire(self._rng("literal").random() < model.literalness)
-        self._opening = opening_belief(question, model, self._rng("belief"), self._play.distractor)
+        # Nothing is known of a question that is not shown: a guess.
+        knows = model if condition.shown != "choices" else model.model_copy(update={"confidence": 0.0})
+        self._opening = opening_belief(question, knows, self._rng("belief"), self._play.distractor)
+        self._in_words = condition.shown == "question"
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         turn = sum(message.role == "assistant" for message in request.messages)
@@ -114,7 +117,8 @@ class SimulatedChat:
         rng = self._rng("answer", self._draw)
         candidate = self.belief(request).sample(rng)
         careless = rng.random() < self._model.carelessness
-        return final_reply(candidate.answer, self._seen(request), rng, careless=careless)
+        said = candidate.texts[0] if self._in_words else candidate.answer
+        return final_reply(said, self._seen(request), rng, careless=careless)
 
     def _rng(self, *purpose: object) -> random.Random:
         return random.Random(f"{self._key} {purpose}")  # noqa: S311 - a simulation, not a secret

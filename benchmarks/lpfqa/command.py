@@ -189,21 +189,32 @@ def pilot(
     below 30 %, else medium. `pass_rate` (in percent), its 95 % interval over models (`pass_rate_ci95`) and what the
     question said before (`difficulty_before`) go into its metadata.
 
+    Where these models also ran under `choices-only`, the share that they guess right without the question is compared
+    with chance, and goes into the metadata as `guess_rate` (in percent), of questions with one right option.
+
     Questions that not all of these models answered are left out, and counted. With few models and repeats sampling
     noise moves questions between tiers: test on other models than those of the pilot.
     """
     import json
+    from dataclasses import asdict
 
     from toolablate.benchmarks.lpfqa.stored import read_pilot
     from toolablate.benchmarks.questions import write_questions
-    from toolablate.reports.numbers import counted
+    from toolablate.reports.numbers import counted, p_value
 
     found = read_pilot(store, models=count, drop=drop, baseline=baseline, run=run, scorer=scorer, seed=seed)
     write_questions([(output, found.questions)], source=store)
     if as_json:
         click.echo(
             json.dumps(
-                {"models": found.models, "tiers": found.tiers, "sure": found.sure, "left_out": found.left_out}, indent=2
+                {
+                    "models": found.models,
+                    "tiers": found.tiers,
+                    "sure": found.sure,
+                    "left_out": found.left_out,
+                    "guesses": None if found.guesses is None else asdict(found.guesses),
+                },
+                indent=2,
             )
         )
         return
@@ -214,3 +225,11 @@ def pilot(
     click.echo(f"sure of their tier: {found.sure} (95 % interval over models)")
     for why, number in found.left_out.items():
         click.echo(f"left out: {number} {why}")
+    if guesses := found.guesses:
+        low, high = (100 * end for end in guesses.ci95)
+        click.echo(
+            f"from the options alone: {100 * guesses.rate:.1f} % right [{low:.1f}, {high:.1f}], by chance"
+            f" {100 * guesses.chance:.1f} %, more than chance: p {p_value(guesses.p)}"
+            f" ({counted(len(guesses.by_question), 'question')}, {counted(guesses.trials, 'trial')},"
+            f" {guesses.unparsed:,} unparsed)"
+        )

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from toolablate.analysis.from_store import read_paired
 from toolablate.analysis.pairing import RIGHT
 from toolablate.analysis.statistics.intervals import Interval, clustered_share
+from toolablate.benchmarks.lpfqa.guessing import Guesses, read_guesses
 from toolablate.benchmarks.lpfqa.scoreboard import Answered, OtherBenchmark, answered, scoreboard, tier_of, tiers
 from toolablate.benchmarks.lpfqa.scoreboard_results import Scoreboard, TieredQuestion, TierName
 from toolablate.traces.errors import InputError
@@ -61,13 +62,15 @@ def read_tables(
 @dataclass(frozen=True, slots=True)
 class Pilot:
     """`questions` with the difficulty that `models` found; `tiers` counts them, `sure` those whose 95 % interval lies
-    within their tier; `left_out` counts the others by why."""
+    within their tier; `left_out` counts the others by why; `guesses` is what these models guess from the options alone,
+    None where the store has no such trials."""
 
     questions: tuple[Question, ...]
     models: tuple[str, ...]
     tiers: Mapping[str, int]
     sure: int
     left_out: Mapping[str, int]
+    guesses: Guesses | None
 
 
 def read_pilot(
@@ -105,13 +108,19 @@ def read_pilot(
         **{why: sum(each.pass_rate == dropped[why] for each in found.questions) for why in dict.fromkeys(drop)},
     }
     kept = [each for each in found.questions if each.pass_rate not in {dropped[why] for why in drop}]
+    guesses = read_guesses(path, paired.summaries, drawn, seed=seed)
+    guessed = {} if guesses is None else guesses.by_question
     intervals = {each.question: _interval(of_models, drawn, each.question) for each in kept}
     return Pilot(
-        tuple(_tiered(of_names[each.question], each, intervals[each.question]) for each in kept),
+        tuple(
+            _tiered(of_names[each.question], each, intervals[each.question], guessed.get(each.question))
+            for each in kept
+        ),
         tuple(drawn),
         {name: sum(each.tier == name for each in kept) for name in get_args(TierName)},
         sum({tier_of(Fraction(end)) for end in intervals[each.question]} == {each.tier} for each in kept),
         left_out,
+        guesses,
     )
 
 
@@ -127,10 +136,17 @@ def _drawn(names: Sequence[str], count: int, seed: int) -> list[str]:
     return sorted(random.Random(seed).sample(names, count))  # noqa: S311 - a draw that can be repeated, not a secret
 
 
-def _tiered(question: Question, found: TieredQuestion, ci95: Interval) -> Question:
+def _tiered(question: Question, found: TieredQuestion, ci95: Interval, guessed: float | None) -> Question:
     before = {"difficulty_before": question.difficulty} if question.difficulty else {}
     ends: list[JsonValue] = [round(100 * end, 2) for end in ci95]
-    metadata = {**question.metadata, "pass_rate": round(found.pass_rate, 2), "pass_rate_ci95": ends, **before}
+    without: dict[str, JsonValue] = {} if guessed is None else {"guess_rate": round(100 * guessed, 2)}
+    found_out: dict[str, JsonValue] = {
+        "pass_rate": round(found.pass_rate, 2),
+        "pass_rate_ci95": ends,
+        **without,
+        **before,
+    }
+    metadata = {**question.metadata, **found_out}
     return question.model_copy(update={"difficulty": found.tier, "metadata": metadata})
 
 

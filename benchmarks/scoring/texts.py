@@ -9,6 +9,7 @@ import re2
 
 from toolablate.benchmarks.answer_extraction.announcements import EMPTY, ExtractedAnswer, final_part, normalised
 from toolablate.benchmarks.answer_extraction.spans import read_text
+from toolablate.benchmarks.prompt import letters_for
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import PatternTarget, Question, ReferenceTarget, Score, TextTarget
@@ -178,6 +179,23 @@ def compiled(pattern: str) -> re2._Regexp:
             hint="RE2 has no look-around and no back-references.",
             code="bad_pattern",
         ) from error
+
+
+def choice_in_words(question: Question, answer: str | None) -> ExtractedAnswer:
+    """The letter of the one choice that the reply finally gives in words, compared as `exact` compares: of a model that
+    was not shown the choices. Letters are texts like others: "B" may be a choice, and is no name of one."""
+    reading = read_text(answer)
+    if reading.value is None:
+        return reading
+    named = [
+        letter
+        for letter, choice in zip(letters_for(question), question.choices, strict=False)
+        if _is_one_of(reading.value[0], (choice,))
+    ]
+    return ExtractedAnswer((named[0],)) if len(named) == 1 else ExtractedAnswer(None, NO_CHOICE)
+
+
+NO_CHOICE = "the answer is in the words of no one choice"
 
 
 def _is_one_of(given: str, wanted: tuple[str, ...]) -> bool:

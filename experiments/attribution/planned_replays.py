@@ -340,7 +340,7 @@ def unparsed_arms(
     answer could not be read; also of candidates that are not chosen, since the levels of arms must not depend on the
     sample. `conditions` has those of all trials by the names that these show."""
     of_ladders = {ladder.toolset: frozenset(ladder.arms.values()) - {ladder.toolset} for ladder in ladders(conditions)}
-    no_tools = frozenset(name for name, condition in conditions.items() if not condition.has_tools)
+    no_tools = frozenset(name for name, condition in conditions.items() if condition.without_tools)
     arms = {(each.model, each.question, arm) for each in candidates for arm in of_ladders.get(each.condition, no_tools)}
     return (
         each.trial

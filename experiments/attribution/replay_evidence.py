@@ -285,7 +285,7 @@ def _re_asked(outcomes: Outcomes, kind: ReplayPurposeKind, re_asks: AnswerReAsks
 def arms_below(conditions: Mapping[str, Condition], baseline: str) -> dict[str, Mapping[ArmKind, str]]:
     """Of each condition with tools the arms that it is set against, `none` among them, by their labels."""
     found = {ladder.toolset: ladder.arms for ladder in ladders(conditions)}
-    without = {name: each for name, each in conditions.items() if not each.has_tools}
+    without = {name: each for name, each in conditions.items() if each.without_tools}
     return {
         name: found[name] if name in found else _without_ladder(each, without, baseline)
         for name, each in conditions.items()

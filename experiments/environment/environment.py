@@ -2,7 +2,8 @@
 
 import asyncio
 import platform
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
@@ -10,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolablate.benchmarks.prompt import not_in_part
 from toolablate.benchmarks.question_files import read_content
 from toolablate.experiments.environment.placebo_sources import placebo_fingerprint
 from toolablate.experiments.environment.replies import replies_fingerprint
@@ -291,6 +293,24 @@ def refuse_without_documents(planned: Design) -> None:
                 " condition",
                 code="no_documents",
             )
+
+
+def left_out_of_parts(planned: Design) -> Iterator[str]:
+    """Which questions have no trials under a condition that shows a part of each: counts and why. Raises InputError
+    where that is all of them."""
+    for condition in planned.conditions:
+        why = Counter(filter(None, (not_in_part(question, condition.shown) for question in planned.questions)))
+        if not why:
+            continue
+        said = ", ".join(f"{number:,} with {reason}" for reason, number in why.most_common())
+        if why.total() == len(planned.questions):
+            raise InputError(
+                f"conditions: {one_line(condition.name, 80)!r} can show its part of no question: {said}",
+                hint="leave the condition out, or give each question its choices as a list",
+                code="partial_input",
+            )
+        of_all = f"{why.total():,} of {len(planned.questions):,} questions"
+        yield f"{one_line(condition.name, 80)}: {of_all} left out: {said}"
 
 
 def open_documents(conditions: Sequence[Condition], stack: AsyncExitStack) -> "QuestionDocuments | None":

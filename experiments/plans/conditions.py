@@ -12,7 +12,7 @@ from toolablate.tools.text import one_line
 from toolablate.tools.user_code import is_importable, load_own, refuse_claim, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.plugins import is_not
-from toolablate.traces.records import Budget, Condition, DocumentPlace, InterventionUse, ToolUse
+from toolablate.traces.records import Budget, Condition, DocumentPlace, InterventionUse, Shown, ToolUse
 from toolablate.traces.validation import explain
 
 SCAFFOLD = (
@@ -36,6 +36,8 @@ BUILT_IN: dict[str, Condition] = {
         scaffolded("search", "search"),
         scaffolded("all", "all"),
         scaffolded("documents", "documents"),
+        Condition(name="choices-only", shown="choices"),
+        Condition(name="question-only", shown="question"),
     )
 }
 
@@ -287,6 +289,7 @@ class ConditionEntry(Section):
     prompt: str | None = None
     documents: Annotated[tuple[DocumentPlace, ...], BeforeValidator(_listed)] | None = None
     input_tokens: int | None = Field(default=None, gt=0)
+    shown: Shown | None = None
     tools: tuple[Annotated[ToolUse, BeforeValidator(named)], ...] | None = None
     provider_tools: tuple[dict[str, JsonValue], ...] | None = None
     tool_choice: str | None = Field(default=None, min_length=1)
@@ -334,7 +337,7 @@ class ConditionEntry(Section):
         changes = self.model_dump(
             include={
                 *("prompt", "documents", "input_tokens", "tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-                *("answer_schema", "show_plots", "interventions", "provider_tools"),
+                *("shown", "answer_schema", "show_plots", "interventions", "provider_tools"),
             },
             exclude_none=True,
         )
@@ -346,8 +349,8 @@ class ConditionEntry(Section):
         blank = Condition(name=self.name)
         if self.tools is not None or self.provider_tools is not None:
             return blank
-        # A prompt or documents alone make a condition; budgets and the like are changes of one that there is.
-        own = self.prompt is not None or self.documents is not None
+        # Each of these alone makes a condition; budgets and the like are changes of one that there is.
+        own = any(each is not None for each in (self.prompt, self.documents, self.shown))
         return (well_known(self.name) or blank) if own else named_condition(self.name)
 
 
@@ -435,6 +438,20 @@ def _take(condition: Condition, taken: dict[str, Condition]) -> None:
             hint="give it tools, or leave the interventions to the conditions that have some",
             code="no_tools",
         )
+    if condition.shown != "all" and condition.has_tools:
+        raise InputError(
+            f"conditions: {one_line(condition.name, 80)!r} has shown = {condition.shown!r} and tools, which no other"
+            " condition could be compared with",
+            hint="leave one of them out: what a part of the question gives away is measured without tools",
+            code="partial_input",
+        )
+    if condition.shown == "choices" and condition.documents:
+        raise InputError(
+            f'conditions: {one_line(condition.name, 80)!r} has shown = "choices" and documents, which belong to the'
+            " question",
+            hint="leave the documents out",
+            code="partial_input",
+        )
     if condition.show_plots and not condition.tools:
         raise InputError(
             f"conditions: {one_line(condition.name, 80)!r} has show_plots and no tools that could give an image",
@@ -467,6 +484,11 @@ def _take(condition: Condition, taken: dict[str, Condition]) -> None:
         )
 
 
+def default_baseline(conditions: Sequence[Condition]) -> str:
+    """The name of the first that asks the whole question; of the first, where none does."""
+    return next((each.name for each in conditions if each.shown == "all"), conditions[0].name)
+
+
 # Conditions built in Python, as a plan's tables are.
 
 
@@ -477,6 +499,7 @@ def condition(
     prompt: str | None = None,
     documents: DocumentPlace | Sequence[DocumentPlace] | None = None,
     input_tokens: int | None = None,
+    shown: Shown | None = None,
     tools: Sequence[str | ToolUse | FunctionTool[..., Any] | Mapping[str, Any]] | None = None,
     provider_tools: Sequence[Mapping[str, Any]] | None = None,
     tool_choice: str | None = None,
@@ -498,6 +521,7 @@ def condition(
         "prompt": prompt,
         "documents": documents,
         "input_tokens": input_tokens,
+        "shown": shown,
         "tools": _uses(tools),
         "provider_tools": _uses(provider_tools),
         "tool_choice": tool_choice,

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from pydantic_core import PydanticKnownError
 
 from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
+from toolablate.benchmarks.prompt import not_in_part
 from toolablate.benchmarks.questions import questions_of
 from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named, of_agents
@@ -467,5 +468,6 @@ def _expand(
         for question_id, question in zip(question_ids, questions, strict=True)
         for model_id, model in zip(model_ids, models, strict=True)
         for condition_id, condition in zip(condition_ids, conditions, strict=True)
+        if not not_in_part(question, condition.shown)
         for trial in Trial.repeated(question_id, model_id, condition_id, repeats)
     ]

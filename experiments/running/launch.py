@@ -21,11 +21,13 @@ from toolablate.benchmarks.questions import told_of_alike
 from toolablate.experiments.environment.environment import (
     fingerprint_of,
     finished_trials,
+    left_out_of_parts,
     refuse_too_large,
     refuse_without_documents,
     require_same_environment,
 )
 from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, is_replayed, open_judges
+from toolablate.experiments.plans.conditions import default_baseline
 from toolablate.experiments.plans.plan import Design, Only, Plan, PlannedTrial, design
 from toolablate.experiments.plans.prices import unpriced_calls
 from toolablate.experiments.plans.written import keeping_env
@@ -278,7 +280,7 @@ async def _launch(
         started_at=datetime.now(UTC),
         plan=plan_text,
         toolablate=version("toolablate"),
-        baseline=plan.baseline or plan.resolved_conditions()[0].name,
+        baseline=plan.baseline or default_baseline(plan.resolved_conditions()),
         scorers=scorers.names(planned.questions),
         fingerprint=fingerprint_of(plan, planned.conditions),
         tagged=tags,
@@ -287,6 +289,7 @@ async def _launch(
     refuse_too_large(plan, planned)
     refuse_without_documents(planned)
     for told in (
+        *left_out_of_parts(planned),
         told_of_alike(planned.questions),
         idle_judges(plan, planned.questions),
         judges_of_their_own(plan, planned.questions),

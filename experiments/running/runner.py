@@ -326,7 +326,7 @@ class _Work:
             trace = await session.finish(result.outcome, result.seconds, result.usage, result.cost_usd)
         setting.failures.note(planned, trace)
         try:
-            score = await setting.scorers.score(planned.question, trace)
+            score = await setting.scorers.score(planned.question, trace, planned.condition)
         except ScoringError:
             # Tried once more when the trials have ended, and told then.
             score = None

@@ -9,7 +9,7 @@ from tests.benchmarks.kinds import TARGETS, kinds_scored
 
 from toolablate.benchmarks.scoring.scorer import Scorer
 from toolablate.benchmarks.scoring.scorers import SCORERS, scorer_for
-from toolablate.benchmarks.scoring.texts import f1
+from toolablate.benchmarks.scoring.texts import choice_in_words, f1
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import (
     ChoiceTarget,
@@ -317,3 +317,26 @@ def test_scores_under_different_options_have_different_names() -> None:
     ]
     assert len({scorer.name for scorer in scorers}) == len(scorers)
     assert scorers[0].name == "choice"
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("It is in the east.\nAnswer: Nairobi", "B"),
+        ("Answer: **nairobi.**", "B"),
+        ("\\boxed{\\text{Nairobi}}", "B"),
+        ("Nairobi", "B"),
+        # Of what is a name of nothing it was shown, only the words count.
+        ("Answer: C", "D"),
+        ("Answer: B", None),
+        ("Answer: B. Nairobi", None),
+        ("Answer: Nairobi City", None),
+        ("Answer: twice", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_choice_that_was_not_shown_is_read_by_its_words(reply: str | None, letter: str | None) -> None:
+    choices = ("Mombasa", "Nairobi", "twice", "C", "Twice")
+    question = Question(id="q", prompt="?", choices=choices, target=ChoiceTarget(letters=("B",)))
+    assert choice_in_words(question, reply).value == (letter and (letter,))

@@ -185,6 +185,7 @@ class InterventionUse(Record):
 
 
 DocumentPlace = Literal["prompt", "files"]
+Shown = Literal["all", "choices", "question"]
 
 
 class Condition(TaggedRecord):
@@ -193,6 +194,9 @@ class Condition(TaggedRecord):
     `documents` says where the question's documents are, besides any tools that search them: whole in the `prompt`, or
     as read-only `files` in the kernel's working folder. `input_tokens` is how long the question may be, documents
     included, by estimate; what is longer is cut at its end, and the first `ModelCall` says so.
+
+    `shown` is the part of the question that the model sees: all of it, or as a partial-input baseline its choices
+    alone (Gururangan et al. 2018, arXiv:1803.02324; Balepur et al. 2024, arXiv:2402.12483) or all but its choices.
 
     `provider_tools` are tools that the model's provider runs by itself, within a reply, as its API writes them.
     `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
@@ -212,6 +216,7 @@ class Condition(TaggedRecord):
     prompt: str = ""
     documents: tuple[DocumentPlace, ...] = ()
     input_tokens: int | None = Field(default=None, gt=0)
+    shown: Shown = "all"
     tools: tuple[ToolUse, ...] = ()
     provider_tools: tuple[dict[str, JsonValue], ...] = ()
     tool_choice: str = Field(default="auto", min_length=1)
@@ -228,6 +233,11 @@ class Condition(TaggedRecord):
     def has_tools(self) -> bool:
         """Whether there is any tool, ours or the provider's."""
         return bool(self.tools or self.provider_tools)
+
+    @property
+    def without_tools(self) -> bool:
+        """Whether it shows what a model does by itself: it has no tools, and the question is asked whole."""
+        return not self.has_tools and self.shown == "all"
 
 
 class ReplayDesign(TaggedRecord):

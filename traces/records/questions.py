@@ -220,6 +220,7 @@ class Question(TaggedRecord):
             "computed",
             "difficulty_before",
             "forum",
+            "guess_rate",
             "kind",
             "licence",
             "pass_rate",

@@ -76,6 +76,7 @@ def test_trivial_and_unsolved_questions_are_left_out_and_counted(store: Path, tm
         "tiers": {"easy": 1, "medium": 1, "hard": 0},
         "sure": 0,
         "left_out": {"trivial": 1, "unsolved": 1},
+        "guesses": None,
     }
     assert [each.id for each in load_questions(tmp_path / "left.jsonl")] == ["q1", "q2"]
 
