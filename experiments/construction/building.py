@@ -300,7 +300,9 @@ def lost_repeats(stages: Iterable[Passed]) -> list[LostRepeat]:
     left: dict[str, tuple[str, Dropped | Waiting]] = {}
     for passed in stages:
         name = passed.stage.name
-        left |= {item: (name, each) for item, each in passed.outcomes.items() if not isinstance(each, Kept)}
+        # What waits for people has not failed.
+        gone = (Dropped,) if isinstance(passed.stage, Review) else (Dropped, Waiting)
+        left |= {item: (name, each) for item, each in passed.outcomes.items() if isinstance(each, gone)}
         left |= {each.step.item: (name, Waiting(NOT_ASKED)) for each in passed.lacking}
     found = []
     for item in left:

@@ -150,11 +150,11 @@ def style_told(style: StyleGuess, kind: str) -> str:
     if not style.items:
         return ""
     what = "the right option" if kind == "questions" else "the correct statement of a pair"
-    apart = f"Style alone tells {style.told} of {style.items} apart"
+    alike = f"{style.items - style.told} of {style.items} look alike"
     if not style.told:
-        return apart
-    tested = p_told(style.p, "not by chance")
-    return f"{apart}, and prefers {what} in {style.guessed} of these, by chance {style.expected:.1f}{tested}"
+        return f"By style alone: {alike}"
+    tested, others = p_told(style.p, "not by chance"), f"; {alike}" if style.told < style.items else ""
+    return f"By style alone: {what} in {style.guessed} of {style.told}, by chance {style.expected:.1f}{tested}{others}"
 
 
 def p_told(value: float | None, told: str) -> str:

@@ -71,7 +71,7 @@ if (accept) {
     : each.value !== each.defaultValue;
   const say = () => {
     const mends = "mended" in form.dataset || fields.some(differs);
-    form.querySelector("[data-accept-said]").textContent = mends ? "Keep the mend" : "Accept";
+    form.querySelector("[data-accept-said]").textContent = mends ? "Keep the mend" : form.dataset.unchanged;
   };
   form.addEventListener("input", say);
   addEventListener("pageshow", say);

@@ -67,8 +67,9 @@ class _MorePosts(BaseModel):
 
 
 _OF_PEOPLE = 1
-_GONE = frozenset({"http_401", "http_403", "http_404", "http_410"})
-_OF_ONE_PAGE = frozenset({"", "too_large", "bad_encoding", "too_many_redirects"})
+_OF_ONE_PAGE = frozenset(
+    {"", "http_401", "http_403", "http_404", "http_410", "too_large", "bad_encoding", "too_many_redirects"}
+)
 """Why one thread cannot be read while its forum can."""
 _OF_ONE_OR_ALL = frozenset({NO_JSON, "http_500", "http_502", "http_504", "timeout"})
 _MOST_IN_A_ROW = 10
@@ -148,8 +149,6 @@ async def _topic(forum: DiscourseForum, reader: ForumReader, url: str, *, solved
         solved = solved or page.accepted_answer is not None
         posts = await _posts(reader, url, page.post_stream, solved)
     except ForumUnreadableError as error:
-        if error.code in _GONE:
-            return None
         if error.code in _OF_ONE_PAGE:
             return LeftOut(url, forum.name, str(error))
         raise

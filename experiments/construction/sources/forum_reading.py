@@ -207,14 +207,14 @@ async def thread_of(
     replies: Sequence[str],
     names: Sequence[str],
     licence: str | None = None,
-) -> Thread | LeftOut | None:
-    """Posts are HTML. None where question or answer have no text: pictures alone."""
+) -> Thread | LeftOut:
+    """Posts are HTML."""
     try:
         (asked, said, *others), named = await texts.call(url, read_posts, [question, answer, *replies])
     except InputError as error:
         return LeftOut(url, forum.name, error.message)
     if not all(text.replace(PICTURE, "").strip("> \n") for text in (asked, said)):
-        return None
+        return left_out(forum, url, "has a question or an answer of pictures alone")
     return Thread(
         question=asked,
         answer=said,

@@ -91,7 +91,7 @@ async def stack_exchange_threads(
                 if accepted is None:
                     yield left_out(forum, question.link, "has an accepted answer that is not among its answers")
                     continue
-                thread = await thread_of(
+                yield await thread_of(
                     forum,
                     reader.texts,
                     url=question.link,
@@ -102,8 +102,6 @@ async def stack_exchange_threads(
                     names=[question.owner.display_name, *(each.owner.display_name for each in own)],
                     licence=forum.licence or question.content_license,
                 )
-                if thread is not None:
-                    yield thread
         if not new or not listed.has_more:
             return
 

@@ -380,9 +380,11 @@ def test_half_of_a_character_in_a_title_or_name_costs_nothing(forums: Forums, tm
 def test_a_topic_that_may_not_be_read_costs_itself_alone(forums: Forums, tmp_path: Path) -> None:
     original = forums.answer
     forums.answer = lambda path, query: None if path == "/t/1.json" else original(path, query)  # type: ignore[method-assign]
-    fetch(written(tmp_path, forums))
+    done = fetch(written(tmp_path, forums))
     rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["url"].rpartition("/")[2] for row in rows] == ["2", "5", "7", "9"]
+    assert "left out: " in done.output
+    assert "/t/1.json: HTTP 404" in done.output
     assert not any("system" in row["names"] for row in rows)
 
 
@@ -579,9 +581,10 @@ def test_a_thread_of_pictures_alone_is_no_item(forums: Forums, tmp_path: Path) -
         return found
 
     forums.answer = of_pictures  # type: ignore[method-assign]
-    fetch(written(tmp_path, forums))
+    done = fetch(written(tmp_path, forums))
     rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["url"].rpartition("/")[2] for row in rows] == ["2", "5", "7", "9"]
+    assert "/t/1 has a question or an answer of pictures alone" in done.output
 
 
 def test_two_at_once_do_not_add_to_one_output(forums: Forums, tmp_path: Path) -> None:
