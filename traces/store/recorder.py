@@ -71,7 +71,7 @@ class TrialRecorder:
         if written is None:
             event, written = self._contents.written(event)
         job = writing.event(self._attempt, len(self._events), written.content)
-        self._writer.submit(job, chars=written.chars)
+        self._writer.post(job, chars=written.chars)
         self._events.append(event)
         self._digests.append(written.digest)
 
