@@ -37,8 +37,8 @@ class Written(NamedTuple):
 
 
 class EventContents:
-    """Makes the events of one trace ready for the disk. Each request repeats the messages and tools of those before:
-    each is made into JSON once, and its content is the same object each time."""
+    """Makes the events of one trace ready for the disk. Each request repeats the messages and tools of those before,
+    replies among them: each is made into JSON once, and its content is the same object each time."""
 
     def __init__(self) -> None:
         # With the record, whose id is not given to another while it is kept.
@@ -62,13 +62,18 @@ class EventContents:
             return content, canonical_json(content)
         repeated = {"messages": event.request.messages, "tools": event.request.tools}
         found = {name: [self._of(record) for record in records] for name, records in repeated.items() if records}
-        content = event.model_dump(mode="json", exclude_defaults=True, exclude={"request": set(found)})
-        rest = content["request"]
+        replied, replied_text = self._of(event.reply.message)
+        exclude = {"request": set(found), "reply": {"message"}}
+        content = event.model_dump(mode="json", exclude_defaults=True, exclude=exclude)
+        rest, reply = content["request"], content["reply"]
+        content["reply"] = {"message": replied} | reply
         content["request"] = {name: [packed for packed, _ in parts] for name, parts in found.items()} | rest
         request = {name: canonical_json(value) for name, value in rest.items()}
         request |= {name: f"[{','.join(text for _, text in parts)}]" for name, parts in found.items()}
-        whole = {name: canonical_json(value) for name, value in content.items() if name != "request"}
-        return content, _canonical_object(whole | {"request": _canonical_object(request)})
+        said = {name: canonical_json(value) for name, value in reply.items()} | {"message": replied_text}
+        whole = {name: canonical_json(value) for name, value in content.items() if name not in ("request", "reply")}
+        whole |= {"request": _canonical_object(request), "reply": _canonical_object(said)}
+        return content, _canonical_object(whole)
 
     def _of(self, record: Record) -> tuple[dict[str, Any], str]:
         known = self._known.get(id(record))
