@@ -50,6 +50,7 @@ from toolablate.experiments.running.execution import RunExecutor
 from toolablate.experiments.running.launch import launch
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import Condition, Environment, ModelCall
+from toolablate.traces.store.digests import EventContents
 
 EVENTS = 50
 _TURNS = EVENTS // 2 - 1
@@ -71,10 +72,10 @@ def recordings() -> list[Recording]:
     sources, found = open_sources(None), []
     for name in map(str, range(_TRACES)):
         events = conversation("What is it?", "Use the tool.", "A", sources.about(name), name, turns=_TURNS)
-        packer, took = Packer(), spent(events)
+        packer, contents, took = Packer(), EventContents(), spent(events)
         result = AgentResult(outcome="answered", seconds=took.seconds, usage=took.usage, cost_usd=took.cost_usd)
         asks = [isinstance(event, ModelCall) for event in events]
-        found.append(Recording([packer.pack(event) for event in events], asks, result))
+        found.append(Recording([packer.pack(*contents.written(event)) for event in events], asks, result))
     return found
 
 

@@ -18,10 +18,9 @@ from toolablate.experiments.cluster.messages import (
 )
 from toolablate.experiments.cluster.services import Begun, Desk, answer_of
 from toolablate.experiments.cluster.worker import crossing
-from toolablate.experiments.running.execution import AttemptLostError
+from toolablate.experiments.running.execution import AttemptLostError, RecordEvent
 from toolablate.experiments.running.runner import as_internal
 from toolablate.traces.errors import ModelError, ToolablateError
-from toolablate.traces.records import Event
 
 
 @dataclass(slots=True)
@@ -30,7 +29,7 @@ class UnderWay:
     driver's is given at its `desk`. `_places` and `_waiting` are those of its requests, by ticket. `_unreached` is
     a line that gave up over a request of it, and why."""
 
-    record: Callable[[Event], None]
+    record: RecordEvent
     post: Callable[[ToWorker], None]
     lines: Mapping[str, Line]
     coding: bool
@@ -87,7 +86,7 @@ class UnderWay:
             return
         self._recorded += 1
         try:
-            self.record(self._unpacker.unpack(message.packed))
+            self.record(*self._unpacker.unpack(message.packed))
         except ToolablateError as error:
             # Of the store: it ends the run.
             self.end(error)

@@ -27,10 +27,10 @@ from toolablate.experiments.cluster.node import Engine, Node, differing, first_e
 from toolablate.experiments.cluster.services import Desk, Services
 from toolablate.experiments.plans.conditions import starts_kernel
 from toolablate.experiments.plans.plan import PlannedTrial
-from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError
+from toolablate.experiments.running.execution import AttemptLostError, ExecutorGoneError, RecordEvent
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.records import Environment, Event
+from toolablate.traces.records import Environment
 from toolablate.traces.store import NoWorker, WorkerStanding
 
 # How long is waited for workers where there are none, or none any more.
@@ -156,9 +156,7 @@ class FleetExecutor:
         """Until a worker has room for the trial. Raises ExecutorGoneError."""
         await self._free_node(self._codes(planned))
 
-    async def run(
-        self, planned: PlannedTrial, record: Callable[[Event], None], *, needs: Sequence[Shared] = ()
-    ) -> AgentResult:
+    async def run(self, planned: PlannedTrial, record: RecordEvent, *, needs: Sequence[Shared] = ()) -> AgentResult:
         """As of an `Executor`; what the trial `needs` is sent to its worker where that has not got it. Raises
         AttemptLostError where its worker was lost, ExecutorGoneError where all are."""
         coding = self._codes(planned)

@@ -11,6 +11,7 @@ from toolablate.agents import AgentResult
 from toolablate.experiments.plans.plan import PlannedTrial
 from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Environment, Event, Usage
+from toolablate.traces.store.digests import Written
 
 
 class Attempt(NamedTuple):
@@ -79,7 +80,8 @@ class Refused:
 
 
 class Recorded(NamedTuple):
-    """An event, as the attempt's `Packer` has packed it; `number` counts those of the attempt."""
+    """An event and what the store keeps of it, as the attempt's `Packer` has packed them; `number` counts those of the
+    attempt."""
 
     attempt: Attempt
     number: int
@@ -171,8 +173,8 @@ class Packer:
         self._buffer = io.BytesIO()
         self._pickler = pickle.Pickler(self._buffer, pickle.HIGHEST_PROTOCOL)
 
-    def pack(self, event: Event) -> bytes:
-        self._pickler.dump(event)
+    def pack(self, event: Event, written: Written) -> bytes:
+        self._pickler.dump((event, written))
         packed = self._buffer.getvalue()
         self._buffer.seek(0)
         self._buffer.truncate()
@@ -186,10 +188,10 @@ class Unpacker:
         self._buffer = io.BytesIO()
         self._unpickler = pickle.Unpickler(self._buffer)  # noqa: S301 - of a worker that runs our own code
 
-    def unpack(self, packed: bytes) -> Event:
+    def unpack(self, packed: bytes) -> tuple[Event, Written]:
         self._buffer.seek(0)
         self._buffer.truncate()
         self._buffer.write(packed)
         self._buffer.seek(0)
-        event: Event = self._unpickler.load()
-        return event
+        found: tuple[Event, Written] = self._unpickler.load()
+        return found

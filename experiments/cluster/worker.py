@@ -34,6 +34,7 @@ from toolablate.experiments.running.execution import Executor
 from toolablate.experiments.running.runner import as_internal
 from toolablate.traces.errors import ToolablateError
 from toolablate.traces.records import Event
+from toolablate.traces.store.digests import EventContents, Written
 
 # Events may come together; what is asked for or ended is said at once.
 TOGETHER_SECONDS = 0.1
@@ -194,11 +195,13 @@ class Worker:
     async def _run(self, attempt: Attempt, planned: PlannedTrial) -> None:
         ATTEMPT.set(attempt)
         ASKING.set(self._asking)
-        packer, count = Packer(), 0
+        packer, contents, count = Packer(), EventContents(), 0
 
-        def record(event: Event) -> None:
+        def record(event: Event, written: Written | None = None) -> None:
             nonlocal count
-            self._outbox.post(Recorded(attempt, count, packer.pack(event)), at_once=False)
+            if written is None:
+                event, written = contents.written(event)
+            self._outbox.post(Recorded(attempt, count, packer.pack(event, written)), at_once=False)
             count += 1
 
         assert self._executor is not None

@@ -1,6 +1,6 @@
 """The driver's side of replays on a cluster: one fleet for all batches of a command, whatever plans they are of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +25,10 @@ from toolablate.experiments.replay.on_workers import (
 )
 from toolablate.experiments.replay.requests import ForkedTrial, Group
 from toolablate.experiments.replay.running import ReplayEnvironment
+from toolablate.experiments.running.execution import RecordEvent
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.tools import intervention_sources
-from toolablate.traces.records import Condition, Environment, Event, Model, canonical_json
+from toolablate.traces.records import Condition, Environment, Model, canonical_json
 
 if TYPE_CHECKING:
     from toolablate.experiments.cluster.fleet import FleetExecutor
@@ -195,7 +196,7 @@ class SendingExecutor:
     environment: Environment
     missed: list[str] = field(default_factory=list)
 
-    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+    async def run(self, planned: PlannedTrial, record: RecordEvent) -> AgentResult:
         condition, placebos = planned.trial.condition, self.placebos
         sent = SentReplay(
             planned.trial,

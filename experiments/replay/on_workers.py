@@ -1,7 +1,7 @@
 """Replays on a worker of a cluster, which has no store: what a replay needs of it comes with the replay."""
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
@@ -18,10 +18,10 @@ from toolablate.experiments.environment.web import silent
 from toolablate.experiments.plans.plan import Plan, PlannedTrial
 from toolablate.experiments.replay.requests import ForkedTrial
 from toolablate.experiments.replay.running import ReplayEnvironment, ReplayExecutor, open_replay_environment
-from toolablate.experiments.running.execution import retry_policy
+from toolablate.experiments.running.execution import RecordEvent, retry_policy
 from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.errors import InternalError
-from toolablate.traces.records import Condition, Environment, Event, Question, canonical_json, digest_text
+from toolablate.traces.records import Condition, Environment, Question, canonical_json, digest_text
 
 # What is sent.
 
@@ -172,7 +172,7 @@ class WorkerReplays:
             if digest in digests:
                 del self._with_placebos[place, digest]
 
-    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> EndedReplay:
+    async def run(self, planned: PlannedTrial, record: RecordEvent) -> EndedReplay:
         if not isinstance(planned, SentReplay):
             raise InternalError("this executor runs replays alone")
         opened = self._opened[planned.place]

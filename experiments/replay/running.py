@@ -54,7 +54,7 @@ from toolablate.experiments.replay.requests import (
     StagedScope,
     joined,
 )
-from toolablate.experiments.running.execution import Executor
+from toolablate.experiments.running.execution import Executor, RecordEvent
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import StopSwitch
 from toolablate.tools import (
@@ -90,6 +90,7 @@ from toolablate.traces.records import (
     ToolUse,
     clean_text,
 )
+from toolablate.traces.store.digests import Written
 
 _LOOKED_UP: Mapping[str | None, LookupKind] = {"search": "search", "pages": "page"}
 _BUILT_IN = frozenset(name for names in TOOLSETS.values() for name in names)
@@ -448,12 +449,12 @@ class CappedExecutor:
     def environment(self) -> Environment:
         return self.inner.environment
 
-    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+    async def run(self, planned: PlannedTrial, record: RecordEvent) -> AgentResult:
         events: list[Event] = []
 
-        def noted(event: Event) -> None:
+        def noted(event: Event, written: Written | None = None) -> None:
             events.append(event)
-            record(event)
+            record(event, written)
 
         try:
             result = await self.inner.run(planned, noted)

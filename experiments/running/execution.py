@@ -29,10 +29,18 @@ from toolablate.experiments.plans.sections import WebSection
 from toolablate.tools import Resources, open_toolset
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import Condition, Environment, Event, Model, Price, ServedModel
+from toolablate.traces.store.digests import Written
 
 if TYPE_CHECKING:
     from toolablate.agents.batches import Batches
     from toolablate.tools.placebo_sources import PlaceboSources
+
+
+class RecordEvent(Protocol):
+    """Takes the events of a trial, in order, as they happen; `written` is what the store keeps of one, where whoever
+    ran the trial has made it already."""
+
+    def __call__(self, event: Event, written: Written | None = None) -> None: ...
 
 
 class Executor(Protocol):
@@ -43,7 +51,7 @@ class Executor(Protocol):
         """What trials run on here."""
         ...
 
-    async def run(self, planned: PlannedTrial, record: Callable[[Event], None]) -> AgentResult:
+    async def run(self, planned: PlannedTrial, record: RecordEvent) -> AgentResult:
         """Runs a trial; its events go to `record` in order, as they happen. Ends soon where it is cancelled.
 
         Raises ToolablateError where the trial could not be run.

@@ -20,6 +20,7 @@ from toolablate.experiments.scoring import Scorers
 from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
 from toolablate.traces.records import Event, Failure, ModelCall, OpenAIModel, ServedModel, Trace
 from toolablate.traces.store import FailureCount, Recorder, TrialRecorder
+from toolablate.traces.store.digests import Written
 
 if TYPE_CHECKING:
     from toolablate.experiments.running.progress import RunProgress
@@ -343,10 +344,10 @@ class _Work:
     async def _in_time(self, planned: PlannedTrial, session: TrialRecorder) -> AgentResult:
         deadline = asyncio.timeout(None if self.queue.in_batches else self.setting.trial_seconds)
 
-        def record(event: Event) -> None:
+        def record(event: Event, written: Written | None = None) -> None:
             if isinstance(event, ModelCall):
                 self.queue.endpoint.replied()
-            session.record(event)
+            session.record(event, written)
 
         if self.setting.admit is not None:
             await self.setting.admit(planned)

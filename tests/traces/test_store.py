@@ -31,6 +31,7 @@ from toolablate.traces.records import (
     Trial,
 )
 from toolablate.traces.store import Recorder, Store, TrialRecorder, trace_digest, verify
+from toolablate.traces.store.digests import EventContents
 
 
 async def test_what_went_in_comes_out(tmp_path: Path) -> None:
@@ -100,14 +101,15 @@ async def test_any_text_survives(tmp_path: Path, text: str) -> None:
 
 
 async def test_lone_surrogates_are_replaced_in_what_is_kept_and_in_what_is_returned(tmp_path: Path) -> None:
+    event = Answer(at=0, text="half \ud83d an emoji")
     with Recorder(tmp_path / "s.db") as recorder:
-        trial = plan(recorder)[0]
-        session = await begun(recorder, trial)
-        session.record(Answer(at=0, text="half \ud83d an emoji"))
-        trace = await session.finish("answered", 1.0)
-    assert trace.answer == "half \ufffd an emoji"
-    with Store(tmp_path / "s.db") as store:
-        assert store.trace(trial.id) == trace
+        for trial, written_elsewhere in zip(plan(recorder), (False, True), strict=False):
+            session = await begun(recorder, trial)
+            session.record(*(EventContents().written(event) if written_elsewhere else (event,)))
+            trace = await session.finish("answered", 1.0)
+            assert trace.answer == "half \ufffd an emoji"
+            with Store(tmp_path / "s.db") as store:
+                assert store.trace(trial.id) == trace
     assert verify(tmp_path / "s.db").ok
 
 

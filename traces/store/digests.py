@@ -6,10 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from toolablate.traces.database import DIGEST_BYTES
-from toolablate.traces.records import Event, ModelCall, Record, Refusal, Trace, canonical_json, digest_json
+from toolablate.traces.records import (
+    Event,
+    ModelCall,
+    Record,
+    Refusal,
+    Trace,
+    canonical_json,
+    clean_text,
+    digest_json,
+    digest_text,
+)
 
 
 def record_content(record: Record | Event) -> dict[str, Any]:
@@ -18,27 +28,52 @@ def record_content(record: Record | Event) -> dict[str, Any]:
     return content
 
 
+class Written(NamedTuple):
+    """An event as it reaches disk: its `content`, a JSON value; the `digest` of that; and of how many `chars` it is."""
+
+    content: dict[str, Any]
+    digest: str
+    chars: int
+
+
 class EventContents:
-    """What `record_content` gives of the events of one trace, and its canonical JSON. Each request repeats the messages
-    and tools of those before: each is made into JSON once, and its content is the same object each time."""
+    """Makes the events of one trace ready for the disk. Each request repeats the messages and tools of those before,
+    replies among them: each is made into JSON once, and its content is the same object each time."""
 
     def __init__(self) -> None:
         # With the record, whose id is not given to another while it is kept.
         self._known: dict[int, tuple[Record, dict[str, Any], str]] = {}
 
+    def written(self, event: Event) -> tuple[Event, Written]:
+        """The event with U+FFFD for lone surrogates, which no file can hold."""
+        content, text = self.of(event)
+        try:
+            digest = digest_text(text)
+        except UnicodeEncodeError:
+            event = type(event).model_validate(_cleaned(content))
+            content = record_content(event)
+            digest = digest_json(content)
+        return event, Written(content, digest, len(text))
+
     def of(self, event: Event) -> tuple[dict[str, Any], str]:
+        """What `record_content` gives, and its canonical JSON."""
         if not isinstance(event, ModelCall):
             content = record_content(event)
             return content, canonical_json(content)
         repeated = {"messages": event.request.messages, "tools": event.request.tools}
         found = {name: [self._of(record) for record in records] for name, records in repeated.items() if records}
-        content = event.model_dump(mode="json", exclude_defaults=True, exclude={"request": set(found)})
-        rest = content["request"]
+        replied, replied_text = self._of(event.reply.message)
+        exclude = {"request": set(found), "reply": {"message"}}
+        content = event.model_dump(mode="json", exclude_defaults=True, exclude=exclude)
+        rest, reply = content["request"], content["reply"]
+        content["reply"] = {"message": replied} | reply
         content["request"] = {name: [packed for packed, _ in parts] for name, parts in found.items()} | rest
         request = {name: canonical_json(value) for name, value in rest.items()}
         request |= {name: f"[{','.join(text for _, text in parts)}]" for name, parts in found.items()}
-        whole = {name: canonical_json(value) for name, value in content.items() if name != "request"}
-        return content, _canonical_object(whole | {"request": _canonical_object(request)})
+        said = {name: canonical_json(value) for name, value in reply.items()} | {"message": replied_text}
+        whole = {name: canonical_json(value) for name, value in content.items() if name not in ("request", "reply")}
+        whole |= {"request": _canonical_object(request), "reply": _canonical_object(said)}
+        return content, _canonical_object(whole)
 
     def _of(self, record: Record) -> tuple[dict[str, Any], str]:
         known = self._known.get(id(record))
@@ -46,6 +81,16 @@ class EventContents:
             content = record_content(record)
             known = self._known[id(record)] = record, content, canonical_json(content)
         return known[1:]
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(name): _cleaned(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return value
 
 
 def _canonical_object(fields: Mapping[str, str]) -> str:

@@ -8,9 +8,7 @@ from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
-
-from pydantic import TypeAdapter
+from typing import Self, TypeVar
 
 from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import (
@@ -29,11 +27,9 @@ from toolablate.traces.records import (
     Trial,
     Usage,
     clean_text,
-    digest_json,
-    digest_text,
 )
 from toolablate.traces.store import writing
-from toolablate.traces.store.digests import EventContents, combined_digest, header_content, record_content
+from toolablate.traces.store.digests import EventContents, Written, combined_digest, header_content
 from toolablate.traces.store.file import (
     Gate,
     StorePlace,
@@ -47,8 +43,6 @@ from toolablate.traces.store.file import (
     require_store,
 )
 from toolablate.traces.store.writer import Membership, StoreWriter, is_deserted, taken
-
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 class TrialRecorder:
@@ -67,22 +61,19 @@ class TrialRecorder:
         """What was recorded so far."""
         return tuple(self._events)
 
-    def record(self, event: Event) -> None:
-        """Queues an event, which is committed within milliseconds; does not wait for it.
+    def record(self, event: Event, written: Written | None = None) -> None:
+        """Queues an event, which is committed within milliseconds; does not wait for it. `written` is what
+        `EventContents` made of it, where that was done elsewhere.
 
         Lone surrogates, which no file can hold, become U+FFFD. Raises StoreError where writing has failed.
         """
         self._require_open()
-        content, text = self._contents.of(event)
-        try:
-            digest = digest_text(text)
-        except UnicodeEncodeError:
-            event = _EVENT.validate_python(_cleaned(content))
-            content = record_content(event)
-            digest = digest_json(content)
-        self._writer.submit(writing.event(self._attempt, len(self._events), content), chars=len(text))
+        if written is None:
+            event, written = self._contents.written(event)
+        job = writing.event(self._attempt, len(self._events), written.content)
+        self._writer.post(job, chars=written.chars)
         self._events.append(event)
-        self._digests.append(digest)
+        self._digests.append(written.digest)
 
     async def finish(
         self,
@@ -116,16 +107,6 @@ class TrialRecorder:
     def _require_open(self) -> None:
         if self._finished:
             raise StoreError(f"The attempt at trial {self._attempt.trial.id} is finished already", code="finished")
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {clean_text(name): _cleaned(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    return value
 
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ INLINE_CHARS = 64
 INLINE_OBJECT_CHARS = 24
 REMEMBERED = 50_000
 
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def to_json(value: Any) -> str:

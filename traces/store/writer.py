@@ -95,7 +95,7 @@ class Desk:
 @dataclass(slots=True)
 class _Job:
     write: Callable[[Desk], Any]
-    future: "Future[Any]"
+    future: "Future[Any] | None"
     chars: int
     durable: bool
 
@@ -129,6 +129,14 @@ class StoreWriter:
         Raises the error that ended the writer, if one did; waits only where the queue is full.
         """
         future: Future[T] = Future()
+        self._queue(_Job(write, future, chars, durable))
+        return future
+
+    def post(self, write: Callable[[Desk], None], *, chars: int = 0) -> None:
+        """As `submit`, for a job that refuses nothing, and that nobody waits for."""
+        self._queue(_Job(write, None, chars, durable=False))
+
+    def _queue(self, job: _Job) -> None:
         with self._changed:
             while self._is_full() and self._error is None and not self._closing:
                 self._changed.wait()
@@ -137,10 +145,9 @@ class StoreWriter:
                 raise self._error
             if self._closing:
                 raise StoreError(f"The recorder of {self._path} is closed", code="closed")
-            self._jobs.append(_Job(write, future, chars, durable))
-            self._chars += chars
+            self._jobs.append(job)
+            self._chars += job.chars
             self._changed.notify_all()
-        return future
 
     def close(self) -> ToolablateError | None:
         """Writes what is queued. Returns an error that nobody has been told of. The connection stays open."""
@@ -184,12 +191,16 @@ class StoreWriter:
         self._place.require_kept()
         begin_writing(connection)
         (self._shared,) = connection.execute("SELECT count(*) > 1 FROM recorders").fetchone()
-        settle = [self._write_one(job) for job in group]
+        settle = [told for job in group if (told := self._write_one(job))]
         connection.execute("COMMIT")
         return settle
 
-    def _write_one(self, job: _Job) -> Callable[[], None]:
-        connection = self._desk.connection
+    def _write_one(self, job: _Job) -> Callable[[], None] | None:
+        """Gives what tells who waits for it."""
+        connection, future = self._desk.connection, job.future
+        if future is None:
+            job.write(self._desk)
+            return None
         connection.execute("SAVEPOINT job")
         try:
             result = job.write(self._desk)
@@ -199,9 +210,9 @@ class StoreWriter:
             self._desk.texts.forget()
             self._desk.bases.forget()
             error = refusal  # `refusal` is unbound when this block ends
-            return lambda: job.future.set_exception(error)
+            return lambda: future.set_exception(error)
         connection.execute("RELEASE job")
-        return lambda: job.future.set_result(result)
+        return lambda: future.set_result(result)
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
         # A connection that cannot roll back does so when it is closed; those who wait must be told all the same.
@@ -216,7 +227,8 @@ class StoreWriter:
             self._chars = 0
             self._changed.notify_all()
         for job in waiting:
-            job.future.set_exception(told)
+            if job.future is not None:
+                job.future.set_exception(told)
 
     def _as_told(self, error: Exception) -> ToolablateError:
         told: ToolablateError

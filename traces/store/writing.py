@@ -15,6 +15,7 @@ from toolablate.traces.records import (
     Condition,
     Diagnosis,
     Environment,
+    Event,
     Label,
     Model,
     Question,
@@ -102,8 +103,7 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
 
     The events of one that counts become a block; a failed one is read by SQL, and is not kept for long.
     """
-    counted = (event for event in trace.events if event.kind == "tool_call" or getattr(event, "input_cut", None))
-    found = tallies(map(record_content, counted))
+    found = tallies(map(record_content, filter(_may_count, trace.events)))
     usage, last = trace.usage, next(reversed(trace.events), None)
     ended = (
         trace.outcome,
@@ -139,6 +139,13 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
         desk.connection.execute("UPDATE recorders SET ended = ended + 1 WHERE key = ?", (attempt.recorder,))
 
     return write
+
+
+def _may_count(event: Event) -> bool:
+    """Whether it has anything that `tallies` counts: of most events nothing need be made into JSON again."""
+    if event.kind == "tool_call":
+        return bool(event.lookup or event.markers or event.status == "invalid")
+    return event.kind == "model_call" and event.input_cut is not None
 
 
 # What is said of finished traces: by scorers, by judges of failures, by people.

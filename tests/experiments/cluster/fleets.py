@@ -11,7 +11,7 @@ from toolablate.experiments.cluster.fleet import FleetExecutor
 from toolablate.experiments.cluster.in_process import InProcess
 from toolablate.experiments.cluster.messages import ToDriver, ToWorker
 from toolablate.experiments.plans.plan import PlannedTrial
-from toolablate.experiments.running.execution import Executor
+from toolablate.experiments.running.execution import Executor, RecordEvent
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     Answer,
@@ -24,6 +24,7 @@ from toolablate.traces.records import (
     Trial,
     Usage,
 )
+from toolablate.traces.store.digests import Written
 
 MODEL = OpenAIModel(name="m", endpoint="http://e/v1")
 CONDITION = Condition(name="none")
@@ -152,10 +153,18 @@ async def fleet(
         await opened.close()
 
 
+def into(said: list[Event]) -> RecordEvent:
+    def record(event: Event, written: Written | None = None) -> None:
+        assert written is not None
+        said.append(event)
+
+    return record
+
+
 async def texts(executor: FleetExecutor, trial: PlannedTrial) -> list[str]:
     """What its events said, in order."""
     said: list[Event] = []
-    await executor.run(trial, said.append)
+    await executor.run(trial, into(said))
     return [event.text for event in said if isinstance(event, Answer)]
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, planned, texts, until
+from tests.experiments.cluster.fleets import Scripted, Tapped, Workers, fleet, into, planned, texts, until
 
 from toolablate.agents import Line
 from toolablate.agents.chat import NoReplyError
@@ -35,6 +35,7 @@ from toolablate.experiments.cluster.messages import (
 from toolablate.experiments.running.execution import AttemptLostError, Executor, ExecutorGoneError
 from toolablate.traces.errors import InputError, InternalError, ModelError, StoreError
 from toolablate.traces.records import Answer, Environment, Event, Message, ModelReply
+from toolablate.traces.store.digests import EventContents, Written
 
 pytestmark = pytest.mark.usefixtures("at_once")
 
@@ -60,9 +61,9 @@ async def test_events_come_in_order_and_trials_are_shared_out() -> None:
 async def test_a_cancelled_trial_says_what_it_was_at_and_leaves_its_place() -> None:
     async with fleet(Workers(), places=1) as (executor, _, line):
         said: list[Event] = []
-        running = asyncio.create_task(executor.run(planned("say 1; hang"), said.append))
+        running = asyncio.create_task(executor.run(planned("say 1; hang"), into(said)))
         place = await line.enter()
-        waiting = asyncio.create_task(executor.run(planned("ask", 1), said.append))
+        waiting = asyncio.create_task(executor.run(planned("ask", 1), into(said)))
         await until(lambda: cast(EndpointLine, line).waiting and said)
         for task in (running, waiting):
             task.cancel()
@@ -99,8 +100,8 @@ async def test_a_lost_worker_costs_attempts_and_holds_no_place() -> None:
     engine = Workers()
     async with fleet(engine, 1, places=1) as (executor, warned, line):
         said: list[Event] = []
-        running = asyncio.create_task(executor.run(planned("say 2; ask; hang"), said.append))
-        stuck = asyncio.create_task(executor.run(planned("hang", 1), said.append))
+        running = asyncio.create_task(executor.run(planned("say 2; ask; hang"), into(said)))
+        stuck = asyncio.create_task(executor.run(planned("hang", 1), into(said)))
         await until(lambda: len(said) == 2)
         engine.started[0].kill()
         for task in (running, stuck):
@@ -173,7 +174,7 @@ async def test_where_every_worker_is_left_out_nothing_is_run() -> None:
 
 
 async def test_an_error_of_the_store_ends_the_trial_as_it_does_here() -> None:
-    def record(_: Event) -> None:
+    def record(event: Event, written: Written | None = None) -> None:
         raise StoreError("the disk is full", code="disk_full")
 
     async with fleet(Workers()) as (executor, _, _line):
@@ -251,10 +252,22 @@ def test_whatever_is_late_doubled_or_killed_each_event_comes_once(
 
 def test_events_of_one_attempt_are_packed_with_one_memo() -> None:
     shared = Environment(versions={"python": "x" * 10_000})
-    packer, unpacker = Packer(), Unpacker()
-    packed = [packer.pack(cast(Event, shared)) for _ in range(3)]
+    packer, unpacker, written = Packer(), Unpacker(), Written({"kind": "answer"}, "0" * 32, 17)
+    packed = [packer.pack(cast(Event, shared), written) for _ in range(3)]
     assert [len(each) < 200 for each in packed] == [False, True, True]
-    assert [unpacker.unpack(each) for each in packed] == [shared] * 3
+    assert [unpacker.unpack(each) for each in packed] == [(shared, written)] * 3
+
+
+async def test_what_the_store_keeps_of_an_event_is_made_by_the_worker() -> None:
+    heard: list[tuple[Event, Written | None]] = []
+
+    def record(event: Event, written: Written | None = None) -> None:
+        heard.append((event, written))
+
+    async with fleet(Workers()) as (executor, _, _line):
+        await executor.run(planned("say 3"), record)
+    contents = EventContents()
+    assert heard == [contents.written(Answer(at=0.0, text=str(number))) for number in range(3)]
 
 
 async def test_a_worker_that_can_be_told_nothing_is_lost_and_another_runs_its_trials() -> None:
@@ -279,7 +292,7 @@ async def test_a_worker_that_can_be_told_nothing_is_lost_and_another_runs_its_tr
 
 
 async def test_an_event_that_the_driver_cannot_take_costs_its_trial_alone() -> None:
-    def poisoned(event: Event) -> None:
+    def poisoned(event: Event, written: Written | None = None) -> None:
         raise ValueError("no such event")
 
     engine = Workers()
@@ -334,7 +347,7 @@ async def test_a_driver_that_was_busy_itself_loses_no_worker(monkeypatch: pytest
     monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.05)
     monkeypatch.setattr(workers, "BEAT_SECONDS", 0.01)
 
-    def busy(event: Event) -> None:
+    def busy(event: Event, written: Written | None = None) -> None:
         time.sleep(0.1)
 
     async with fleet(Workers(), count=3) as (executor, warned, _):
@@ -406,9 +419,9 @@ async def test_what_trials_share_is_sent_once_and_forgotten() -> None:
     # A message that comes twice is done twice: to share and to forget are the same once more.
     async with fleet(Workers([Holding()]), 1) as (executor, _, _line):
         for _ in range(2):
-            await executor.run(planned("say 1"), lambda _: None, needs=(first, second))
+            await executor.run(planned("say 1"), into([]), needs=(first, second))
         executor.forget_all_but(["2"])
-        await executor.run(planned("say 1"), lambda _: None, needs=(second,))
+        await executor.run(planned("say 1"), into([]), needs=(second,))
         executor.forget_all_but([])
         await until(lambda: ["2"] in said)
     assert list(dict.fromkeys(map(str, said))) == ["1", "2", "['1']", "['2']"]
