@@ -11,6 +11,7 @@ from toolablate.analysis.attribution.levels import (
     LAST_REPLY,
     REPAIRED,
     SHAM,
+    SHORT,
     WITHOUT_TOOLS,
     Level,
     swapped_results,
@@ -202,6 +203,48 @@ def deciding_rows(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row | None
         all_levels = (each for levels in told_levels(evidence) for each in levels)
         before = next((each for each in all_levels if each.what == LAST_REPLY), before)
     return row_of(undone, evidence), None if before is None or is_alone(before) else row_of(before, evidence)
+
+
+def one_change(cause: Mechanism, evidence: Evidence) -> tuple[Row, Row] | None:
+    """Replays of the trial without this cause, and replays with it, where the two differ in nothing else: of several
+    those of most runs."""
+    starts, own = _ALONE.get(cause, ()), _repaired_by(cause)
+    gone, there = sides(cause, evidence)
+    kept = [row for row in there if row.changed.startswith(_KEPT)]
+    pairs = [
+        (row, beside)
+        for row in gone
+        for beside in kept
+        if starts and row.changed.startswith(starts) and _repaired(row) - own == _repaired(beside) - own
+    ]
+    return max(pairs, key=lambda pair: (pair[0].runs, pair[1].runs), default=None)
+
+
+def _repaired(row: Row) -> frozenset[str]:
+    return frozenset(each for each in (_TWICE, _WORK) if each in row.changed)
+
+
+def _repaired_by(cause: Mechanism) -> frozenset[str]:
+    return frozenset({"budget": {_TWICE}, "tool_fault": {_WORK}}.get(cause, ()))
+
+
+_TWICE, _WORK = EXTENDED.removeprefix("with "), REPAIRED.removeprefix("with ")
+_NO_RESULT = "with no result at event"
+_ALONE: Mapping[Mechanism, tuple[str, ...]] = {
+    "retrieval_distraction": (swapped_results(["search"]), _NO_RESULT),
+    "lock_in": (swapped_results(["code"]), _NO_RESULT),
+    "other_results": (swapped_results(["other"]), _NO_RESULT),
+    "volume": (SHORT,),
+    "budget": (EXTENDED,),
+    "tool_fault": (REPAIRED,),
+}
+"""How the runs begin that take away this cause alone."""
+
+
+def same_rows(one: Mechanism, other: Mechanism, evidence: Evidence) -> bool:
+    """Whether the same rows are without either."""
+    gone = {*lacking(one, evidence)}
+    return bool(gone) and gone == {*lacking(other, evidence)}
 
 
 _AT_RESULTS: tuple[Mechanism, ...] = ("lock_in", "retrieval_distraction", "other_results")

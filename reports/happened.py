@@ -1,9 +1,8 @@
 """What happened in one trial that fits a cause: in a clause, with its event, and as a line quoted from there."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 
@@ -15,12 +14,8 @@ from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import answer_given, right_answer
 from toolablate.reports.turn import right_before, turn_of
 from toolablate.traces.records import Distraction, Event, Mechanism, ModelCall, ToolCall
-from toolablate.traces.terminal_text import inert, one_line, plain_text
+from toolablate.traces.terminal_text import one_line, plain_text
 
-QUOTED_CHARS, BEFORE_MATCH = 200, 60
-_NUMBERED = re.compile(r"L\d+: ")
-_WORD = re.compile(r"\w{4,}")
-MOST_OUTPUT_LINES, MOST_CHARS = 400, 40_000
 MOST_NAMED = 6
 NOTE_CHARS = 4_000
 
@@ -121,7 +116,7 @@ def _of_results(cause: Mechanism, told: Explanation) -> Happened:
     came = {call.event for call in signals.calls if call.gave}
     tried = [check for check in tried if check.event in came] or tried
     if tried:
-        code = _reply_of(next((each.event for each in tried if each.event >= since), tried[0].event), told)
+        code = reply_of(next((each.event for each in tried if each.event >= since), tried[0].event), told)
         return Happened(f"its code {_FINITE} (event {code})", code)
     if turned:
         return Happened(f"asked at once, it is wrong from the result of event {turned[-1]} on{how}", turned[-1])
@@ -187,13 +182,42 @@ def _of_form(told: Explanation) -> Happened:
     evidence = told.explained.evidence
     if evidence.score.verdict == "unparsed":
         event = evidence.signals.ending.event
-        return Happened(f"its last reply{_at(last_reply(told))} has no readable answer", last_reply(told) or event)
+        return Happened(unread(told), last_reply(told) or event)
     relation = relation_of(told.question, evidence.score, "")
     how = SAID[relation] if relation in _TELLING else "another form"
     right = right_answer(told.question)
     answer = _answer(told).removeprefix(", ")
     beside = f"“{answer}”, where “{right}” is right" if right and answer else "what is right in another form"
     return Happened(f"it answered {beside}: {how}{_at(last_reply(told))}", last_reply(told))
+
+
+def unread(told: Explanation) -> str:
+    """A reply that no scorer reads, with the answer that a person may find in it."""
+    found = named_in_reply(told)
+    names = f", and names “{found[0]}”, which is {'right' if found[1] else 'wrong'}" if found else ""
+    return f"its last reply{_at(last_reply(told))} has no readable answer{names}"
+
+
+def named_in_reply(told: Explanation) -> tuple[str, bool] | None:
+    """The one option or number that a final reply without a readable answer names, and whether it is right; None where
+    it names none or several."""
+    question, signals, last = told.question, told.explained.evidence.signals, last_reply(told)
+    if question.target.kind == "number" and signals.answer:
+        return one_line(", ".join(signals.answer), max_chars=60), not signals.names_another
+    end = None if last is None else told.conversation[last]
+    if question.target.kind != "choice" or not isinstance(end, ModelCall):
+        return None
+    options, said = dict(zip(ascii_uppercase, question.choices, strict=False)), end.reply.message.content.lower()
+    letters = [each for each in signals.answer if each in options] or [
+        letter
+        for letter, option in options.items()
+        if option.strip() and re.search(rf"(?<!\w){re.escape(option.strip().lower())}(?!\w)", said)
+    ]
+    if len(letters) != 1:
+        return None
+    return one_line(f"{letters[0]}, {options[letters[0]]}", max_chars=60), tuple(letters) == tuple(
+        question.target.letters
+    )
 
 
 _TELLING = ("sign", "scale", "rounding", "unit", "off_by_one", "close", "wording", "part", "more")
@@ -203,7 +227,7 @@ _TELLING = ("sign", "scale", "rounding", "unit", "off_by_one", "close", "wording
 def _of_program(told: Explanation) -> Happened:
     repair = told.explained.evidence.signals.repair
     assert repair is not None
-    event = _reply_of(repair.event, told)
+    event = reply_of(repair.event, told)
     if repair.kind == "stated":
         return Happened(f"its program only states the answer, and computes nothing (event {event})", event)
     return Happened(f"its program starts from wrong numbers of the question (event {event})", event)
@@ -243,7 +267,7 @@ _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 
 def _answered(told: Explanation) -> str:
     answer, last = answer_given(told), last_reply(told)
-    return f"it answered “{answer}”{_at(last)}" if answer else f"it gave no readable answer{_at(last)}"
+    return f"it answered “{answer}”{_at(last)}" if answer else unread(told)
 
 
 def _many(calls: int) -> str:
@@ -296,75 +320,6 @@ def noted(sign: Sign) -> str:
     return one_line(sign[2], max_chars=NOTE_CHARS)
 
 
-# A line of an event.
-
-
-_BARE_ANSWER = re.compile(r"\W*(?:final )?(?:answer|答案|antwort)\W*\S{0,12}\W*", re.IGNORECASE)
-"""What the page says already."""
-
-
-def quoted(number: int | None, told: Explanation) -> Iterator[Said]:
-    """What it gives or writes there, by the line that matters most: one that checks cases in place of the question, or
-    that holds the final answer or words of the final reply; else one with words of the wrong options that it chose, or
-    the first, or of a reply the last."""
-    if number is None or number >= len(told.conversation):
-        return
-    evidence, event = told.explained.evidence, told.conversation[number]
-    hints: Set[str] = frozenset()
-    match event:
-        case ModelCall():
-            matters: Sequence[str] = [check.text for check in evidence.signals.reformulation.checks]
-            asked = [(one_line(call.name), _decoded(call.arguments)) for call in event.reply.message.tool_calls]
-            last = "".join(event.reply.message.content.strip().splitlines()[-1:])
-            holds = (each for each in asked if any(wanted.strip() in each[1] for wanted in matters))
-            name, text = next(holds, asked[0] if asked else ("", last))
-            if not asked and _BARE_ANSWER.fullmatch(last.strip()):
-                return
-            what = f"calls {name}" if asked else "replies"
-        case ToolCall():
-            text = event.output or event.error
-            what = f"{one_line(event.call.name)} {'gives' if event.status == 'ok' else 'fails'}"
-            repeated = (run.text for run in evidence.signals.echo.runs if run.event == number)
-            matters, hints = (*answers_of(told), *repeated), _words_of_wrong_options(told)
-        case _:
-            return
-    yield Apart(f"event {number}, {what}: │ {telling_line(text, matters, hints)}")
-
-
-def telling_line(text: str, matters: Sequence[str], hints: Set[str] = frozenset()) -> str:
-    """The first that holds one of the texts that matter; or else the first of those with the most of these words, rare
-    ones first, or the first."""
-    read = [line.strip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_OUTPUT_LINES] if line.strip()]
-    # A page is numbered line by line; what stands before is the browser's own.
-    lines = [line for line in read if _NUMBERED.match(line)] or read
-    for each in (wanted.strip().lower() for wanted in matters if len(wanted.strip()) > 1):
-        found = next((line for line in lines if each in line.lower()), None)
-        if found is not None:
-            return _cut(found, found.lower().index(each))
-    held = [hints & _words(line) for line in lines]
-    lines_with = Counter(word for words in held for word in words)
-    telling = [sum(1 / lines_with[word] for word in sorted(words)) for words in held]
-    return _cut(lines[telling.index(max(telling))], 0) if lines else "(nothing)"
-
-
-def held(text: str, wanted: Sequence[str]) -> str:
-    """A text from a little before what is looked for on; empty where it is not in it, or at its beginning."""
-    whole = one_line(text, max_chars=MOST_CHARS)
-    places = [whole.lower().find(each.lower()) for each in wanted if len(each) > 1]
-    at = min((place for place in places if place >= 0), default=-1)
-    return f"…{whole[at - BEFORE_HELD :]}" if at > BEFORE_HELD else ""
-
-
-BEFORE_HELD = 10
-
-
-def _cut(line: str, at: int) -> str:
-    shown = inert(line).plain.replace("\n", " ")
-    start = 0 if len(shown) <= QUOTED_CHARS or at < QUOTED_CHARS - BEFORE_MATCH else at - BEFORE_MATCH
-    cut = shown[start : start + QUOTED_CHARS]
-    return f"{'…' if start else ''}{cut}{'…' if start + QUOTED_CHARS < len(shown) else ''}"
-
-
 def _answer(told: Explanation) -> str:
     """`, 42393`, whatever letter stands for it."""
     answer = one_line(", ".join(answers_of(told)), max_chars=60)
@@ -376,32 +331,6 @@ def answers_of(told: Explanation) -> tuple[str, ...]:
     choices = told.question.choices
     letters = dict(zip(ascii_uppercase, choices, strict=False))
     return tuple(letters.get(each, each) for each in told.explained.evidence.score.extracted)
-
-
-def _words_of_wrong_options(told: Explanation) -> Set[str]:
-    """Words of the wrong options that it chose which neither the question nor another option has."""
-    question = told.question
-    target = question.target
-    if target.kind != "choice":
-        return frozenset()
-    chosen = set(told.explained.evidence.score.extracted) - set(target.letters)
-    options = dict(zip(ascii_uppercase, question.choices, strict=False))
-    others = " ".join(option for letter, option in options.items() if letter not in chosen)
-    return _words(" ".join(options.get(letter, "") for letter in chosen)) - _words(f"{question.prompt} {others}")
-
-
-def _words(text: str) -> Set[str]:
-    return frozenset(_WORD.findall(text.lower()))
-
-
-def _decoded(arguments: str) -> str:
-    try:
-        given = json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-    if not isinstance(given, dict):
-        return arguments
-    return "\n".join(each if isinstance(each, str) else str(each) for each in given.values())
 
 
 # Events.
@@ -428,7 +357,7 @@ def _tool(number: int, told: Explanation) -> str:
     )
 
 
-def _reply_of(call: int, told: Explanation) -> int:
+def reply_of(call: int, told: Explanation) -> int:
     """The event of the reply that makes a call, which holds what it says."""
     made = [at for at, event in enumerate(told.conversation[:call]) if isinstance(event, ModelCall)]
     return made[-1] if made else call

@@ -9,14 +9,15 @@ Rules, so that no sentence contradicts another, or the table of all runs:
 - What replays of the trial measured, and what is read from the trace, are named apart.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import LAST_REPLY, WITHOUT_TOOLS
+from toolablate.analysis.attribution.replay_rules import blame, usual
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE
 from toolablate.analysis.pairing import RIGHT
-from toolablate.reports.cause_wording import distraction_name
+from toolablate.reports.cause_wording import chance, distraction_name
 from toolablate.reports.causes import (
     FEW,
     NEXT_TO,
@@ -33,6 +34,7 @@ from toolablate.reports.causes import (
     name_of,
     not_apart,
     of_kinds,
+    one_change,
     overlap,
     quoted_name,
     ranked,
@@ -49,10 +51,10 @@ from toolablate.reports.happened import (
     last_reply,
     never_without_tools,
     noted,
-    quoted,
     same_without_tools,
     sign_in,
 )
+from toolablate.reports.quoted import quoted
 from toolablate.reports.run_groups import tells_form, total
 from toolablate.reports.turn import AT_CALLS, Turn, asked_at, right_until, since_adopted, told_since, turn_of
 from toolablate.reports.why_against import against, drawn_again, named_shares, raised, turn_against
@@ -113,20 +115,21 @@ def _verdict(told: Explanation) -> Iterator[str]:
         yield "The answer is right." if right else "The answer has no score, so no cause is looked for."
         yield from _gains(evidence)
         return
-    shares, basis = named_shares(told, attribution), _basis(attribution, evidence)
+    shares = named_shares(told, attribution)
+    basis = _basis(shares, told)
     if shares.cause == "unknown":
         yield (
             "The cause is not known. That it is something that the condition brings, and neither chance nor the model's"
-            f" own error: probability {shares.probability}, {basis}."
+            f" own error: probability {shares.probability}{basis}."
         )
         return
     clause = happened(shares.cause, told).clause
     sure = how_sure(shares.hundredths / 100)
     if as_likely(shares):
-        yield f"Undecided between {_several(shares, defined)}; {basis}. {capital(clause)}."
+        yield f"Undecided between {_several(shares, defined)}{basis}. {capital(clause)}."
     else:
         start = f"{capital(sure)} " if sure else "No cause is more likely than not; the likeliest is "
-        named, sure = _named(shares, attribution, told), f"Probability {shares.probability}, {basis}."
+        named, sure = _named(shares, attribution, told), f"Probability {shares.probability}{basis}."
         # What needs no tool is not shown by what was called or found.
         known = f". {sure} {capital(clause)}." if shares.cause in BY_CHANCE else f": {clause}. {sure}"
         yield f"{start}{named}{known}"
@@ -151,15 +154,58 @@ def _named(shares: Shares, attribution: Attribution, told: Explanation) -> str:
     return f"{names}{', which no run tells apart' if beside else ''}"
 
 
-def _basis(attribution: Attribution, evidence: Evidence) -> str:
+def _basis(shares: Shares, told: Explanation) -> str:
+    """What the probability rests on: the counted answers by themselves, and how common the cause is in the store."""
+    attribution, evidence = told.explained.attribution, told.explained.evidence
+    assert attribution is not None
     replays = replays_of(evidence)
     several = f"{replays} replay{'' if replays == 1 else 's'}"
     if attribution.method != "replay":
         by = "by a judge" if attribution.method == "judge" else "from the trace"
-        return f"a guess {by}: {f'its {several} do not test it' if replays else 'nothing was run again'}"
-    counted = sum(row.runs for row in counted_runs(first_of(attribution), evidence))
-    counted += len(evidence.re_asked) if tells_form(attribution, evidence) else 0
-    return f"from the {counted:g} answers that are counted below, and how often each cause shows in this store"
+        return f", a guess {by}: {f'its {several} do not test it' if replays else 'nothing was run again'}"
+    alone = blame(evidence)
+    return f": {_alone(alone, shares, attribution, evidence)}{_in_the_store(alone, shares, attribution, told)}"
+
+
+def _alone(alone: Mapping[Mechanism, float], shares: Shares, attribution: Attribution, evidence: Evidence) -> str:
+    """`the 38 answers counted below (20 without it, 16 with it, 2 for its form) alone would give .64`."""
+    rows, parts = counted_runs(shares.cause, evidence), []
+    gone, there = sides(shares.cause, evidence)
+    if gone and not as_likely(shares):
+        parts = [f"{sum(row.runs for row in gone):g} without it", f"{sum(row.runs for row in there):g} with it"]
+    form = len(evidence.re_asked) if tells_form(attribution, evidence) else 0
+    counted = sum(row.runs for row in rows) + form
+    if form and rows:
+        parts = [*(parts or [f"{counted - form:g} with something changed"]), f"{form} asked once more for its form"]
+    listed = f" ({', '.join(parts)})" if parts else ""
+    said = f"the {counted:g} answers counted below{listed}"
+    several = [shares.cause, *(cause for cause, _ in as_likely(shares))]
+    likeliest = max(alone, key=lambda each: alone[each])
+    gives = " and ".join(chance(alone.get(each, 0.0)) for each in several)
+    other = "" if likeliest in several else f", and {quoted_name(likeliest)} {chance(alone[likeliest])}"
+    return f"{said} alone would give {gives}{other}"
+
+
+def _in_the_store(alone: Mapping[Mechanism, float], shares: Shares, attribution: Attribution, told: Explanation) -> str:
+    """How common the likeliest cause and its strongest rival are, of those that any run takes away."""
+    likeliest = shares.cause if not as_likely(shares) else None
+    said: list[str] = []
+    for cause in [each for each, _ in ranked(attribution) if each not in BY_CHANCE][:2]:
+        known = usual(cause, told.explained.evidence, told.rates)
+        if known is not None and round(known.trials) >= 1:
+            wrong = "" if said else f" wrong trial{'' if round(known.trials) == 1 else 's'} came right"
+            which = "it" if cause == likeliest else quoted_name(cause)
+            said.append(f"{known.changed:.0f} of {known.trials:.0f}{wrong} without {which}")
+    where = "where it could be the cause" if len(said) == 1 else "of those where each could be the cause"
+    listed = f"about {', and '.join(said)} ({where})" if said else ""
+    moved = abs(100 * alone.get(shares.cause, 0.0) - shares.hundredths)
+    if not told.rates.store or moved < LEAST_MOVED:
+        return f". In this store {listed}" if listed else ""
+    return f". How common causes are in this store does the rest{f': {listed}' if listed else ''}"
+
+
+LEAST_MOVED = 1.5
+"""Hundredths by which what is known of the store moves a probability; less is not told."""
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:
@@ -187,6 +233,8 @@ def _known(told: Explanation) -> Iterator[Said]:
         yield from more
     else:
         yield from _read(cause, evidence)
+    if (options := len(told.question.choices)) and told.question.target.kind == "choice":
+        yield f"A guess among its {options} options is right 1 time in {options}."
     yield from raised(told)
     turn = turn_of(evidence)
     if turn is not None and cause in AT_CALLS and not any(turn_against(cause, told)):
@@ -196,7 +244,7 @@ def _known(told: Explanation) -> Iterator[Said]:
         yield f"{capital(still)}."
     if cause in AT_CALLS and (never := never_without_tools(evidence)):
         yield f"{never}."
-    event = happened(cause, told).event if cause not in (*BY_CHANCE, "unknown") else last_reply(told)
+    event = happened(cause, told).event if cause != "unknown" else last_reply(told)
     # What it says tells nothing of how long it is.
     yield from () if cause == "volume" else quoted(event, told)
     for diagnosis in evidence.diagnoses:
@@ -216,7 +264,8 @@ def _pair(cause: Mechanism, evidence: Evidence) -> list[Row]:
     if cause == "own_error":
         low = [row for row in counted_runs(cause, evidence) if row.share < RIGHT]
         return sorted(low, key=lambda row: (row.changed != WITHOUT_TOOLS, -row.runs))[:MOST_LOW]
-    return [row for row in deciding_rows(cause, evidence) or () if row is not None]
+    pair = one_change(cause, evidence) or deciding_rows(cause, evidence) or ()
+    return [row for row in pair if row is not None]
 
 
 MOST_LOW = 4
@@ -235,12 +284,20 @@ def _measured(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     elif not gone:
         yield f"{'; '.join(capital(row.told) for row in rows)}."
     else:
-        yield _sums(gone, there)
+        yield _comparison(cause, rows, evidence)
         if len(gone) + len(there) > len(rows):
-            # By the cause alone these differ, others by what differs most.
-            closest = "The comparison that differs in this alone" if cause in NEXT_TO else "The clearest comparison"
-            how = closest if restores(cause, evidence) else "But no single kind of run decides it"
-            yield f"{how}: {'; '.join(row.told for row in rows)}."
+            yield _sums(gone, there)
+
+
+def _comparison(cause: Mechanism, rows: list[Row], evidence: Evidence) -> str:
+    """The two kinds of runs that differ least, or that differ most in what came of them."""
+    undone, *before = rows
+    closest = not any(row.is_early for row in rows) and (cause in NEXT_TO or one_change(cause, evidence))
+    how = f"The clearest comparison{', in which this alone differs' if closest else ''}"
+    kept = f"{before[0].count} right ({before[0].name})" if before else "this trial, which is wrong"
+    decides = "" if restores(cause, evidence) else ". No single kind of run decides it"
+    not_shown = decides or ("" if undone.share > (before[0].share if before else 0.0) else ", which does not show it")
+    return f"{how}: without it {undone.count} right ({undone.name}), with it {kept}{not_shown}."
 
 
 def _side_by_side(rows: list[Row]) -> str:
@@ -254,13 +311,12 @@ def _sums(gone: list[Row], there: list[Row]) -> str:
     """All that is counted."""
     rows = [total(each) for each in (gone, there) if each]
     if len(rows) < 2:
-        return f"Without this cause {rows[0].came}; with it, only this trial, which is wrong."
+        return f"In all, without this cause {rows[0].came}; with it, only this trial, which is wrong."
     found = [f"{100 * low:.0f} to {100 * high:.0f} %" for low, high in intervals(rows)]
     apart = "" if not found else f" (95 % Wilson intervals {found[0]} and {found[1]}{_apart(rows)})"
     # What is named by how usual it is, or by the trace, is not shown by these.
-    shown = "" if rows[0].share > rows[1].share else "Its runs together do not show it: "
-    without = f"{shown}without" if shown else "Without"
-    return f"{without} this cause {rows[0].came}, with it {rows[1].came}{apart}."
+    shown = "In all" if rows[0].share > rows[1].share else "Its runs together do not show it"
+    return f"{shown}, without this cause {rows[0].came}, with it {rows[1].came}{apart}."
 
 
 def _apart(rows: list[Row]) -> str:
@@ -287,10 +343,10 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
         whole = total(levels)
         can = ": it can answer the question" if whole.share > RIGHT else ""
         yield f"Of the counted answers, whatever is changed, {whole.came}{can}."
-    came = drawn_again(again) if again and total(again).share >= RIGHT else ""
+    came = drawn_again(again) if again and total(again).share > RIGHT else ""
     if came:
         yield f"{capital(came)}."
-    if since and since[1].share >= RIGHT:
+    if since and since[1].share > RIGHT:
         yield f"{told_since(*since)}."
     if bare is not None and bare.share > RIGHT:
         yield f"{capital(bare.told)}."
@@ -307,7 +363,7 @@ def _read(cause: Mechanism, evidence: Evidence) -> Iterator[str]:
     same, bare = same_without_tools(evidence), without_tools(evidence)
     if cause in BY_CHANCE:
         if bare is not None and not (same and cause == "own_error"):
-            yield f"{capital(bare.told)}{': it can answer the question' if bare.share >= RIGHT else ''}."
+            yield f"{capital(bare.told)}{': it can answer the question' if bare.share > RIGHT else ''}."
         if same and cause == "own_error":
             yield f"{same}."
         if cause == "sampling_noise" and (again := unchanged(evidence)):

@@ -7,7 +7,16 @@ from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import WITHOUT_TOOLS
 from toolablate.reports.cause_wording import without_tools
 from toolablate.reports.causes import as_likely, counted_runs, first_of, name_of, shares_of, sides
-from toolablate.reports.changed_runs import AFTER_FIRST, AS_WAS, EARLY, RE_ASKED, Row, levels_of, uncounted
+from toolablate.reports.changed_runs import (
+    AFTER_FIRST,
+    AS_WAS,
+    EARLY,
+    RE_ASKED,
+    Row,
+    asked_before,
+    levels_of,
+    uncounted,
+)
 from toolablate.reports.happened import happened
 from toolablate.reports.turn import AT_CALLS, asked_at, count
 from toolablate.traces.records import Attribution, Mechanism
@@ -86,11 +95,18 @@ def _group(title: str, rows: Sequence[Row], evidence: Evidence) -> Iterator[RunG
 
 def _not_all_kept(there: Sequence[Row], cause: Mechanism, told: Explanation) -> list[Row]:
     """Of runs that keep the first result alone, what they need not have of the cause."""
+    if cause in ("availability", "prompt"):
+        return [replace(row, beyond=_NOTHING_CALLED) if row.is_early else row for row in there]
     at, calls = happened(cause, told).event, sorted(call.event for call in told.explained.evidence.signals.calls)
     if at is None or cause not in AT_CALLS or not calls or at <= calls[0]:
         return list(there)
     short = f" (what came at event {at} need not come again)"
-    return [replace(row, beyond=short) if row.changed.startswith(AFTER_FIRST) else row for row in there]
+    early = f" (before event {at})"
+    kept = (replace(row, beyond=early) if asked_before(row, at) else row for row in there)
+    return [replace(row, beyond=short) if row.changed.startswith(AFTER_FIRST) else row for row in kept]
+
+
+_NOTHING_CALLED = ", with its tools and prompt there"
 
 
 def total(rows: Sequence[Row]) -> Row:

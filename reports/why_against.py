@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.analysis.attribution.levels import EXTENDED, SHAM
-from toolablate.analysis.attribution.replay_rules import blame
 from toolablate.analysis.attribution.trace_rules import BY_CHANCE, outside_signs, ran_out, unrecovered
 from toolablate.analysis.pairing import RIGHT
 from toolablate.reports.cause_wording import chance
@@ -17,8 +17,10 @@ from toolablate.reports.causes import (
     deciding_rows,
     defined,
     hundred,
+    one_change,
     quoted_name,
     ranked,
+    same_rows,
     shares_of,
     sides,
     unchanged,
@@ -32,6 +34,7 @@ from toolablate.reports.changed_runs import (
     RE_ASKED,
     REPEATS,
     Row,
+    asked_before,
     capital,
     levels_of,
     of_scores,
@@ -42,6 +45,7 @@ from toolablate.reports.happened import (
     Said,
     failed_for_a_time,
     happened,
+    named_in_reply,
     never_without_tools,
     same_without_tools,
     sign_in,
@@ -78,9 +82,9 @@ def against(told: Explanation) -> Iterator[Said]:
         elif hundredths < POSSIBLE:
             gone = [row.told for row in (deciding_rows(cause, evidence) or ())[:1] if row is not None]
             pair = list(_side_by_side(cause, evidence, whole=False))
-            clause = [] if cause in _OF_NO_EVENT else [happened(cause, told).clause]
-            said = "; ".join((*clause, *(pair or gone))) or "no row tests it apart"
-            yield f"Less likely {defined(cause)}: {hundred(hundredths)}; {said}."
+            clause = [] if cause in _OF_NO_EVENT else [f"in the trace {happened(cause, told).clause}"]
+            said = ". ".join(map(capital, (*clause, *(pair or gone)))) or "No row tests it apart"
+            yield f"Less likely {defined(cause)}: {hundred(hundredths)}. {said}."
         elif (cause, hundredths) not in as_likely(shares):
             yield f"It may be {defined(cause)}: {hundred(hundredths)}.{_raised_by(cause, told)}"
     undecided = [cause for cause, _ in as_likely(shares)]
@@ -91,7 +95,7 @@ def against(told: Explanation) -> Iterator[Said]:
     yield from _rest(attribution, shares)
     if signs:
         yield f"The trace has signs of causes that are less likely: {'; and '.join(signs)}."
-    yield from _by_its_own_runs(shares, told)
+    yield from _on_the_same_rows(shares, evidence)
 
 
 def raised(told: Explanation) -> Iterator[str]:
@@ -111,7 +115,7 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
     """Rows and early answers that do not fit a cause, also where they are told of another one that they fit."""
     attribution, evidence = told.explained.attribution, told.explained.evidence
     assert attribution is not None
-    rows = _rows_against(cause, attribution, evidence)
+    rows = _rows_against(cause, attribution, told)
     rows += [*_ignoring(cause, evidence), *_repeats_against(cause, attribution, evidence)]
     early = list(_early_answers_against(cause, told))
     # Early answers before any call are a row as well.
@@ -122,25 +126,22 @@ def _misfits(cause: Mechanism, undecided: Sequence[Mechanism], told: Explanation
     more = f"; and {len(texts) - MOST_ROWS} more" if len(texts) > MOST_ROWS else ""
     if texts:
         yield f"Rows that do not fit {quoted_name(cause)}: {'; '.join(texts[:MOST_ROWS])}{more}."
+    if half := _half_right(cause, evidence):
+        yield f"Rows that are half right and fit neither way: {'; '.join(row.told for row in half)}."
     if cause == shares.cause:
         yield from _answers_without_tools(cause, shares, evidence)
     # Of several that are as likely each line says of which it speaks.
     yield from (f"Against {quoted_name(cause)}: {each[:1].lower()}{each[1:]}" if undecided else each for each in early)
 
 
-def _by_its_own_runs(shares: Shares, told: Explanation) -> Iterator[str]:
-    """Where what is usual in its store decides."""
-    attribution, evidence = told.explained.attribution, told.explained.evidence
-    assert attribution is not None
-    if attribution.method != "replay" or shares.cause == "unknown":
-        return
-    alone = blame(evidence)
-    likeliest = max(alone, key=lambda each: alone[each])
-    if likeliest not in (shares.cause, *(cause for cause, _ in as_likely(shares))):
-        yield (
-            f"Its own runs favour {quoted_name(likeliest)}; {quoted_name(shares.cause)} leads because it is commoner in"
-            " this store."
-        )
+def _on_the_same_rows(shares: Shares, evidence: Evidence) -> Iterator[str]:
+    """Causes of the page that the same runs take away."""
+    for one, other in combinations(shares.named, 2):
+        if same_rows(one, other, evidence):
+            yield (
+                f"{quoted_name(one)} and {quoted_name(other)} rest on the same rows. How common each is in this store"
+                " decides between them."
+            )
 
 
 def _rest(attribution: Attribution, shares: Shares) -> Iterator[str]:
@@ -205,6 +206,10 @@ def _early_answers_against(cause: Mechanism, told: Explanation) -> Iterator[str]
         yield f"{outset}."
     elif cause == "own_error" and own and count(own).share > RIGHT:
         yield f"In this trial {count(own)} early answers before any call are right."
+    yield from _wrong_before(cause, told)
+    named = named_in_reply(told) if cause == "format" and evidence.score.verdict == "unparsed" else None
+    if named and not named[1]:
+        yield f"Its last reply names “{named[0]}”, which would be wrong in any form."
     since = since_adopted(evidence) if cause == "sampling_noise" and turn_of(evidence) is None else None
     if since and since[1].share < RIGHT:
         yield f"{told_since(*since)}."
@@ -313,16 +318,18 @@ def _of_bare(bare: Row) -> str:
 
 
 def _side_by_side(cause: Mechanism, evidence: Evidence, *, whole: bool = True) -> Iterator[str]:
-    """The pair that tells most, and the sums of the `whole`."""
-    rows = [row for row in deciding_rows(cause, evidence) or () if row is not None]
+    """The clearest pair, and the sums of the `whole`; these alone where the pair does not show it."""
+    pair = one_change(cause, evidence) or deciding_rows(cause, evidence) or ()
+    rows = [row for row in pair if row is not None]
     if len(rows) > 1:
         counts = [f"{row.count} right ({row.name})" for row in rows]
         sums = [total(each) for each in sides(cause, evidence) if each] if whole else []
-        beside = f"; of all without it {sums[0].came}, of all with it {sums[1].came}" if len(sums) > 1 else ""
+        beside = f"of all without it {sums[0].came}, of all with it {sums[1].came}" if len(sums) > 1 else ""
+        apart = "" if beside and rows[0].share <= rows[1].share else f"without it {counts[0]}, with it {counts[1]}"
         sham = [row for row in levels_of(evidence) if row.changed == SHAM]
         neither = sham if cause == "tool_fault" and beside else []
         beside += "".join(f" ({row.told}, which is neither)" for row in neither)
-        yield f"without it {counts[0]}, with it {counts[1]}{beside}"
+        yield "; ".join(each for each in (apart, beside) if each)
 
 
 def _of_chance(evidence: Evidence) -> Iterator[str]:
@@ -330,8 +337,9 @@ def _of_chance(evidence: Evidence) -> Iterator[str]:
     if again:
         whole = total(again)
         against = f"which speaks against chance{', though these are few' if whole.runs < FEW else ''}"
-        yield f"{drawn_again(again)}{f', {against}' if whole.share < RIGHT else ''}"
-    elif bare is not None and bare.share >= RIGHT:
+        points = against if whole.share < RIGHT else "which points neither way" if whole.share == RIGHT else ""
+        yield f"{drawn_again(again)}{f', {points}' if points else ''}"
+    elif bare is not None and bare.share > RIGHT:
         yield f"{bare.told}, so it can answer the question"
 
 
@@ -342,11 +350,12 @@ def drawn_again(rows: list[Row]) -> str:
     return f"drawn again: {total(rows).came} ({'; '.join(f'{row.name}: {row.count}' for row in rows)})"
 
 
-def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence) -> list[Row]:
+def _rows_against(cause: Mechanism, attribution: Attribution, told: Explanation) -> list[Row]:
     """Weighed rows that are as they would not be if it were so."""
+    evidence = told.explained.evidence
     levels = levels_of(evidence)
     if cause == "own_error":
-        return [row for row in levels if row.share >= RIGHT]
+        return [row for row in levels if row.share > RIGHT]
     if cause == "sampling_noise":
         # Those in which luck alone is drawn again are told together, on the side that they are on.
         again = unchanged(evidence)
@@ -360,4 +369,29 @@ def _rows_against(cause: Mechanism, attribution: Attribution, evidence: Evidence
         return [bare] if bare is not None and bare.share < RIGHT else []
     gone, there = sides(cause, evidence)
     low, high = [row for row in gone if row.share < RIGHT], [row for row in there if row.share > RIGHT]
-    return sorted([*low, *high], key=lambda row: -row.runs)
+    at = happened(cause, told).event if cause in AT_CALLS else None
+    # What was answered before an event says nothing of what the event did.
+    return sorted([row for row in (*low, *high) if not asked_before(row, at)], key=lambda row: -row.runs)
+
+
+def _half_right(cause: Mechanism, evidence: Evidence) -> list[Row]:
+    if cause not in BY_CHANCE:
+        return []
+    # Those in which luck alone is drawn again are told together.
+    apart = unchanged(evidence) if cause == "sampling_noise" else []
+    rows = [row for row in levels_of(evidence) if row.share == RIGHT and row.changed != AS_WAS]
+    return [row for row in rows if row not in apart]
+
+
+def _wrong_before(cause: Mechanism, told: Explanation) -> Iterator[str]:
+    """Early answers between the first call and a blamed event that are wrong already."""
+    evidence, at = told.explained.evidence, happened(cause, told).event
+    if cause not in AT_CALLS or at is None:
+        return
+    earlier = [each for each in asked_at(evidence) if each.step and evidence.steps[each.step] <= at]
+    if earlier and count(earlier[-1:]).share < RIGHT and not any(turn_against(cause, told)):
+        step = earlier[-1].step
+        yield (
+            f"It was mostly wrong before event {at} already: {count(earlier[-1:])} right, asked at once after event"
+            f" {evidence.steps[step] - 1}."
+        )

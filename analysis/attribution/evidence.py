@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory, cuts
+from toolablate.analysis.attribution.change_rates import ChangeRates
 from toolablate.analysis.attribution.decomposition import DecompositionInputs, Replay, Scores, Signal, ToolKind
 from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, Signals
 from toolablate.analysis.attribution.trace_rules import NoToolTrial, faults, ran_out
@@ -142,7 +143,8 @@ class Explained(Outlined):
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """`conversation` are the events of the trial, `store` the path by which commands name its store; `provider` is that
-    of its model, `design` the sample of replays that was asked for last, None without any."""
+    of its model, `design` the sample of replays that was asked for last, None without any; `rates` are those of its
+    store."""
 
     explained: Explained
     question: Question
@@ -152,6 +154,7 @@ class Explanation:
     store: str
     provider: str = ""
     design: ReplayDesign | None = None
+    rates: ChangeRates = field(default_factory=ChangeRates)
 
     @property
     def simulated(self) -> bool:

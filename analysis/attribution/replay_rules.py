@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from toolablate.analysis.attribution.change_rates import ChangeRates, Part, Step, SteppedTrial, Where
+from toolablate.analysis.attribution.change_rates import ChangeRates, FittedRate, Part, Step, SteppedTrial, Where
 from toolablate.analysis.attribution.decomposition import Replay, ToolKind
 from toolablate.analysis.attribution.evidence import (
     KINDS,
@@ -490,6 +490,14 @@ def taken_together(mechanism: Mechanism, evidence: Evidence) -> tuple[Mechanism,
         of_tools: frozenset[Part] = frozenset() if mechanism in _OF_RESULTS else evidence.inputs.tools
         parts = (parts - {"search"}) | of_tools
     return tuple(dict.fromkeys(named[part] for part in sorted(parts)))
+
+
+def usual(mechanism: Mechanism, evidence: Evidence, rates: ChangeRates) -> FittedRate | None:
+    """In how many trials of its store what is this mechanism here changed anything. None of what no level takes away,
+    or several do, and where the store has no such trial."""
+    chain = told_levels(evidence)[0]
+    parts = [part for level in chain[1:] for part in (level.part, *level.also) if OF_PARTS[part] == mechanism]
+    return rates.store.get((parts[0], _where(parts[0], evidence))) if len(parts) == 1 else None
 
 
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:

@@ -408,6 +408,7 @@ def read_explanation(
         store=str(store),
         provider=provider,
         design=found.design,
+        rates=found.rates,
     )
 
 

@@ -17,8 +17,9 @@ from rich.text import Text
 from toolablate.analysis.attribution.belief import BeliefFlip, EarlyAnswers, belief_steps
 from toolablate.analysis.attribution.evidence import Evidence, Explanation
 from toolablate.reports.cause_wording import asked, chance
-from toolablate.reports.happened import Apart, Said, answers_of, held
+from toolablate.reports.happened import Apart, Said, answers_of
 from toolablate.reports.plain_why import why_parts
+from toolablate.reports.quoted import held
 from toolablate.reports.run_groups import run_groups
 from toolablate.reports.tables import simulated_banner
 from toolablate.reports.turn import last_reply_step, turn_of

@@ -191,5 +191,5 @@ def test_what_the_provider_fails_to_do_spoils_no_replay(tmp_path: Path, chat_ser
     assert "without usable replays" not in replayed.output
     assert "8 of 8 trials were replayed" in " ".join(replayed.output.split())
     why = asked("show", store, trial, "--why").output
-    assert re.search("from the [0-9]+ answers that are counted below", " ".join(why.split()))
+    assert re.search("the [0-9]+ answers counted below", " ".join(why.split()))
     assert "with tools that work" not in why

@@ -133,7 +133,7 @@ def _at_outset(evidence: Evidence) -> tuple[int, int]:
     return right, sum(each.samples for each in own) + len(evidence.outset)
 
 
-_SUMS = re.compile(r"Without this cause (\d+) of (\d+) right, with it (\d+) of (\d+) right")
+_SUMS = re.compile(r"[Ww]ithout this cause (\d+) of (\d+) right, with it (\d+) of (\d+) right")
 
 
 def _of_sums(told: Explanation, whole: str) -> Iterator[str]:
@@ -150,9 +150,11 @@ def _of_sums(told: Explanation, whole: str) -> Iterator[str]:
 def _of_replays(told: Explanation, attribution: Attribution, verdict: str) -> Iterator[str]:
     """So many as the rows that count have; counted, or not."""
     mine = sum(runs for _, runs in _totals(told).values()) if not _graded(told) else None
-    said = re.search(r"the (\d+) answers that are counted below", verdict)
+    said = re.search(r"the (\d+) answers counted below(?: \(([^)]*)\))?", verdict)
     if said and mine is not None and int(said[1]) != mine:
         yield f"{said[0]}, and the table has {mine}"
+    if said and said[2] and mine is not None and sum(map(int, re.findall(r"\d+", said[2]))) != int(said[1]):
+        yield f"parts that are not the whole: {said[0]}"
     if (said is not None) != (attribution.method == "replay"):
         yield f"counted, or not: {verdict}"
 
@@ -324,6 +326,7 @@ def contradictions_of(store: Path) -> dict[str, list[str]]:
                     store=str(store),
                     provider=opened.model(trace.trial.model).provider,
                     design=gathered.design,
+                    rates=gathered.rates,
                 )
             )
     return found

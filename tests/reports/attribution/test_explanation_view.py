@@ -22,8 +22,8 @@ from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay
 from toolablate.analysis.attribution.evidence import Explained, Explanation
 from toolablate.analysis.shapley import ShapleyEstimate
-from toolablate.reports.happened import telling_line
 from toolablate.reports.plain_why import why_parts
+from toolablate.reports.quoted import telling_line
 from toolablate.reports.terminal.explanation import explanation_view
 from toolablate.traces.records import ChoiceTarget, Diagnosis, Event, Mechanism, NumberTarget
 
@@ -164,13 +164,14 @@ def test_a_trial_is_told_in_four_parts() -> None:
     told = explanation(explained(shares={"retrieval_distraction": 0.82, "lock_in": 0.15, "calling": 0.03}))
     assert part(told, "Verdict") == (
         "Very likely what its search found (a search result or page led it to a wrong answer): web_search gave its"
-        " wrong answer, molecular nitrogen (event 1): it believed a misleading result. Probability .82, from the 36"
-        " answers that are counted below, and how often each cause shows in this store."
+        " wrong answer, molecular nitrogen (event 1): it believed a misleading result. Probability .82: the 36"
+        " answers counted below (20 without it, 16 with it) alone would give .80."
     )
     assert part(told, "How we know") == (
-        "Without this cause 17 of 20 right, with it 2 of 16 right (95 % Wilson intervals 64 to 95 % and 3 to 36 %)."
-        " The clearest comparison: with no result at event 1: 3 of 4 right; with all replies after its first result drawn"
-        " again: 2 of 8 right."
+        "The clearest comparison, in which this alone differs: without it 3 of 4 right (with no result at event 1), with it"
+        " 2 of 8 right (with all replies after its first result drawn again)."
+        " In all, without this cause 17 of 20 right, with it 2 of 16 right (95 % Wilson intervals 64 to 95 % and 3 to 36 %)."
+        " A guess among its 3 options is right 1 time in 3."
         " Asked at once after its steps, it turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
@@ -190,7 +191,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
 def test_a_cause_that_no_run_shows_is_not_said_to_have_made_it_wrong() -> None:
     same = Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): (0.0,) * 4})
     told = explanation(explained(evidence(inputs=inputs(replay=same), pivotal=None)))
-    assert "no single kind of run decides it" in part(told, "How we know")
+    assert "No single kind of run decides it" in part(told, "How we know")
 
 
 def test_what_was_asked_before_any_call_is_one_state_and_has_a_row_of_each_owner() -> None:
