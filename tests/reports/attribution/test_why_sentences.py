@@ -1,0 +1,220 @@
+"""What a page says of one trial beside its counts: the store, one change alone, code whole, answers from before."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.analysis.attribution.stories import QUESTION, ended, ran, read, searched, wrong
+from tests.reports.attribution.contradictions import contradictions
+from tests.reports.attribution.samples import (
+    IDENTITY,
+    attribution,
+    believed,
+    evidence,
+    explained,
+    explanation,
+    inputs,
+    page,
+)
+
+from toolablate.analysis.attribution.belief import belief_steps
+from toolablate.analysis.attribution.change_rates import PRIOR_TRIALS, ChangeRates, FittedRate
+from toolablate.analysis.attribution.decomposition import Replay
+from toolablate.analysis.attribution.evidence import Explained, Explanation
+from toolablate.analysis.attribution.levels import swapped_results
+from toolablate.reports.causes import one_change
+from toolablate.reports.changed_runs import BEFORE, EARLY, Row, asked_before
+from toolablate.reports.plain_why import why_parts
+from toolablate.reports.run_groups import run_groups
+from toolablate.reports.terminal.explanation import explanation_view
+from toolablate.traces.records import Event, Mechanism
+
+AT_THE_FALL = ("search", "at_the_fall")
+
+
+def part(told: Explanation, title: str) -> str:
+    lines = (line for each in why_parts(told) if each.title == title for line in each.lines)
+    return " ".join(getattr(line, "text", str(line)) for line in lines)
+
+
+def of_search(score_right: int, score_of: int) -> Replay:
+    right = (1.0,) * score_right + (0.0,) * (score_of - score_right)
+    return Replay(rollouts={frozenset(): (0.0,) * 4, frozenset({"search"}): right}, last_reply=(0.0,) * 4)
+
+
+def told_by(events: Sequence[Event], **more: Any) -> Explanation:
+    """Of a trial with these events."""
+    known = {key: more.pop(key) for key in ("mechanism", "distraction", "shares", "confidence") if key in more}
+    found = evidence(tuple(events), **({"steps": tuple(belief_steps(tuple(events)))} | more))
+    return explanation(explained(found, **({"distraction": None} | known)), conversation=tuple(events))
+
+
+# The prior: how common causes are in the store.
+
+
+def test_a_verdict_gives_the_answers_alone_and_how_common_the_cause_is_in_its_store() -> None:
+    rate = (PRIOR_TRIALS * 0.5 + 9) / (PRIOR_TRIALS + 21)
+    rates = ChangeRates(store={AT_THE_FALL: FittedRate(AT_THE_FALL, 0.5, rate, 21)})
+    found = explained(evidence(pivotal=None))
+    verdict = part(explanation(found, rates=rates), "Verdict")
+    alone = part(explanation(found), "Verdict").partition("Probability ")[2].rstrip(".")
+    assert alone.startswith(".82: the 28 answers counted below (16 without it, 12 with it) alone would give .")
+    assert f"Probability {alone}. How common causes are in this store does the rest" in verdict
+    assert "does the rest: about 9 of 21 wrong trials came right without it (where it could be the cause)." in verdict
+    assert "store" not in alone
+
+
+def test_what_its_answers_alone_favour_is_named_with_its_probability() -> None:
+    shares: dict[Mechanism, float] = {"calling": 0.7, "retrieval_distraction": 0.3}
+    verdict = part(explanation(explained(mechanism="calling", distraction=None, shares=shares)), "Verdict")
+    assert "alone would give .0" in verdict
+    assert ", and “what its search found” .80." in verdict
+
+
+@pytest.mark.parametrize(("rate", "changed"), [(0.5, 10.0), (0.02, 0.0), (0.98, 20.0)])
+def test_trials_in_which_a_step_changed_anything_are_what_the_prior_did_not_add(rate: float, changed: float) -> None:
+    assert FittedRate(AT_THE_FALL, 0.5, rate, 20).changed == pytest.approx(changed)
+
+
+def test_answers_for_the_form_are_a_part_of_those_that_are_counted() -> None:
+    events = (*searched("gas", "nothing"), *ended("It is the gas."))
+    unread = wrong("unparsed").model_copy(update={"trial": read(*events).trial})
+    found = evidence(events, score=unread, steps=tuple(belief_steps(events)), re_asked=(1.0,) * 2)
+    shares: dict[Mechanism, float] = {"format": 0.8, "sampling_noise": 0.2}
+    told = explanation(
+        Explained(found, attribution(mechanism="format", distraction=None, shares=shares)), conversation=events
+    )
+    assert "with something changed, 2 asked once more for its form)" in part(told, "Verdict")
+    assert contradictions(told) == []
+
+
+# One change alone comes first.
+
+
+def test_the_runs_that_differ_in_one_thing_come_first_and_are_said_not_to_show_it_where_they_do_not() -> None:
+    for right, said in ((4, "."), (0, ". No single kind")):
+        told = explanation(explained(evidence(pivotal=None, inputs=inputs(replay=of_search(right, 4)))))
+        known = part(told, "How we know")
+        assert known.startswith(
+            f"The clearest comparison, in which this alone differs: without it {right} of 4 right"
+            f" ({swapped_results(['search'])}), with it 0 of 8 right"
+        ) or said.startswith(". No")
+        assert known.index("comparison") < known.index("this cause")
+
+
+def test_runs_that_were_repaired_too_are_set_beside_others_that_were() -> None:
+    events = (
+        *searched("gas", "x"),
+        *searched("gas", "", status="error", error="injected_failure"),
+        *ended("Answer: B"),
+    )
+    spent = Replay(repaired=(0.0,), rollouts={frozenset({"search"}): (1.0,)}, last_reply=(0.0,) * 3)
+    found = evidence(events, pivotal=None, inputs=inputs(replay=spent), steps=tuple(belief_steps(events)))
+    pair = one_change("retrieval_distraction", found)
+    assert pair is not None
+    assert [row.changed.endswith("with tools that work") for row in pair] == [True, True]
+
+
+# Early answers from before the event that is blamed.
+
+
+def test_answers_from_before_an_event_do_not_speak_against_it() -> None:
+    assert asked_before(Row(f"{EARLY} 2", 2, 0), 3)
+    assert not asked_before(Row(f"{EARLY} 3", 2, 0), 3)
+    assert asked_before(Row(BEFORE, 2, 0), 3)
+    assert not asked_before(Row(BEFORE, 2, 0), None)
+    assert not asked_before(Row("without tools", 2, 0), 3)
+
+
+def test_a_trial_that_was_wrong_before_the_event_is_said_to_have_been() -> None:
+    events = (*searched("gas", "nothing"), *searched("gas", "molecular nitrogen"), *ended("Answer: B"))
+    told = told_by(events, trajectory=believed((8, 0, 0)), flip=None)
+    against = part(told, "What speaks against it")
+    assert "mostly wrong before event" in against or "turn wrong at no clear place" in against
+    assert f"{EARLY} 1: 0 of 8" not in against
+
+
+# Two causes on the same rows, and rows of exactly half.
+
+
+def test_causes_that_the_same_runs_take_away_are_said_to_rest_on_them() -> None:
+    found = explained(
+        evidence(tuple(ended("Answer: B")), trajectory=None, flip=None, steps=(0,)),
+        mechanism="availability",
+        distraction=None,
+        shares={"availability": 0.6, "prompt": 0.4},
+    )
+    bare = replace(found, evidence=replace(found.evidence, inputs=replace(found.evidence.inputs, tools=frozenset())))
+    told = explanation(bare, conversation=tuple(ended("Answer: B")))
+    against = part(told, "What speaks against it")
+    assert "“the offer of tools” and “the condition's prompt” rest on the same rows" in against
+
+
+def test_rows_of_exactly_half_are_called_that_and_fit_neither_way() -> None:
+    half = Replay(rollouts={frozenset(): (1.0, 0.0), frozenset({"search"}): (1.0, 0.0)})
+    told = explanation(
+        explained(
+            evidence(pivotal=None, trajectory=None, flip=None, inputs=inputs(replay=half)),
+            mechanism="own_error",
+            distraction=None,
+        )
+    )
+    against = part(told, "What speaks against it")
+    fits_not, _, rest = against.partition("Rows that are half right and fit neither way: ")
+    neither = rest.partition(". ")[0]
+    assert neither.count("1 of 2 right") == 2
+    assert "1 of 2 right" not in fits_not
+
+
+# What is quoted, and what a reply names that no scorer reads.
+
+
+def test_the_code_and_a_short_result_stand_whole() -> None:
+    code = "def f(n):\n    return n * 2\n\nprint(sum(map(f, range(3))))"
+    events = (*ran(code, "all of it:\nsix"), *ended("Answer: B"))
+    known = part(told_by(events, mechanism="lock_in", trajectory=None, flip=None), "How we know")
+    assert (
+        "event 0, calls python:\n│ def f(n):\n│     return n * 2\n│\n│ print(sum(map(f, range(3))))".replace(
+            "│\n", "│ \n"
+        )
+        in known
+    )
+    assert "event 1, python gives:\n│ all of it:\n│ six" in known
+
+
+@pytest.mark.parametrize(
+    ("reply", "named"),
+    [
+        ("It is molecular nitrogen, I think.", "and names “B, molecular nitrogen”, which is wrong"),
+        ("It is carbon dioxide, I think.", "and names “A, carbon dioxide”, which is right"),
+        ("Carbon dioxide or molecular nitrogen.", ""),
+        ("Who knows.", ""),
+    ],
+)
+def test_a_reply_that_no_scorer_reads_is_told_with_the_option_that_it_names(reply: str, named: str) -> None:
+    events = tuple(ended(reply))
+    unread = wrong("unparsed").model_copy(update={"trial": IDENTITY})
+    found = evidence(events, score=unread, trajectory=None, flip=None, steps=(0,))
+    shares: dict[Mechanism, float] = {"format": 1.0}
+    told = explanation(
+        Explained(found, attribution(mechanism="format", distraction=None, shares=shares, confidence=1.0)),
+        conversation=events,
+    )
+    verdict, against = part(told, "Verdict"), part(told, "What speaks against it")
+    assert (f"has no readable answer, {named}." in verdict) if named else "and names" not in verdict
+    assert ("which would be wrong in any form" in against) == named.endswith("wrong")
+
+
+def test_a_question_with_options_has_its_rate_of_guessing() -> None:
+    said = "A guess among its 3 options is right 1 time in 3."
+    assert said in part(explanation(), "How we know")
+    open_question = QUESTION.model_copy(update={"choices": ()})
+    assert "A guess" not in part(explanation(question=open_question), "How we know")
+
+
+def test_answers_before_any_call_have_the_tools_there_where_their_offer_is_blamed() -> None:
+    told = explanation(explained(mechanism="availability", distraction=None))
+    rows = [name for group in run_groups(told) for name, _ in group.rows if name.startswith(BEFORE)]
+    assert rows == [f"{BEFORE}, with its tools and prompt there"]
+    assert "with its tools and prompt there" in " ".join(page(explanation_view(told)).split())
