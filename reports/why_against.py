@@ -318,14 +318,15 @@ def _of_bare(bare: Row) -> str:
 
 
 def _side_by_side(cause: Mechanism, evidence: Evidence, *, whole: bool = True) -> Iterator[str]:
-    """The clearest pair, and the sums of the `whole`; these alone where the pair does not show it."""
-    pair = one_change(cause, evidence) or deciding_rows(cause, evidence) or ()
-    rows = [row for row in pair if row is not None]
+    """The clearest pair, and the sums of the `whole`; these alone where it does not show in a pair that differs in more."""
+    alone = one_change(cause, evidence)
+    rows = [row for row in alone or deciding_rows(cause, evidence) or () if row is not None]
     if len(rows) > 1:
         counts = [f"{row.count} right ({row.name})" for row in rows]
         sums = [total(each) for each in sides(cause, evidence) if each] if whole else []
         beside = f"of all without it {sums[0].came}, of all with it {sums[1].came}" if len(sums) > 1 else ""
-        apart = "" if beside and rows[0].share <= rows[1].share else f"without it {counts[0]}, with it {counts[1]}"
+        shows = alone or not beside or rows[0].share > rows[1].share
+        apart = f"without it {counts[0]}, with it {counts[1]}" if shows else ""
         sham = [row for row in levels_of(evidence) if row.changed == SHAM]
         neither = sham if cause == "tool_fault" and beside else []
         beside += "".join(f" ({row.told}, which is neither)" for row in neither)
