@@ -318,7 +318,7 @@ def _of_bare(bare: Row) -> str:
 
 
 def _side_by_side(cause: Mechanism, evidence: Evidence, *, whole: bool = True) -> Iterator[str]:
-    """The clearest pair, and the sums of the `whole`; these alone where it does not show in a pair that differs in more."""
+    """The clearest pair, and the sums of the `whole`: these alone where a pair that differs in more shows nothing."""
     alone = one_change(cause, evidence)
     rows = [row for row in alone or deciding_rows(cause, evidence) or () if row is not None]
     if len(rows) > 1:
