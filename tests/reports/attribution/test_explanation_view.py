@@ -174,6 +174,7 @@ def test_a_trial_is_told_in_four_parts() -> None:
         " A guess among its 3 options is right 1 time in 3."
         " Asked at once after its steps, it turns wrong at event 1: 15 of 16 right before it, 0 of 8 after it."
         " Without tools it answers A (3 of 4); C (1 of 4), and never B."
+        " Apart(text='event 0, calls web_search: │ which gas do plants take')"
         " Apart(text='event 1, web_search gives: │ Plants take molecular nitrogen from the air.')"
     )
     assert part(told, "What speaks against it") == (
