@@ -310,8 +310,8 @@ def _called(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of `items` on which two or more of the first people decided, each by their last word before the item was settled;
-    who decides between them does not count. `same_verdict` is the share of items with one verdict (accept, mend or
+    """Of `items` on which two or more of the first people decided, each by their word as it stood when the last of these
+    had spoken; who decides between them does not count. `same_verdict` is the share of items with one verdict (accept, mend or
     reject, whatever the mend). `beyond_chance` is the `statistic`: Cohen's kappa where all items are by the same two of
     `people`, else Krippendorff's alpha, with its 95 % interval over items (None where it is undefined).
     `median_seconds` an item are of all decisions (None where nobody measured)."""
@@ -381,15 +381,14 @@ def _applying(said: Sequence[Decision], reviewers: int) -> list[Decision]:
 
 
 def own_words(decisions: Iterable[Decision], seen: Mapping[str, str], reviewers: int) -> dict[str, list[Decision]]:
-    """By item, the first people's last words from before it was settled: later ones may follow what others said."""
+    """By item, the first people's words as they stood when the last of these had spoken: a later one may follow what
+    others said, or what became of the item."""
     found: dict[str, dict[str, Decision]] = {}
-    settled: set[str] = set()
     for each in decisions:
-        if each.seen == seen.get(each.item) and each.item not in settled:
+        if each.seen == seen.get(each.item):
             said = found.setdefault(each.item, {})
-            said[each.by[-1]] = each
-            if not waits_for(_applying([*said.values()], reviewers), reviewers):
-                settled.add(each.item)
+            if len(_first([*said.values()], reviewers)) < reviewers:
+                said[each.by[-1]] = each
     return {item: _first([*said.values()], reviewers) for item, said in found.items()}
 
 

@@ -484,13 +484,14 @@ def test_agreement_of_more_than_two_people_is_krippendorffs_alpha() -> None:
 
 
 def test_agreement_is_of_what_people_said_before_they_could_see_the_others_words() -> None:
-    """One who changes sides before a third decided does so unseen; afterwards they may have read what was said."""
+    """Once all have spoken, the page says what waits, and so whether somebody who changes sides differs still."""
     differing = [each for n in range(9) for each in said_by(f"i{n}", ann="accept", bob="reject")]
     changed = [each for n in range(9) for each in said_by(f"i{n}", bob="accept")]
     third = [each for n in range(9) for each in said_by(f"i{n}", cleo="accept")]
-    assert agreed([*differing, *changed, *third]).same_verdict == 1
+    assert agreed([*differing, *changed, *third]).same_verdict == 0
     assert agreed([*differing, *third, *changed]).same_verdict == 0
-    # Two who agreed are settled, too.
+    # Who changes sides before the other spoke has seen nothing.
+    assert agreed([*said_by("i", ann="reject"), *said_by("i", ann="accept"), *said_by("i", bob="accept")]).same_verdict
     alike = said_by("i", ann="accept", bob="accept")
     assert agreed([*alike, *said_by("i", bob="reject")]).same_verdict == 1
 
