@@ -310,11 +310,11 @@ def _called(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of `items` on which two or more of the first people decided, each by their word as it stood when the last of these
-    had spoken; who decides between them does not count. `same_verdict` is the share of items with one verdict (accept, mend or
-    reject, whatever the mend). `beyond_chance` is the `statistic`: Cohen's kappa where all items are by the same two of
-    `people`, else Krippendorff's alpha, with its 95 % interval over items (None where it is undefined).
-    `median_seconds` an item are of all decisions (None where nobody measured)."""
+    """Of `items` on which two or more of the first people decided, each by their word as it stood when the last of
+    these had spoken; who decides between them does not count. `same_verdict` is the share of items with one verdict
+    (accept, mend or reject, whatever the mend). `beyond_chance` is the `statistic`: Cohen's kappa where all items are
+    by the same two of `people`, else Krippendorff's alpha, with its 95 % interval over items (None where it is
+    undefined). `median_seconds` an item are of all decisions (None where nobody measured)."""
 
     items: int
     people: int
